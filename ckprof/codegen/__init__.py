@@ -1,0 +1,1 @@
+"""From instances to source trees."""

@@ -1,0 +1,1 @@
+"""Plain data: problems, types, layouts, instances, outcomes. No I/O happens here."""

@@ -1,0 +1,70 @@
+"""What a converter is asked and what it answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import ConvLayout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionRequest:
+    """One input to convert.
+
+    :param path: where the bytes come from; only for messages and for what the file name says.
+    :param data: the whole content.
+    :param direction: id of the direction that the user asked for, or ``None`` if the lines shall tell.
+    :param layout: given with ``--layout``; ``None`` if the lines or the file name shall tell.
+    :param dtype: given with ``--dtype``, likewise.
+    """
+
+    path: Path
+    data: bytes
+    direction: str | None = None
+    layout: ConvLayout | None = None
+    dtype: DataType | None = None
+    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
+    mma_k_table: tuple[int, int] = (16, 32)
+    #: read a comment mark anywhere in a line as upstream's converter does: the whole line is lost
+    upstream_comments: bool = False
+    #: turn errors of single lines into dropped lines
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedLine:
+    """A line that gave no instance, and why."""
+
+    #: one-based line
+    line: int
+    #: stable id of the reason, e.g. ``comment``, ``duplicate``, ``irregular-vector``
+    rule: str
+    #: a sentence with the numbers
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """The answer of a converter: catalogs and an account of every line."""
+
+    path: Path
+    #: id of the converter that gave the answer
+    converter: str
+    catalogs: tuple[Catalog, ...]
+    #: lines of the file, each of which is an instance or stands in ``dropped``
+    lines: int
+    dropped: tuple[DroppedLine, ...] = ()
+    #: (variant, record id) -> one-based source line
+    source_lines: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    @property
+    def dropped_by_rule(self) -> Counter[str]:
+        """How many lines each rule dropped."""
+        return Counter(line.rule for line in self.dropped)

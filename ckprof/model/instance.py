@@ -1,0 +1,58 @@
+"""What every kernel configuration has in common; the rest belongs to its pipeline plugin."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import ConvLayout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One kernel configuration.
+
+    A pipeline plugin derives its own frozen, slotted, keyword-only dataclass and sets ``pipeline`` to its id.
+    Every field except ``id`` takes part in the identity.
+    """
+
+    #: id of the pipeline plugin that owns the class
+    pipeline: ClassVar[str]
+
+    #: id of the record in its catalog; for people, not part of the identity
+    id: int
+    #: id of the direction plugin
+    direction: str
+    ndim: int
+    layout: ConvLayout
+    dtype: DataType
+
+    @property
+    def key(self) -> str:
+        """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits."""
+        text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def identity(self) -> dict[str, object]:
+        """Return the fields that tell two instances apart as plain JSON values."""
+        values: dict[str, object] = {"pipeline": self.pipeline}
+        for field in dataclasses.fields(self):
+            if field.name != "id":
+                values[field.name] = _plain(getattr(self, field.name))
+        return values
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,44 @@
+"""Tensor layouts of a convolution, per number of spatial dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvLayout:
+    """The memory orders of the three tensors, last letter fastest.
+
+    ``name`` is the spelling of catalogs and file names: that of the input tensor, in lower case.
+    The three orders are the names of CK Tile's layout tags.
+    """
+
+    name: str
+    ndim: int
+    input: str
+    weight: str
+    output: str
+
+
+#: Every layout that a catalog can name.
+LAYOUTS = (
+    ConvLayout(name="nwgc", ndim=1, input="NWGC", weight="GKXC", output="NWGK"),
+    ConvLayout(name="nhwgc", ndim=2, input="NHWGC", weight="GKYXC", output="NHWGK"),
+    ConvLayout(name="ndhwgc", ndim=3, input="NDHWGC", weight="GKZYXC", output="NDHWGK"),
+    ConvLayout(name="ngchw", ndim=2, input="NGCHW", weight="GKCYX", output="NGKHW"),
+)
+
+_BY_NAME = {layout.name: layout for layout in LAYOUTS}
+
+
+def find_layout(name: str) -> ConvLayout | None:
+    """Return the layout called ``name`` (any case), or ``None``."""
+    return _BY_NAME.get(name.lower())
+
+
+def layout_of_tensors(input_order: str, weight_order: str, output_order: str) -> ConvLayout | None:
+    """Return the layout whose three tensors have these orders, or ``None``."""
+    for layout in LAYOUTS:
+        if (layout.input, layout.weight, layout.output) == (input_order, weight_order, output_order):
+            return layout
+    return None

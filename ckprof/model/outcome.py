@@ -1,0 +1,74 @@
+"""What became of one instance on one problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(Enum):
+    """The end of an instance's way through build, support test, run and verification."""
+
+    OK = "ok"
+    UNSUPPORTED = "unsupported"
+    COMPILE_ERROR = "compile_error"
+    COMPILE_TIMEOUT = "compile_timeout"
+    RUN_ERROR = "run_error"
+    RUN_TIMEOUT = "run_timeout"
+    WRONG_RESULT = "wrong_result"
+
+    @property
+    def is_failure(self) -> bool:
+        """True when the instance should have worked and did not; ``unsupported`` is no failure."""
+        return self not in (Status.OK, Status.UNSUPPORTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Comparison of an output with the double-precision reference.
+
+    An element passes when ``|out - ref| <= atol + rtol * |ref|`` and both are finite.
+    """
+
+    max_error: float
+    wrong_elements: int
+    elements: int
+    rtol: float
+    atol: float
+
+    @property
+    def passed(self) -> bool:
+        """True when no element is wrong."""
+        return self.wrong_elements == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Timing samples of one instance on one problem, in milliseconds."""
+
+    median_ms: float
+    #: half the distance between the first and third quartile
+    spread_ms: float
+    min_ms: float
+    mean_ms: float
+    samples: int
+    #: which rule ended the sampling, e.g. ``stdrel``, ``timeout``
+    stopped_by: str
+    #: the raw samples, in the order they were taken
+    samples_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Result of one instance on one problem. Only a verified ``ok`` result may be ranked."""
+
+    #: content key of the instance
+    key: str
+    #: position of the problem in the run
+    problem_index: int
+    status: Status
+    #: why, for every status but ``ok``
+    reason: str = ""
+    split_k: int = 1
+    measurement: Measurement | None = None
+    verification: Verification | None = None

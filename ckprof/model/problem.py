@@ -1,0 +1,135 @@
+"""One convolution problem: sizes, FLOPs and bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ckprof.errors import InputError
+
+#: Names of the spatial axes, outermost first, of a 3D problem; a 2D one has the last two, a 1D one the last.
+SPATIAL_AXES = ("D", "H", "W")
+
+#: CK Tile's ``index_t`` is a 32-bit integer: no length may exceed it.
+MAX_LENGTH = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvProblem:
+    """A grouped convolution.
+
+    ``out_channels`` (K) and ``in_channels`` (C) are **per group**, as in ckProfiler: the input has
+    ``groups * in_channels`` channels. Spatial tuples are ordered D, H, W and have ``ndim`` entries.
+
+    :raises InputError: a size is not positive, a pad is negative, lengths differ, or the output is empty.
+    """
+
+    groups: int
+    batch: int
+    out_channels: int
+    in_channels: int
+    filter: tuple[int, ...]
+    input: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    left_pads: tuple[int, ...]
+    right_pads: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.ndim <= 3:
+            raise InputError(f"a problem has 1, 2 or 3 spatial dimensions, not {self.ndim}")
+        for name in ("filter", "input", "strides", "dilations", "left_pads", "right_pads"):
+            values = getattr(self, name)
+            if len(values) != self.ndim:
+                raise InputError(f"{name} has {len(values)} values, expected {self.ndim}")
+            least = 0 if name.endswith("pads") else 1
+            for axis, value in zip(self.axes, values, strict=True):
+                _check_range(f"{name} along {axis}", value, least)
+        for name in ("groups", "batch", "out_channels", "in_channels"):
+            _check_range(name, getattr(self, name), 1)
+        for axis, index in zip(self.axes, range(self.ndim), strict=True):
+            if self.output[index] < 1:
+                reach = (self.filter[index] - 1) * self.dilations[index] + 1
+                padded = self.input[index] + self.left_pads[index] + self.right_pads[index]
+                raise InputError(
+                    f"the output is empty along {axis}: the filter reaches over {reach} elements, "
+                    f"the padded input has {padded}"
+                )
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions."""
+        return len(self.filter)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the spatial axes, outermost first."""
+        return SPATIAL_AXES[3 - self.ndim :]
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        """Output lengths: floor((in + left + right - ((filter - 1) * dilation + 1)) / stride) + 1."""
+        return tuple(
+            (size + left + right - ((taps - 1) * dilation + 1)) // stride + 1
+            for size, left, right, taps, dilation, stride in zip(
+                self.input,
+                self.left_pads,
+                self.right_pads,
+                self.filter,
+                self.dilations,
+                self.strides,
+                strict=True,
+            )
+        )
+
+    @property
+    def flop(self) -> int:
+        """Multiply-adds counted as two: 2 * G * N * K * C * prod(output) * prod(filter), for every direction."""
+        return (
+            2
+            * self.groups
+            * self.batch
+            * self.out_channels
+            * self.in_channels
+            * prod(self.output)
+            * prod(self.filter)
+        )
+
+    @property
+    def input_elements(self) -> int:
+        """G * N * C * prod(input)."""
+        return self.groups * self.batch * self.in_channels * prod(self.input)
+
+    @property
+    def weight_elements(self) -> int:
+        """G * K * C * prod(filter)."""
+        return self.groups * self.out_channels * self.in_channels * prod(self.filter)
+
+    @property
+    def output_elements(self) -> int:
+        """G * N * K * prod(output)."""
+        return self.groups * self.batch * self.out_channels * prod(self.output)
+
+    def moved_bytes(self, element_bytes: int) -> int:
+        """Each tensor once, for every direction; workspace and zeroing traffic are not counted."""
+        return element_bytes * (self.input_elements + self.weight_elements + self.output_elements)
+
+    def describe(self) -> str:
+        """Return one line for people, e.g. ``2D G1 N4 K64 C64 in 28x28 filter 3x3 ...``."""
+
+        def by_axis(values: tuple[int, ...]) -> str:
+            return "x".join(map(str, values))
+
+        pads = by_axis(self.left_pads)
+        if self.left_pads != self.right_pads:
+            pads += f"/{by_axis(self.right_pads)}"
+        return (
+            f"{self.ndim}D G{self.groups} N{self.batch} K{self.out_channels} C{self.in_channels} "
+            f"in {by_axis(self.input)} filter {by_axis(self.filter)} out {by_axis(self.output)} "
+            f"stride {by_axis(self.strides)} dilation {by_axis(self.dilations)} pad {pads}"
+        )
+
+
+def _check_range(name: str, value: int, least: int) -> None:
+    if not least <= value <= MAX_LENGTH:
+        raise InputError(f"{name} is {value}, expected {least} to {MAX_LENGTH}")

@@ -1,0 +1,1 @@
+"""How plugins are declared, found, loaded and looked up."""

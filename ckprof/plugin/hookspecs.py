@@ -1,0 +1,159 @@
+"""Every hook of ckprof, in the order of a run.
+
+``register_*`` hooks return what a plugin adds, ``modify_*`` hooks change a list in place, ``before_*`` and
+``after_*`` hooks are told about an event. Results of ``register_*`` hooks are sorted by id, so neither the
+order of installation nor that of loading ever matters. An exception that leaves a hook is reported with the
+plugin's name and ends the command with exit code 4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.plugin.markers import hookspec
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from ckprof.model.conversion import Conversion, ConversionRequest
+    from ckprof.model.instance import Instance
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import ConvProblem
+    from ckprof.plugin.protocols import (
+        CatalogVariant,
+        Converter,
+        Direction,
+        Pipeline,
+        ReportFormat,
+        Target,
+    )
+
+# --- start-up ---------------------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
+    """Add options to the parser of one command.
+
+    Called once per command line, for the command that is about to run.
+
+    :param command: name of the command, e.g. ``run``.
+    :param parser: the command's parser; add arguments, do not parse.
+    """
+
+
+# --- registration -----------------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_register_directions() -> Sequence[Direction]:
+    """Return the directions of convolution that the plugin adds.
+
+    Called once, after all plugins are loaded. Two directions with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_pipelines() -> Sequence[Pipeline]:
+    """Return the kernel families that the plugin adds.
+
+    Called once, after all plugins are loaded. Two pipelines with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_targets() -> Sequence[Target]:
+    """Return the places where kernels are built and run.
+
+    Called once, after all plugins are loaded. Two targets with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
+    """Return the kinds of catalog records that the plugin's pipelines or converters use.
+
+    Called once, after all plugins are loaded. Two variants with the same name are an error.
+    """
+
+
+@hookspec
+def ckprof_register_converters() -> Sequence[Converter]:
+    """Return the converters that the plugin adds: each reads one or more dialects of instance lists.
+
+    Called once, after all plugins are loaded. Two converters with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_conf_families() -> Sequence[object]:
+    """Return the grammar tables of conf line families that the plugin adds.
+
+    Called once, by the conf converter, which documents the type of a table:
+    :class:`ckprof_converters.family.ConfFamily`.
+    """
+
+
+@hookspec
+def ckprof_register_report_formats() -> Sequence[ReportFormat]:
+    """Return the output formats that the plugin adds to ``--format``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+# --- conversion -------------------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_after_conversion(request: ConversionRequest, conversion: Conversion) -> None:
+    """Be told what became of one input list.
+
+    Called once per input, before anything is written or generated. Treat both arguments as read-only.
+    """
+
+
+# --- generation and build ---------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_modify_instances(direction: str, instances: list[Instance]) -> None:
+    """Remove, add or reorder the instances that are about to be generated, in place.
+
+    Called once per command, after ``--filter``, ``--exclude`` and ``--instance`` have been applied.
+    """
+
+
+@hookspec
+def ckprof_before_build(direction: str, instances: Sequence[Instance]) -> None:
+    """Be told that the build of these instances starts. Called once per build."""
+
+
+@hookspec
+def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
+    """Be told that the build is over.
+
+    :param failures: one outcome per instance that did not compile; empty if all did.
+    """
+
+
+# --- run and verification ---------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_before_problem(direction: str, problem: ConvProblem, problem_index: int) -> None:
+    """Be told that the instances are about to be run on a problem. Called in the parent process."""
+
+
+@hookspec
+def ckprof_after_outcome(instance: Instance, problem: ConvProblem, outcome: Outcome) -> None:
+    """Be told each outcome as soon as it is known. Called in the parent process, never in a worker."""
+
+
+# --- report -----------------------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_after_report(command: str, exit_code: int) -> None:
+    """Be told that the command has printed its result and with which code it will exit."""

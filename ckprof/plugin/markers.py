@@ -1,0 +1,25 @@
+"""The only import that a plugin needs to declare its hooks.
+
+A plugin is a module, or an object, with functions marked by :data:`hookimpl`::
+
+    from ckprof import hookimpl
+
+    @hookimpl
+    def ckprof_register_pipelines():
+        return [MyPipeline()]
+
+An installed package announces it in the entry point group ``ckprof``; a loose file is named with
+``--plugin path/to/file.py`` or in ``ckprof.toml``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pluggy
+
+#: project name of the hooks and name of the entry point group
+NAME: Final = "ckprof"
+
+hookspec: Final = pluggy.HookspecMarker(NAME)
+hookimpl: Final = pluggy.HookimplMarker(NAME)

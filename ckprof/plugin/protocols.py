@@ -1,0 +1,227 @@
+"""What directions, pipelines, targets and converters must offer.
+
+These are structural types: a plugin need not derive from them. Every ``id`` is a lower-case word that is
+unique among its kind; it is what users type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import msgspec
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.conversion import Conversion, ConversionRequest
+    from ckprof.model.dtype import DataType
+    from ckprof.model.finding import Finding
+    from ckprof.model.instance import Instance
+    from ckprof.model.layout import ConvLayout
+    from ckprof.model.problem import ConvProblem
+    from ckprof.model.recipe import BuildRecipe, BuildRequest
+    from ckprof.model.refusal import Refusal
+    from ckprof.model.results import RunResults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogVariant:
+    """One value of a catalog's ``variant`` key: which direction it belongs to and what its records look like."""
+
+    name: str
+    direction: str
+    #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
+    record_type: type[msgspec.Struct]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionalForm:
+    """How a direction's operation is called on ckProfiler's command line."""
+
+    #: operation names, e.g. ``grouped_conv_fwd`` and ``grouped_conv_fwd_tile``
+    operations: tuple[str, ...]
+    #: names of the positional arguments between the operation and the convolution parameters, in order;
+    #: one of them is ``ndim``
+    leading: tuple[str, ...]
+    #: names of those behind the convolution parameters
+    trailing: tuple[str, ...]
+    #: data type number -> spelling, for the types that ckprof knows
+    dtypes: Mapping[int, str]
+    #: layout number -> (1D, 2D, 3D) layout names; the numbers of layouts that ckprof does not know are absent
+    layouts: Mapping[int, tuple[str, str, str]]
+
+
+class Direction(Protocol):
+    """What is computed: roles of the tensors, reference, accumulation length."""
+
+    @property
+    def id(self) -> str:
+        """What users type, e.g. after ``ckprof run``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other spellings: folder names of conf trees, variant strings."""
+
+    @property
+    def miopen_flag(self) -> int:
+        """Bit of MIOpenDriver's ``-F`` that asks for this direction."""
+
+    @property
+    def positional_form(self) -> PositionalForm:
+        """How ckProfiler is called for this direction."""
+
+    @property
+    def default_problem(self) -> Mapping[int, ConvProblem]:
+        """Number of spatial dimensions -> the problem that is used when none is given."""
+
+    @property
+    def tensors(self) -> tuple[str, str, str]:
+        """Which of ``input``, ``weight``, ``output`` are (first operand, second operand, result)."""
+
+    @property
+    def host_args_type(self) -> str:
+        """CK Tile's type of the host arguments, as C++ text."""
+
+    def reduction_length(self, problem: ConvProblem) -> int:
+        """Return how many products are accumulated into one element of the result."""
+
+    def reference(
+        self,
+        problem: ConvProblem,
+        layout: ConvLayout,
+        operands: Mapping[str, NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Compute the result in double precision.
+
+        :param operands: tensor name -> values in the memory order of ``layout``, shaped as
+            :func:`ckprof.model.tensor.tensor_shape` says.
+        :returns: the result tensor in the memory order of ``layout``.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSource:
+    """The generated header of one instance."""
+
+    #: unique among all kernels of a library, a C++ identifier
+    name: str
+    header: str
+    #: C++ name of the launcher type with ``launch``, ``is_supported`` and ``get_instance_string``
+    launcher: str
+
+
+class Pipeline(Protocol):
+    """A kernel family: its instances, what is valid, and how they are written as C++."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--pipeline``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def directions(self) -> frozenset[str]:
+        """Ids of the directions for which the family has kernels."""
+
+    def claims(self, variant: str, record: msgspec.Struct) -> bool:
+        """Say whether the record of such a catalog is an instance of this family.
+
+        Exactly one pipeline must claim each record.
+        """
+
+    def make_instance(self, catalog: Catalog, direction: str, record: msgspec.Struct) -> Instance:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.
+        """
+
+    def kernel_name(self, instance: Instance) -> str:
+        """Return the kernel's file stem and registry name."""
+
+    def instance_string(self, instance: Instance) -> str:
+        """Return CK Builder's text for the instance."""
+
+    def refusals(self, instance: Instance, arch: str, api_level: str) -> Sequence[Refusal]:
+        """Return every rule that forbids building the instance; empty means that it is valid."""
+
+    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of a valid instance.
+
+        Called once per instance and build, possibly in a thread. The text must depend on the arguments only.
+        """
+
+
+class Target(Protocol):
+    """A toolchain, a provider of CK Tile headers and a place to run."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--target``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def default_arch(self) -> str:
+        """Architecture used without ``--arch``."""
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what is there and what is missing, for ``ckprof doctor``. Must not raise."""
+
+    def recipe(self, request: BuildRequest) -> BuildRecipe:
+        """Return how to compile and link for this target.
+
+        :raises ToolchainError: no usable compiler or headers; the message says what to install.
+        """
+
+
+class Converter(Protocol):
+    """Reads one or more dialects of instance lists."""
+
+    @property
+    def id(self) -> str:
+        """Name for messages and reports."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    def recognises(self, request: ConversionRequest) -> bool:
+        """Say whether the content is in a dialect of this converter. Must be quick and must not raise."""
+
+    def convert(self, request: ConversionRequest) -> Conversion:
+        """Convert the whole input.
+
+        :raises InputError: a line is wrong; nothing of the input may be used then.
+        :raises ExceptionGroup: never; several wrong lines are one
+            :class:`~ckprof.catalog.errors.ListError` with all diagnostics.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFormat:
+    """A way to write the results of a run."""
+
+    id: str
+    label: str
+    render: Callable[[RunResults], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorSpec:
+    """A tensor of a problem as the worker needs it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DataType
