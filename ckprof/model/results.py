@@ -1,0 +1,94 @@
+"""Everything that one run found out: the input of every report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckprof.model.outcome import Outcome, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.conversion import Conversion
+    from ckprof.model.dtype import DataType
+    from ckprof.model.problem import ConvProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInstance:
+    """An instance as reports show it."""
+
+    key: str
+    #: position among the selected instances, from 0: what ``--instance`` takes
+    index: int
+    #: record id in its catalog
+    id: int
+    #: kernel name
+    name: str
+    #: CK Builder's text
+    instance_string: str
+    pipeline: str
+    dtype: DataType
+    #: ``file:line`` of the list it came from, empty for a catalog
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSummary:
+    """What the build did and what it cost."""
+
+    compiled: int = 0
+    from_cache: int = 0
+    failed: int = 0
+    wall_s: float = 0.0
+    #: CPU time of all compiler processes
+    cpu_s: float = 0.0
+    #: largest resident memory of one compiler process
+    peak_memory_bytes: int = 0
+    jobs: int = 1
+    #: (kernel name, wall seconds), slowest first
+    slowest: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResults:
+    """One run of ``ckprof run``."""
+
+    direction: str
+    target: str
+    arch: str
+    #: facts needed to reproduce the run: host, compiler, flags, git state, seed, options
+    environment: Mapping[str, object]
+    conversions: tuple[Conversion, ...]
+    instances: tuple[RunInstance, ...]
+    problems: tuple[ConvProblem, ...]
+    build: BuildSummary
+    outcomes: tuple[Outcome, ...]
+    #: wall seconds per stage
+    stages_s: Mapping[str, float] = field(default_factory=dict)
+
+    def of_problem(self, problem_index: int) -> list[Outcome]:
+        """Return the outcomes of one problem, best first: verified ``ok`` by median time, then the others.
+
+        Unverified ``ok`` outcomes (``--no-verify``) keep the order of the verified ones among themselves and
+        stand behind them.
+        """
+
+        def rank(outcome: Outcome) -> tuple[int, float, int]:
+            order = 2
+            time_ms = 0.0
+            if outcome.status is Status.OK and outcome.measurement is not None:
+                order = 0 if outcome.verification is not None else 1
+                time_ms = outcome.measurement.median_ms
+            return order, time_ms, positions[outcome.key]
+
+        positions = {instance.key: instance.index for instance in self.instances}
+        return sorted((o for o in self.outcomes if o.problem_index == problem_index), key=rank)
+
+    def best(self, problem_index: int) -> Outcome | None:
+        """Return the fastest verified outcome of a problem, or ``None``."""
+        for outcome in self.of_problem(problem_index):
+            if outcome.status is Status.OK and outcome.measurement and outcome.verification:
+                return outcome
+        return None
