@@ -186,31 +186,29 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
     // (0 when timing is off). Throws std::runtime_error for an unsupported problem.
     static float launch(const GroupedConvFwdHostArgs<>& args, const stream_config& s)
     {
-        const index_t gemm_k =
-            std::accumulate(args.filter_spatial_lengths_.begin(),
-                            args.filter_spatial_lengths_.end(),
-                            static_cast<index_t>(args.C_),
-                            [](index_t product, auto length) {
-                                return product * static_cast<index_t>(length);
-                            });
-        const index_t k_grain    = args.k_batch * Config::K_Tile;
-        const index_t k_split    = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;
-        const index_t num_loop   = TilePartitioner::GetLoopNum(k_split);
-        const bool has_hot_loop  = BaseGemmPipeline::BlockHasHotloop(num_loop);
+        const auto kargs = Kernel::MakeKernelArgs(args);
+        if(!Kernel::IsSupportedArgument(kargs))
+        {
+            throw std::runtime_error("unsupported arguments for " +
+                                     std::string(CONV_FWD_KERNEL_NAME));
+        }
+
+        const auto gemm_k         = std::accumulate(args.filter_spatial_lengths_.begin(),
+                                            args.filter_spatial_lengths_.end(),
+                                            args.C_,
+                                            std::multiplies<>{});
+        const auto k_grain        = args.k_batch * Config::K_Tile;
+        const auto k_split        = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;
+        const index_t num_loop    = TilePartitioner::GetLoopNum(static_cast<index_t>(k_split));
+        const bool has_hot_loop   = BaseGemmPipeline::BlockHasHotloop(num_loop);
         const TailNumber tail_num = BaseGemmPipeline::GetBlockLoopTailNum(num_loop);
 
-        float ave_time = 0;
+        const dim3 grids  = Kernel::GridSize(kargs);
+        const dim3 blocks = Kernel::BlockSize();
+        float ave_time    = 0;
 
         const auto Run = [&](const auto /*has_hot_loop*/, const auto /*tail_number*/) {
-            auto kargs = Kernel::MakeKernelArgs(args);
-            if(!Kernel::IsSupportedArgument(kargs))
-            {
-                throw std::runtime_error("unsupported arguments for " +
-                                         std::string(CONV_FWD_KERNEL_NAME));
-            }
-            const dim3 grids  = Kernel::GridSize(kargs);
-            const dim3 blocks = Kernel::BlockSize();
-            ave_time          = launch_kernel(
+            ave_time = launch_kernel(
                 s, make_kernel<Config::kBlockPerCu>(Kernel{}, grids, blocks, 0, kargs));
             return ave_time;
         };
