@@ -1,1 +1,12 @@
-"""See the modules."""
+"""The plugins that ship with ckprof: directions, pipelines and targets, each working through hooks alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: modules with hook implementations, loaded by the plugin manager
+PLUGIN_MODULES: Final = (
+    "ckprof_plugins.directions.plugin",
+    "ckprof_plugins.pipelines.implicit_gemm.plugin",
+    "ckprof_plugins.targets.cpu.plugin",
+)

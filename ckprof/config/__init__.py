@@ -1,1 +1,1 @@
-"""See the modules."""
+"""Settings from flags, environment and ``ckprof.toml``."""

@@ -1,0 +1,108 @@
+"""The settings that hold for all commands, and where they come from.
+
+Precedence: flag, then environment variable (``CKPROF_`` and the field's name in capitals), then
+``ckprof.toml``, then the default given here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE_NAME: Final = "ckprof.toml"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What can stand in ``ckprof.toml``."""
+
+    #: module names, or paths relative to the file
+    plugins: tuple[str, ...] = ()
+    #: id of the target; ``None`` for the first one that needs nothing but a compiler
+    target: str | None = None
+    #: architecture; ``None`` for the target's default
+    arch: str | None = None
+    #: compiler command; ``None`` for the first usable one
+    compiler: str | None = None
+    #: parallel compiler processes; ``None`` for as many as cores and memory allow
+    jobs: int | None = None
+    #: seconds that one compiler process may take
+    compile_timeout: float = 300.0
+    #: seconds that one kernel may take for support test, run, verification and timing together
+    timeout: float = 60.0
+    #: directory for sources and libraries; ``None`` for one below the cache
+    work_dir: str | None = None
+
+
+def load_settings(
+    explicit: Path | None, start: Path, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """Read ``ckprof.toml`` and the environment.
+
+    :param explicit: ``--config``; must exist.
+    :param start: without ``explicit``, the file is looked for here and in the parents.
+    :raises InputError: the file cannot be read or has a wrong key or value.
+    :raises UsageError: an environment variable has a wrong value.
+    """
+    path = explicit or _search(start)
+    values: dict[str, object] = {}
+    if path is not None:
+        values = _read(path)
+        plugins = values.get("plugins")
+        if isinstance(plugins, list):
+            values["plugins"] = [_anchor(item, path.parent) for item in plugins]
+    try:
+        settings = msgspec.convert(values, Settings)
+    except msgspec.ValidationError as exc:
+        raise InputError(str(exc), path) from None
+    return _with_environment(settings, environment)
+
+
+def _search(start: Path) -> Path | None:
+    for folder in (start, *start.parents):
+        path = folder / FILE_NAME
+        if path.is_file():
+            return path
+    return None
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise InputError(f"not valid TOML: {exc}", path) from None
+
+
+def _anchor(item: object, folder: Path) -> object:
+    """Make a plugin path relative to the file's folder; module names stay as they are."""
+    if isinstance(item, str) and item.endswith(".py"):
+        return str(folder / item)
+    return item
+
+
+def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    values = msgspec.structs.asdict(settings)
+    for name in Settings.__struct_fields__:
+        text = environment.get(f"CKPROF_{name.upper()}")
+        if not text:
+            continue
+        values[name] = text.split(",") if name == "plugins" else text
+    try:
+        return msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as exc:
+        raise UsageError(f"environment variable CKPROF_*: {exc}") from None
