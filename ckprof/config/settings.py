@@ -81,7 +81,8 @@ def _search(start: Path) -> Path | None:
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        values: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return values
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:

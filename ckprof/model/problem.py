@@ -84,7 +84,7 @@ class ConvProblem:
 
     @property
     def flop(self) -> int:
-        """Multiply-adds counted as two: 2 * G * N * K * C * prod(output) * prod(filter), for every direction."""
+        """2 * G * N * K * C * prod(output) * prod(filter), for every direction."""
         return (
             2
             * self.groups

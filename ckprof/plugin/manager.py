@@ -104,13 +104,8 @@ class PluginManager:
         """
         for package in BUILTIN_PACKAGES:
             for module in importlib.import_module(package).PLUGIN_MODULES:
-                self._load(
-                    module,
-                    Origin.BUILTIN,
-                    module,
-                    lambda m=module: importlib.import_module(m),
-                    ("ckprof", ""),
-                )
+                load = partial(importlib.import_module, module)
+                self._load(module, Origin.BUILTIN, module, load, ("ckprof", __version__))
         points = importlib.metadata.entry_points(group=NAME)
         for point in sorted(points, key=lambda p: (p.name, p.value)):
             dist = (point.dist.name, point.dist.version) if point.dist else ("", "")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVariant:
-    """One value of a catalog's ``variant`` key: which direction it belongs to and what its records look like."""
+    """One value of a catalog's ``variant`` key: its direction and what its records look like."""
 
     name: str
     direction: str
