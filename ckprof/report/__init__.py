@@ -1,1 +1,8 @@
-"""See the modules."""
+"""Results as tables, JSON, CSV and Markdown."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: modules with hook implementations, loaded by the plugin manager
+PLUGIN_MODULES: Final = ("ckprof.report.plugin",)

@@ -1,0 +1,86 @@
+"""The machine-readable report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.report.rows import rows_of_problem
+
+if TYPE_CHECKING:
+    from ckprof.model.conversion import Conversion
+    from ckprof.model.problem import ConvProblem
+    from ckprof.model.results import RunInstance, RunResults
+    from ckprof.report.rows import Row
+
+SCHEMA: Final = "ckprof.run"
+
+#: raised whenever a key changes its meaning or vanishes; new keys do not raise it
+VERSION: Final = 1
+
+
+def render_json(results: RunResults) -> str:
+    """Render everything that the run found out, with units in the keys."""
+    return json.dumps(as_json(results), indent=2) + "\n"
+
+
+def as_json(results: RunResults) -> dict[str, Any]:
+    """Return the report as plain values."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "direction": results.direction,
+        "target": results.target,
+        "arch": results.arch,
+        "environment": dict(results.environment),
+        "inputs": [_conversion(conversion) for conversion in results.conversions],
+        "build": asdict(results.build),
+        "stages_s": dict(results.stages_s),
+        "instances": [_instance(instance) for instance in results.instances],
+        "problems": [
+            {
+                "index": index,
+                **_problem(problem),
+                "best": best.key if (best := results.best(index)) else None,
+                "outcomes": [_row(row) for row in rows_of_problem(results, index)],
+            }
+            for index, problem in enumerate(results.problems)
+        ],
+    }
+
+
+def _conversion(conversion: Conversion) -> dict[str, Any]:
+    return {
+        "path": str(conversion.path),
+        "converter": conversion.converter,
+        "lines": conversion.lines,
+        "instances": sum(len(catalog.records) for catalog in conversion.catalogs),
+        "dropped_by_rule": dict(conversion.dropped_by_rule),
+        "dropped": [asdict(line) for line in conversion.dropped],
+    }
+
+
+def _instance(instance: RunInstance) -> dict[str, Any]:
+    return {**asdict(instance), "dtype": instance.dtype.value}
+
+
+def _problem(problem: ConvProblem) -> dict[str, Any]:
+    return {**asdict(problem), "output": problem.output, "flop": problem.flop}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    outcome = row.outcome
+    verification = outcome.verification
+    return {
+        "rank": row.rank,
+        "instance": row.instance.index,
+        "key": outcome.key,
+        "status": outcome.status.value,
+        "reason": outcome.reason,
+        "split_k": outcome.split_k,
+        "gflops": row.gflops,
+        "gbytes_per_s": row.gbytes,
+        "measurement": asdict(outcome.measurement) if outcome.measurement else None,
+        "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
+    }
