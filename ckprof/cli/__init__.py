@@ -1,1 +1,1 @@
-"""See the modules."""
+"""The command line: one module per command, and the only place that prints."""

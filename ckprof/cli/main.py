@@ -1,8 +1,149 @@
-"""Placeholder until the commands land."""
+"""Parsing of the command line and the one place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-def main() -> int:
-    """Entry point."""
-    return 2
+from ckprof.cli.commands import COMMANDS
+from ckprof.errors import CkprofError, ExitCode
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.cli.commands import Command
+    from ckprof.cli.session import Session
+
+_DESCRIPTION = """\
+Profile grouped-convolution kernels of AMD Composable Kernel: legacy instance lists in,
+verified, timed and ranked CK Tile kernels out. Without a GPU, kernels run on the CPU.
+"""
+
+_EPILOG = """\
+example:
+  ckprof run fwd --conf conf/forward/tests/nhwgc_fp16.conf
+
+exit codes:
+  0  everything asked for succeeded
+  1  some outcome failed, or no instance supports the problem
+  2  wrong usage: unknown option or id, contradictory options
+  3  bad input: a list, catalog or problem cannot be used
+  4  a plugin cannot be loaded or breaks its contract
+  5  no usable compiler, or the build system failed
+  130  interrupted
+
+'ckprof COMMAND --help' tells the rest.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line, without the usage text in front; no guessing at cut-off option names."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(ExitCode.USAGE, f"ckprof: {message} (see '{self.prog} --help')\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except CkprofError as exc:
+        print(f"ckprof: {exc}", file=sys.stderr)
+        return exc.exit_code
+    except KeyboardInterrupt:
+        print("ckprof: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+
+
+def _dispatch(arguments: list[str]) -> int:
+    """Parse in two steps: first which command and which plugins, then the command's own options."""
+    shared = _shared_options()
+    parser = _Parser(
+        prog="ckprof",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[shared],
+    )
+    parser.add_argument("--version", action="version", version=f"ckprof {__version__}")
+    command = _find_command(arguments, shared)
+    parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    session = _open_session(arguments, shared) if command else None
+    for known in COMMANDS:
+        sub = parsers.add_parser(
+            known.name,
+            help=known.summary,
+            description=known.summary[0].upper() + known.summary[1:] + ".",
+            parents=[shared],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if known is command and session is not None:
+            importlib.import_module(known.module).add_arguments(sub, session)
+            session.call("ckprof_add_arguments", command=known.name, parser=sub)
+    parsed = parser.parse_args(arguments)
+    if command is None or session is None:
+        if parsed.command is None:
+            parser.print_help()
+        return ExitCode.USAGE
+    session.report_broken_plugins()
+    code: int = importlib.import_module(command.module).run(parsed, session)
+    session.call("ckprof_after_report", command=command.name, exit_code=int(code))
+    return code
+
+
+def _shared_options() -> _Parser:
+    """Return the options that stand before or behind the command and mean the same everywhere."""
+    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = shared.add_argument_group("options of every command")
+    group.add_argument("-v", "--verbose", action="count", help="say more")
+    group.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
+    group.add_argument(
+        "--plugin",
+        action="append",
+        metavar="NAME",
+        help="load a plugin: a module name or the path of a .py file (repeatable)",
+    )
+    group.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings file (default: ckprof.toml here or in a parent folder)",
+    )
+    return shared
+
+
+def _find_command(arguments: Sequence[str], shared: _Parser) -> Command | None:
+    """Return the command that the line names, without judging the rest of the line."""
+    _, rest = _parse_shared(arguments, shared)
+    name = next((word for word in rest if not word.startswith("-")), None)
+    return next((command for command in COMMANDS if command.name == name), None)
+
+
+def _parse_shared(arguments: Sequence[str], shared: _Parser) -> tuple[argparse.Namespace, list[str]]:
+    quiet = _Parser(prog="ckprof", parents=[shared], add_help=False)
+    return quiet.parse_known_args(arguments)
+
+
+def _open_session(arguments: Sequence[str], shared: _Parser) -> Session:
+    from ckprof.cli.session import open_session
+
+    known, _ = _parse_shared(arguments, shared)
+    verbosity = -1 if getattr(known, "quiet", False) else getattr(known, "verbose", 0)
+    return open_session(
+        verbosity=verbosity,
+        config=getattr(known, "config", None),
+        plugins=getattr(known, "plugin", None) or (),
+    )

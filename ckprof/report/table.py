@@ -87,7 +87,7 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
     lines = [
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
-        f"avg_time: {best.measurement.mean_ms:.6g}",
+        f"avg_time: {best.measurement.median_ms:.6g} (median of {best.measurement.samples})",
         f"tflops: {(gflops or 0) / 1e3:.6g}",
         f"GB/s: {gbytes or 0:.6g}" + (f", SplitK {best.split_k}" if best.split_k != 1 else ""),
     ]

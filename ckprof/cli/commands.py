@@ -1,0 +1,55 @@
+"""The table of commands. Their modules are imported only when they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of ``ckprof``."""
+
+    name: str
+    #: module with ``add_arguments(parser, session)`` and ``run(arguments, session) -> ExitCode``
+    module: str
+    summary: str
+
+
+COMMANDS: Final = (
+    Command(
+        name="run",
+        module="ckprof.cli.cmd_run",
+        summary="convert, generate, build, run, verify, time and rank the kernels of an instance list",
+    ),
+    Command(
+        name="convert",
+        module="ckprof.cli.cmd_convert",
+        summary="turn a legacy instance list into a JSON catalog",
+    ),
+    Command(
+        name="generate",
+        module="ckprof.cli.cmd_generate",
+        summary="write the C++ sources of the kernels",
+    ),
+    Command(
+        name="build",
+        module="ckprof.cli.cmd_build",
+        summary="compile the kernels into a shared library",
+    ),
+    Command(
+        name="list",
+        module="ckprof.cli.cmd_list",
+        summary="list directions, pipelines, targets, plugins, instances or shipped lists",
+    ),
+    Command(
+        name="plugins",
+        module="ckprof.cli.cmd_plugins",
+        summary="show every plugin, where it came from, its hooks and why it is not active",
+    ),
+    Command(
+        name="doctor",
+        module="ckprof.cli.cmd_doctor",
+        summary="show what is found on this machine and what to install",
+    ),
+)

@@ -1,0 +1,111 @@
+"""Where text goes: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: seconds between two progress lines when standard error is no terminal
+_LINE_INTERVAL_S: Final = 5.0
+_BAR_WIDTH: Final = 24
+
+
+class Console:
+    """Prints results, messages and progress.
+
+    :param verbosity: -1 silent but for errors, 0 normal, 1 and more: details.
+    """
+
+    def __init__(self, verbosity: int = 0, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.verbosity = verbosity
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self.interactive = self._err.isatty() and not os.environ.get("NO_COLOR")
+        self._bar_shown = False
+
+    def result(self, text: str) -> None:
+        """Print a part of the command's result."""
+        self.clear_bar()
+        self._out.write(text if text.endswith("\n") else f"{text}\n")
+        self._out.flush()
+
+    def info(self, text: str) -> None:
+        """Say what is going on."""
+        if self.verbosity >= 0:
+            self._message(text)
+
+    def detail(self, text: str) -> None:
+        """Say what only ``-v`` shows."""
+        if self.verbosity >= 1:
+            self._message(text)
+
+    def warning(self, text: str) -> None:
+        """Say what the user should know even with ``-q``."""
+        self._message(f"warning: {text}")
+
+    def error(self, text: str) -> None:
+        """Say why the command failed."""
+        self._message(f"ckprof: {text}")
+
+    def progress(self, title: str) -> Progress:
+        """Return a progress display; use it in a ``with`` block."""
+        return Progress(self, title)
+
+    def show_bar(self, text: str) -> None:
+        """Replace the current line of the terminal."""
+        self._err.write(f"\r\x1b[K{text}")
+        self._err.flush()
+        self._bar_shown = True
+
+    def clear_bar(self) -> None:
+        """Remove the progress bar, if one is shown."""
+        if self._bar_shown:
+            self._err.write("\r\x1b[K")
+            self._err.flush()
+            self._bar_shown = False
+
+    def _message(self, text: str) -> None:
+        self.clear_bar()
+        self._err.write(f"{text}\n")
+        self._err.flush()
+
+
+class Progress:
+    """A bar on a terminal, a plain line every few seconds otherwise."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._console.clear_bar()
+
+    def update(self, done: int, total: int, name: str = "") -> None:
+        """Show that ``done`` of ``total`` steps are over; ``name`` is the latest one."""
+        if self._console.verbosity < 0:
+            return
+        if self._console.interactive:
+            filled = _BAR_WIDTH * done // total if total else _BAR_WIDTH
+            bar = "#" * filled + "." * (_BAR_WIDTH - filled)
+            self._console.show_bar(f"{self._title} [{bar}] {done}/{total} {name}"[: _terminal_width()])
+        elif time.monotonic() - self._last_line >= _LINE_INTERVAL_S and done < total:
+            self._last_line = time.monotonic()
+            self._console.info(f"{self._title}: {done}/{total}")
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns - 1
+    except (OSError, ValueError):
+        return 79
