@@ -173,6 +173,10 @@ class Target(Protocol):
         """A few words for tables and help texts."""
 
     @property
+    def embedded(self) -> bool:
+        """True when kernels run without any device: the first such target is the default."""
+
+    @property
     def default_arch(self) -> str:
         """Architecture used without ``--arch``."""
 
