@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.catalog.reader import read_catalog
 from ckprof.errors import InputError
 from ckprof.model.conversion import Conversion, ConversionRequest
-from ckprof.paths import shipped_lists_root
+from ckprof.paths import conf_root
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
@@ -31,7 +31,7 @@ def find_list(name: str) -> Path:
         return path
     relative = Path(*path.parts[1:]) if path.parts and path.parts[0] == "conf" else path
     for candidate in (relative, relative.with_name(f"{relative.name}.conf")):
-        shipped = shipped_lists_root() / candidate
+        shipped = conf_root() / candidate
         if not path.is_absolute() and shipped.is_file():
             return shipped
     raise InputError("no such file, and no shipped list of that name (see 'ckprof list lists')", path)

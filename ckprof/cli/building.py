@@ -1,0 +1,80 @@
+"""Generation and build as ``run``, ``generate`` and ``build`` call them, with their messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.flow.library import build, choose_place
+from ckprof.model.outcome import Outcome
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from ckprof.cli.session import Session
+    from ckprof.flow.library import BuiltLibrary, Place
+    from ckprof.flow.selection import Candidate
+    from ckprof.plugin.protocols import Direction, Target
+
+
+def place_for(
+    arguments: argparse.Namespace,
+    session: Session,
+    candidates: Sequence[Candidate],
+    direction: Direction,
+    target: Target,
+) -> Place:
+    """Return where the library of these candidates is generated and built.
+
+    :raises CkprofError: no toolchain, or the folder cannot be made.
+    """
+    settings = session.settings
+    return choose_place(
+        candidates,
+        direction,
+        target,
+        arch=arguments.arch or settings.arch,
+        compiler=arguments.compiler or settings.compiler,
+        keep=arguments.keep,
+        configured_work_dir=settings.work_dir,
+    )
+
+
+def build_candidates(
+    arguments: argparse.Namespace,
+    session: Session,
+    candidates: Sequence[Candidate],
+    direction: Direction,
+    target: Target,
+) -> BuiltLibrary:
+    """Build the candidates' library, show progress, and say what was done.
+
+    :raises CkprofError: no toolchain, or the build system failed.
+    """
+    settings = session.settings
+    place = place_for(arguments, session, candidates, direction, target)
+    session.console.detail(f"compiler: {place.recipe.compiler.description}")
+    session.call("ckprof_before_build", direction=direction.id, instances=[c.instance for c in candidates])
+    with session.console.progress("build") as progress:
+        library = build(
+            candidates,
+            place,
+            jobs=arguments.jobs or settings.jobs,
+            compile_timeout_s=arguments.compile_timeout or settings.compile_timeout,
+            on_progress=progress.update,
+        )
+    summary = library.summary
+    refused = sum(not rejection.status.is_failure for rejection in library.rejected)
+    session.console.info(
+        f"built {len(library.built)} of {len(candidates)} kernels: {summary.compiled} compiled, "
+        f"{summary.from_cache} from the cache, {summary.failed} failed"
+        + (f", {refused} not valid for {place.arch}" if refused else "")
+        + f"; {summary.wall_s:.1f} s on {summary.jobs} job{'s' if summary.jobs != 1 else ''}"
+    )
+    failures = [
+        Outcome(key=r.candidate.instance.key, problem_index=0, status=r.status, reason=r.reason)
+        for r in library.rejected
+        if r.status.is_failure
+    ]
+    session.call("ckprof_after_build", direction=direction.id, failures=failures)
+    return library

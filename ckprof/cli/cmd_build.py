@@ -1,0 +1,51 @@
+"""``ckprof build``: compile the kernels of a list into a shared library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.cli import options
+from ckprof.cli.building import build_candidates
+from ckprof.errors import ExitCode, InputError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+
+_EPILOG = """\
+example:
+  ckprof build fwd --conf legacy.conf --keep build/
+
+Prints the path of the library. Kernels that do not compile are reported one by one and left out of it.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof build``."""
+    parser.epilog = _EPILOG
+    options.add_direction(parser, session)
+    options.add_list_options(parser)
+    options.add_build_options(parser, session)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a list, an option or the toolchain is wrong.
+    """
+    direction = options.chosen_direction(arguments, session)
+    conversions = options.read_lists(arguments, session, direction)
+    candidates = options.selected_candidates(arguments, session, conversions)
+    if not candidates:
+        raise InputError(f"no instance is left of {', '.join(arguments.conf)}")
+    target = options.chosen_target(arguments, session)
+    library = build_candidates(arguments, session, candidates, direction, target)
+    for rejection in library.rejected:
+        session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
+    for name, seconds in library.summary.slowest[:5]:
+        session.console.detail(f"{seconds:6.2f} s  {name}")
+    if library.path is None:
+        return ExitCode.FAILED
+    session.console.result(str(library.path))
+    return ExitCode.FAILED if any(r.status.is_failure for r in library.rejected) else ExitCode.OK

@@ -1,0 +1,243 @@
+"""Options that several commands share, with the same meaning everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.errors import UsageError
+from ckprof.flow.inputs import find_list, read_list
+from ckprof.flow.selection import list_candidates, select
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import LAYOUTS, find_layout
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof.flow.selection import Candidate
+    from ckprof.model.conversion import Conversion
+    from ckprof.model.layout import ConvLayout
+    from ckprof.plugin.protocols import Direction, Target
+
+
+def add_direction(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the positional DIRECTION."""
+    known = ", ".join(session.registry.directions.ids)
+    parser.add_argument("direction", metavar="DIRECTION", help=f"what is computed: {known}")
+
+
+def add_list_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which instances are meant."""
+    group = parser.add_argument_group("instances")
+    group.add_argument(
+        "--conf",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="instance list: a legacy .conf in any dialect, or a JSON catalog; the name of a list that ships "
+        "with ckprof works as well, e.g. forward/tests/nhwgc_fp16 (repeatable)",
+    )
+    add_reading_options(group)
+    group.add_argument(
+        "--instance",
+        action="append",
+        type=_natural,
+        default=[],
+        metavar="N",
+        help="only the instance with this number, see --list-instances (repeatable)",
+    )
+    group.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="only instances whose kernel name or instance string contains a match (repeatable, ORed)",
+    )
+    group.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="not the instances whose kernel name or instance string contains a match (repeatable)",
+    )
+    group.add_argument(
+        "--pipeline", action="append", default=[], metavar="ID", help="only this kernel family (repeatable)"
+    )
+
+
+def add_reading_options(group: argparse._ActionsContainer) -> None:
+    """Add the options that say how a list is read."""
+    group.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="layout of lists whose lines and file names do not say it, e.g. nhwgc",
+    )
+    group.add_argument(
+        "--dtype",
+        metavar="NAME",
+        help="data type of lists whose lines and file names do not say it: fp32, fp16 or bf16",
+    )
+    group.add_argument(
+        "--lenient",
+        action="store_true",
+        help="leave wrong lines out, with a warning each, instead of stopping",
+    )
+
+
+def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of generation and build."""
+    group = parser.add_argument_group("build")
+    known = ", ".join(session.registry.targets.ids)
+    group.add_argument("--target", metavar="ID", help=f"where kernels are built and run: {known}")
+    group.add_argument("--arch", metavar="NAME", help="architecture, on the CPU the modelled one")
+    group.add_argument("--compiler", metavar="COMMAND", help="C++ compiler (default: the first usable one)")
+    group.add_argument(
+        "--jobs",
+        type=_positive,
+        metavar="N",
+        help="parallel compiler processes (default: as many as cores and free memory allow)",
+    )
+    group.add_argument(
+        "--compile-timeout", type=_seconds, metavar="S", help="seconds for one kernel's compilation"
+    )
+    group.add_argument(
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="generate and build in this folder, and leave everything there",
+    )
+
+
+def chosen_direction(arguments: argparse.Namespace, session: Session) -> Direction:
+    """Return the direction that was asked for.
+
+    :raises UsageError: there is none of that name.
+    """
+    return session.registry.direction(arguments.direction)
+
+
+def chosen_target(arguments: argparse.Namespace, session: Session) -> Target:
+    """Return the target of the flag, the settings, or the default one.
+
+    :raises UsageError: there is none of that name, or none at all.
+    """
+    name = arguments.target or session.settings.target
+    targets = session.registry.targets
+    if name:
+        return targets.find(name)
+    for target in targets:
+        if target.embedded:
+            return target
+    raise UsageError("no target plugin works without a device; name one with --target")
+
+
+def chosen_layout(arguments: argparse.Namespace) -> ConvLayout | None:
+    """Return the layout of ``--layout``.
+
+    :raises UsageError: no such layout.
+    """
+    if arguments.layout is None:
+        return None
+    layout = find_layout(arguments.layout)
+    if layout is None:
+        known = ", ".join(layout.name for layout in LAYOUTS)
+        raise UsageError(f"--layout {arguments.layout}: unknown layout (known: {known})")
+    return layout
+
+
+def chosen_dtype(arguments: argparse.Namespace) -> DataType | None:
+    """Return the type of ``--dtype``.
+
+    :raises UsageError: no such type.
+    """
+    return None if arguments.dtype is None else DataType.parse(arguments.dtype)
+
+
+def read_lists(
+    arguments: argparse.Namespace, session: Session, direction: Direction | None
+) -> list[Conversion]:
+    """Read every ``--conf`` and say what was read.
+
+    :raises InputError: one of them cannot be used.
+    """
+    conversions = []
+    for name in arguments.conf:
+        conversion = read_list(
+            find_list(name),
+            session.registry,
+            direction=direction.id if direction else None,
+            layout=chosen_layout(arguments),
+            dtype=chosen_dtype(arguments),
+            lenient=arguments.lenient,
+        )
+        report_conversion(conversion, session)
+        conversions.append(conversion)
+    return conversions
+
+
+def report_conversion(conversion: Conversion, session: Session) -> None:
+    """Say how many lines became instances, and count every dropped line by its reason."""
+    count = sum(len(catalog.records) for catalog in conversion.catalogs)
+    dropped = ", ".join(f"{n} {rule}" for rule, n in sorted(conversion.dropped_by_rule.items()))
+    session.console.info(
+        f"read {conversion.path}: {conversion.lines} lines, {count} instances"
+        + (f"; dropped lines: {dropped}" if dropped else "")
+    )
+    for line in conversion.dropped:
+        text = f"{conversion.path}:{line.line}: {line.rule}: {line.reason}"
+        if line.rule == "error":
+            session.console.warning(text)
+        else:
+            session.console.detail(text)
+
+
+def selected_candidates(
+    arguments: argparse.Namespace, session: Session, conversions: list[Conversion]
+) -> list[Candidate]:
+    """Return the instances that the options leave.
+
+    :raises UsageError: an option is wrong, or nothing is left.
+    """
+    for name in arguments.pipeline:
+        session.registry.pipelines.find(name)
+    candidates = list_candidates(conversions, session.registry)
+    chosen = select(
+        candidates,
+        indices=arguments.instance,
+        filters=arguments.filter,
+        excludes=arguments.exclude,
+        pipelines=arguments.pipeline,
+    )
+    if candidates and not chosen:
+        raise UsageError(
+            f"none of the {len(candidates)} instances passes --instance, --filter, --exclude and --pipeline"
+        )
+    return chosen
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+# argparse names the type in "invalid ... value"
+_positive.__name__ = "positive integer"
+_natural.__name__ = "non-negative integer"
+_seconds.__name__ = "number of seconds"

@@ -1,0 +1,176 @@
+"""From selected instances to a kernel library."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from ckprof.build.builder import build_library
+from ckprof.build.cache import ObjectCache
+from ckprof.codegen.tree import generate_tree
+from ckprof.errors import InputError
+from ckprof.model.outcome import Status
+from ckprof.model.recipe import BuildRequest
+from ckprof.model.results import BuildSummary
+from ckprof.paths import object_cache_dir, work_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.codegen.tree import SourceTree
+    from ckprof.flow.selection import Candidate
+    from ckprof.model.recipe import BuildRecipe
+    from ckprof.plugin.protocols import Direction, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A candidate that has no kernel in the library."""
+
+    candidate: Candidate
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltLibrary:
+    """What the build gave."""
+
+    #: ``None`` when not a single kernel compiled
+    path: Path | None
+    recipe: BuildRecipe
+    #: the candidates whose kernels are in the library, in order
+    built: tuple[Candidate, ...]
+    #: the others: refused by a rule before, or failed to compile
+    rejected: tuple[Rejection, ...]
+    summary: BuildSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a library is generated and built, for which target."""
+
+    direction: Direction
+    target: Target
+    arch: str
+    root: Path
+    recipe: BuildRecipe
+
+    @property
+    def lock(self) -> FileLock:
+        """Keeps two processes from writing the same tree at once."""
+        return FileLock(self.root.with_name(f"{self.root.name}.lock"))
+
+
+def choose_place(
+    candidates: Sequence[Candidate],
+    direction: Direction,
+    target: Target,
+    *,
+    arch: str | None,
+    compiler: str | None,
+    keep: Path | None,
+    configured_work_dir: str | None,
+) -> Place:
+    """Decide where the sources and the library of these candidates go.
+
+    Without ``keep`` the folder's name is a digest of direction, target, architecture and instances, so that
+    the same call finds its library again and different calls do not disturb each other.
+
+    :raises ToolchainError: the target has no usable compiler or headers.
+    :raises InputError: the folder cannot be made.
+    """
+    chosen_arch = arch or target.default_arch
+    recipe = target.recipe(BuildRequest(arch=chosen_arch, compiler=compiler))
+    text = "\n".join([direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)])
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    base = Path(configured_work_dir).absolute() if configured_work_dir else work_dir()
+    root = keep.absolute() if keep else base / f"{direction.id}-{target.id}-{digest}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
+    return Place(direction=direction, target=target, arch=chosen_arch, root=root, recipe=recipe)
+
+
+def split_valid(
+    candidates: Sequence[Candidate], arch: str, api_level: str
+) -> tuple[list[Candidate], list[Rejection]]:
+    """Ask each candidate's pipeline whether it is valid for the architecture and the API level."""
+    valid: list[Candidate] = []
+    rejected: list[Rejection] = []
+    for candidate in candidates:
+        refusals = candidate.pipeline.refusals(candidate.instance, arch, api_level)
+        if refusals:
+            reason = "; ".join(f"{refusal.message} ({refusal.rule})" for refusal in refusals)
+            rejected.append(Rejection(candidate=candidate, status=Status.UNSUPPORTED, reason=reason))
+        else:
+            valid.append(candidate)
+    return valid, rejected
+
+
+def generate(candidates: Sequence[Candidate], place: Place) -> tuple[SourceTree, list[Rejection]]:
+    """Write the sources of all valid candidates.
+
+    :returns: the tree, and the candidates that a rule refused.
+    """
+    valid, rejected = split_valid(candidates, place.arch, place.recipe.api_level)
+    tree = generate_tree(
+        place.root,
+        f"ckprof_{place.direction.id}",
+        [candidate.instance for candidate in valid],
+        {candidate.pipeline.id: candidate.pipeline for candidate in valid},
+        place.direction,
+        place.arch,
+        place.recipe.api_level,
+    )
+    return tree, rejected
+
+
+def build(
+    candidates: Sequence[Candidate],
+    place: Place,
+    *,
+    jobs: int | None,
+    compile_timeout_s: float,
+    on_progress: Callable[[int, int, str], None],
+) -> BuiltLibrary:
+    """Generate and compile all valid candidates into one library.
+
+    :param on_progress: told (done, total, name) after each compile step.
+    :raises ToolchainError: the build system itself failed.
+    """
+    with place.lock:
+        tree, rejected = generate(candidates, place)
+        if not tree.kernels:
+            return BuiltLibrary(
+                path=None, recipe=place.recipe, built=(), rejected=tuple(rejected), summary=BuildSummary()
+            )
+        result = build_library(
+            tree,
+            place.recipe,
+            jobs=jobs,
+            timeout_s=compile_timeout_s,
+            work_dir=place.root,
+            cache=ObjectCache(object_cache_dir()),
+            on_progress=on_progress,
+        )
+    refused = {rejection.candidate.instance.key for rejection in rejected}
+    built: list[Candidate] = []
+    for candidate in candidates:
+        failure = result.failures.get(candidate.instance.key)
+        if failure is not None:
+            rejected.append(Rejection(candidate=candidate, status=failure.status, reason=failure.message))
+        elif candidate.instance.key not in refused:
+            built.append(candidate)
+    return BuiltLibrary(
+        path=result.library,
+        recipe=place.recipe,
+        built=tuple(built),
+        rejected=tuple(rejected),
+        summary=result.summary,
+    )

@@ -1,0 +1,88 @@
+"""Running a built library on problems and collecting the outcomes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.model.outcome import Outcome
+from ckprof.model.results import RunInstance
+from ckprof.run.executor import run_instances
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ckprof.flow.library import BuiltLibrary
+    from ckprof.flow.selection import Candidate
+    from ckprof.model.problem import ConvProblem
+    from ckprof.plugin.manager import PluginManager
+    from ckprof.plugin.protocols import Direction
+    from ckprof.run.options import RunOptions
+
+
+def profile(
+    library: BuiltLibrary,
+    candidates: Sequence[Candidate],
+    problems: Sequence[ConvProblem],
+    direction: Direction,
+    options: RunOptions,
+    manager: PluginManager,
+    on_event: Callable[[str], None],
+) -> Iterator[Outcome]:
+    """Yield one outcome per candidate and problem, as they come.
+
+    Candidates that have no kernel come first: their outcome is known.
+
+    :param on_event: told what is waited for, e.g. another run on the same device.
+    """
+    instances = {candidate.instance.key: candidate.instance for candidate in candidates}
+
+    def announce(outcome: Outcome) -> Outcome:
+        manager.call(
+            "ckprof_after_outcome",
+            instance=instances[outcome.key],
+            problem=problems[outcome.problem_index],
+            outcome=outcome,
+        )
+        return outcome
+
+    for index, problem in enumerate(problems):
+        manager.call("ckprof_before_problem", direction=direction.id, problem=problem, problem_index=index)
+        for rejection in library.rejected:
+            yield announce(
+                Outcome(
+                    key=rejection.candidate.instance.key,
+                    problem_index=index,
+                    status=rejection.status,
+                    reason=rejection.reason,
+                )
+            )
+    if library.path is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+        for outcome in run_instances(
+            library.path,
+            library.recipe.arch,
+            direction,
+            [candidate.instance for candidate in library.built],
+            problems,
+            options,
+            Path(folder),
+            on_event,
+        ):
+            yield announce(outcome)
+
+
+def as_run_instance(candidate: Candidate) -> RunInstance:
+    """Return the candidate as reports show it."""
+    return RunInstance(
+        key=candidate.instance.key,
+        index=candidate.index,
+        id=candidate.instance.id,
+        name=candidate.name,
+        instance_string=candidate.instance_string,
+        pipeline=candidate.pipeline.id,
+        dtype=candidate.instance.dtype,
+        source=candidate.source,
+    )
