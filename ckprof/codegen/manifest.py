@@ -1,0 +1,79 @@
+"""The list of what a source tree holds, written beside the sources.
+
+It carries what each kernel is, so that nothing has to be read out of file names, and it is the only authority
+on which files of an earlier tree may be removed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+FILE = "manifest.json"
+SCHEMA = "ckprof-source-tree"
+VERSION = 1
+
+
+def render(
+    *,
+    library: str,
+    direction: str,
+    arch: str,
+    api_level: str,
+    kernels: Sequence[Mapping[str, object]],
+) -> str:
+    """Return the text of a manifest.
+
+    :param kernels: per kernel ``name``, ``key``, ``symbol``, ``id``, ``instance``, ``instance_string`` and
+        ``files``, the latter relative to the root of the tree.
+    """
+    content = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "generator": __version__,
+        "library": library,
+        "direction": direction,
+        "arch": arch,
+        "api_level": api_level,
+        "kernels": kernels,
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def remove_stale(root: Path, kernels: Sequence[Mapping[str, Any]]) -> tuple[Path, ...]:
+    """Remove the files that the manifest on disk lists and the new kernels lack, and return them.
+
+    :param kernels: the kernels of the tree that is being written.
+    """
+    kept = {name for kernel in kernels for name in kernel["files"]}
+    removed = []
+    for name in _listed_files(root / FILE):
+        path = root / name
+        if name not in kept and path.is_file():
+            path.unlink()
+            removed.append(path)
+    return tuple(removed)
+
+
+def _listed_files(path: Path) -> list[str]:
+    """Return the files that a manifest lists; none if it is missing, unreadable or not one of ours."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content["schema"] != SCHEMA or content["version"] != VERSION:
+            return []
+        names = [str(name) for kernel in content["kernels"] for name in kernel["files"]]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return []
+    return [name for name in names if _is_below_root(name)]
+
+
+def _is_below_root(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts

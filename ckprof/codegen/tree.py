@@ -1,0 +1,185 @@
+"""The source tree of a kernel library.
+
+.. code-block:: text
+
+    kernels/<name>.hpp   the kernel, written by its pipeline
+    kernels/<name>.cpp   its row in the library's table
+    library.cpp          the table of the kernels that compiled
+    manifest.json        what the tree holds and what each kernel is
+
+A file is only written if its text changed, so that a build system sees what is really new.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckprof.codegen import manifest
+from ckprof.codegen.entry import kernel_entry, kernel_symbol, library_source
+from ckprof.codegen.files import write_if_changed
+from ckprof.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ckprof.model.instance import Instance
+    from ckprof.plugin.protocols import Direction, KernelSource, Pipeline
+
+#: Folder of the kernels below the root of a tree.
+KERNELS = "kernels"
+LIBRARY_SOURCE = "library.cpp"
+
+#: Digits of the content key that are appended to a name that is already taken.
+_KEY_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFiles:
+    """One kernel of a source tree."""
+
+    instance: Instance
+    #: kernel name, unique in the tree: the stem of both files
+    name: str
+    header: Path
+    #: the translation unit to compile
+    entry: Path
+    #: C symbol of the kernel's table row
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTree:
+    """A library's sources on disk."""
+
+    root: Path
+    library_name: str
+    #: one per distinct content key, in the order of the instances
+    kernels: tuple[KernelFiles, ...]
+    manifest: Path
+    #: files that were written because they are new or have changed
+    written: tuple[Path, ...] = field(default=(), compare=False)
+    #: files of an earlier tree that were removed
+    removed: tuple[Path, ...] = field(default=(), compare=False)
+
+
+def generate_tree(
+    root: Path,
+    library_name: str,
+    instances: Sequence[Instance],
+    pipelines: Mapping[str, Pipeline],
+    direction: Direction,
+    arch: str,
+    api_level: str,
+) -> SourceTree:
+    """Write the kernels of a library below ``root`` and remove those of an earlier tree that are gone.
+
+    Instances with the same content key are one kernel; the first one stands for all of them.
+
+    :param library_name: only for comments and the manifest.
+    :param instances: valid instances of ``direction``; see :meth:`Pipeline.refusals`.
+    :param pipelines: pipeline id -> pipeline, at least for those of the instances.
+    :raises PluginError: an instance belongs to no pipeline.
+    """
+    records: list[dict[str, object]] = []
+    kernels: list[KernelFiles] = []
+    written: list[Path] = []
+    taken: set[str] = set()
+    for key, instance in _distinct(instances).items():
+        pipeline = pipelines.get(instance.pipeline)
+        if pipeline is None:
+            raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
+        source = _with_free_name(pipeline.render(instance, arch, api_level), key, taken)
+        kernel = KernelFiles(
+            instance=instance,
+            name=source.name,
+            header=root / KERNELS / f"{source.name}.hpp",
+            entry=root / KERNELS / f"{source.name}.cpp",
+            symbol=kernel_symbol(key),
+        )
+        entry = kernel_entry(
+            key=key,
+            name=source.name,
+            header=kernel.header.name,
+            launcher=source.launcher,
+            host_args=direction.host_args_type,
+        )
+        for path, text in ((kernel.header, source.header), (kernel.entry, entry)):
+            if write_if_changed(path, text):
+                written.append(path)
+        kernels.append(kernel)
+        records.append(_record(kernel, key, pipeline.instance_string(instance), root))
+    content = manifest.render(
+        library=library_name, direction=direction.id, arch=arch, api_level=api_level, kernels=records
+    )
+    path = root / manifest.FILE
+    removed = manifest.remove_stale(root, records)
+    if write_if_changed(path, content):
+        written.append(path)
+    return SourceTree(
+        root=root,
+        library_name=library_name,
+        kernels=tuple(kernels),
+        manifest=path,
+        written=tuple(written),
+        removed=removed,
+    )
+
+
+def write_library_source(tree: SourceTree, symbols: Sequence[str]) -> Path:
+    """Write the table of a library that is linked from some of a tree's kernels.
+
+    The table has the order of the tree, whatever the order of ``symbols``.
+
+    :param symbols: symbols of the kernels that compiled.
+    :returns: the source to compile and link together with these kernels.
+    :raises ValueError: a symbol does not belong to the tree.
+    """
+    wanted = set(symbols)
+    present = [kernel.symbol for kernel in tree.kernels if kernel.symbol in wanted]
+    unknown = wanted.difference(present)
+    if unknown:
+        raise ValueError(f"not in the source tree: {', '.join(sorted(unknown))}")
+    path = tree.root / LIBRARY_SOURCE
+    write_if_changed(path, library_source(tree.library_name, present))
+    return path
+
+
+def _distinct(instances: Sequence[Instance]) -> dict[str, Instance]:
+    distinct: dict[str, Instance] = {}
+    for instance in instances:
+        distinct.setdefault(instance.key, instance)
+    return distinct
+
+
+def _with_free_name(source: KernelSource, key: str, taken: set[str]) -> KernelSource:
+    """Return the source under a name that no other kernel of the tree has.
+
+    The C++ names follow: two kernels of one library that share a type name would be merged by the linker.
+    File systems may not tell cases apart, so neither does this.
+    """
+    if source.name.lower() not in taken:
+        taken.add(source.name.lower())
+        return source
+    name = f"{source.name}_{key[:_KEY_DIGITS]}"
+    taken.add(name.lower())
+    identifier = re.compile(re.escape(source.name))
+    lines = [
+        line if line.startswith("#include") else identifier.sub(name, line)
+        for line in source.header.splitlines(keepends=True)
+    ]
+    return type(source)(name=name, header="".join(lines), launcher=identifier.sub(name, source.launcher))
+
+
+def _record(kernel: KernelFiles, key: str, instance_string: str, root: Path) -> dict[str, object]:
+    return {
+        "name": kernel.name,
+        "key": key,
+        "symbol": kernel.symbol,
+        "id": kernel.instance.id,
+        "instance": kernel.instance.identity(),
+        "instance_string": instance_string,
+        "files": [path.relative_to(root).as_posix() for path in (kernel.header, kernel.entry)],
+    }

@@ -1,0 +1,129 @@
+"""Everything that the template of an implicit-GEMM header shows, as plain strings and numbers.
+
+All C++ spellings are computed here; the template only lays them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.codegen.cpp import boolean, string_literal
+from ckprof.version import __version__
+from ckprof_plugins.pipelines.implicit_gemm.kernel_name import kernel_name
+from ckprof_plugins.pipelines.implicit_gemm.operation import OPERATIONS
+from ckprof_plugins.pipelines.implicit_gemm.vocabulary import TailForm
+
+if TYPE_CHECKING:
+    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+    from ckprof_plugins.pipelines.implicit_gemm.operation import Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderParameters:
+    """The values of one header."""
+
+    version: str
+    name: str
+    key: str
+    operation: Operation
+    #: (name, C++ type) of the Config's type aliases, in groups that are set apart
+    types: tuple[tuple[tuple[str, str], ...], ...]
+    #: (C++ type, name, value) of the Config's constants, in groups
+    constants: tuple[tuple[tuple[str, str, str | int], ...], ...]
+    specialization: str
+    pipeline_class: str
+    pipeline_base: str
+    #: template arguments of the pipeline
+    pipeline_arguments: str
+    #: parameters of the callable that starts the kernel
+    run_parameters: str
+    uses_tail_number: bool
+    #: statement that starts the kernel
+    run_statement: str
+
+
+_RUN_PARAMETERS = {
+    TailForm.HOT_LOOP: "auto /*has_hot_loop*/",
+    TailForm.HOT_LOOP_AND_TAIL: "auto /*has_hot_loop*/, auto /*tail_num*/",
+    TailForm.DIRECT: "bool /*has_hot_loop*/, TailNumber /*tail_num*/",
+}
+
+_RUN_STATEMENTS = {
+    TailForm.HOT_LOOP: "BaseGemmPipeline::TailHandler(Run, has_hot_loop);",
+    TailForm.HOT_LOOP_AND_TAIL: "BaseGemmPipeline::TailHandler(Run, has_hot_loop, tail_num);",
+    TailForm.DIRECT: "Run(has_hot_loop, tail_num);",
+}
+
+
+def header_parameters(instance: ImplicitGemmInstance, arch: str) -> HeaderParameters:
+    """Return the values of an instance's header.
+
+    :param arch: recorded in the Config, of no influence on the code.
+    """
+    facts = instance.gemm_pipeline.facts
+    return HeaderParameters(
+        version=__version__,
+        name=kernel_name(instance),
+        key=instance.key,
+        operation=OPERATIONS[instance.direction],
+        types=_types(instance),
+        constants=_constants(instance, arch),
+        specialization=instance.specialization.enumerator,
+        pipeline_class=facts.cpp_class,
+        pipeline_base=facts.cpp_base,
+        pipeline_arguments=", ".join(("UniversalGemmProblem", *facts.arguments)),
+        run_parameters=_RUN_PARAMETERS[facts.tail],
+        uses_tail_number=facts.tail is not TailForm.HOT_LOOP,
+        run_statement=_RUN_STATEMENTS[facts.tail],
+    )
+
+
+def _types(instance: ImplicitGemmInstance) -> tuple[tuple[tuple[str, str], ...], ...]:
+    element = instance.dtype.facts.cpp_type
+    layouts = "tensor_layout::convolution"
+    return (
+        (
+            ("InDataType", element),
+            ("WeiDataType", element),
+            ("AccDataType", "float"),
+            ("OutDataType", element),
+        ),
+        (
+            ("InLayout", f"{layouts}::{instance.layout.input}"),
+            ("WeiLayout", f"{layouts}::{instance.layout.weight}"),
+            ("OutLayout", f"{layouts}::{instance.layout.output}"),
+        ),
+    )
+
+
+def _constants(
+    instance: ImplicitGemmInstance, arch: str
+) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
+    def sizes(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
+        return tuple(("index_t", name, value) for name, value in zip(names.split(), values, strict=True))
+
+    return (
+        sizes("M_Tile N_Tile K_Tile", instance.tile.sizes),
+        sizes("M_Warp N_Warp K_Warp", instance.wave_grid.sizes),
+        sizes("M_Warp_Tile N_Warp_Tile K_Warp_Tile", instance.mma_tile.sizes),
+        sizes("VectorSizeA VectorSizeB VectorSizeC", instance.vector_sizes),
+        (
+            ("bool", "kPadM", boolean(instance.pad_m)),
+            ("bool", "kPadN", boolean(instance.pad_n)),
+            ("bool", "kPadK", boolean(instance.pad_k)),
+        ),
+        (
+            ("GemmPipeline", "Pipeline", f"GemmPipeline::{instance.gemm_pipeline.facts.enumerator}"),
+            ("GemmPipelineScheduler", "Scheduler", f"GemmPipelineScheduler::{instance.scheduler.enumerator}"),
+            ("bool", "DoubleSmemBuffer", boolean(instance.double_smem_buffer)),
+            ("bool", "UseCShuffleEpilogue", boolean(True)),
+            ("int", "kBlockPerCu", instance.block_per_cu),
+            ("index_t", "NumWaveGroups", instance.num_wave_groups),
+            ("index_t", "NumGroupsToMerge", instance.num_groups_to_merge),
+            ("bool", "EnableSplitImage", boolean(instance.split_image)),
+            ("bool", "ExplicitGemm", boolean(instance.explicit_gemm)),
+            ("index_t", "NDimSpatial", instance.ndim),
+            ("const char*", "TargetArch", string_literal(arch)),
+        ),
+    )
