@@ -69,7 +69,7 @@ def _listed_files(path: Path) -> list[str]:
         if content["schema"] != SCHEMA or content["version"] != VERSION:
             return []
         names = [str(name) for kernel in content["kernels"] for name in kernel["files"]]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return []
     return [name for name in names if _is_below_root(name)]
 

@@ -1,0 +1,116 @@
+"""Forward convolution: the output from the input and the weight."""
+
+from __future__ import annotations
+
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ckprof.model.problem import ConvProblem
+from ckprof.plugin.protocols import PositionalForm
+from ckprof_plugins.directions.arrays import filter_axes, image_axes, reordered, taps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.layout import ConvLayout
+
+
+class Forward:
+    """Sum over taps t and channels c: ``out[o, k] += in[o * stride + t * dilation - pad, c] * wei[t, c, k]``."""
+
+    id = "fwd"
+    label = "forward: the output from input and weight"
+    aliases = ("forward",)
+    miopen_flag = 1
+    tensors = ("input", "weight", "output")
+    host_args_type = "GroupedConvFwdHostArgs<>"
+
+    positional_form = PositionalForm(
+        operations=("grouped_conv_fwd", "grouped_conv_fwd_tile"),
+        leading=("dtype", "layout", "index_type", "verify", "init", "log", "time", "ndim"),
+        trailing=(),
+        dtypes=MappingProxyType({0: "fp32", 1: "fp16", 2: "bf16"}),
+        layouts=MappingProxyType({1: ("nwgc", "nhwgc", "ndhwgc")}),
+    )
+
+    #: 200 to 240 MFLOP each: long enough to measure, short enough for every instance on a CPU
+    default_problem = MappingProxyType(
+        {
+            1: ConvProblem(
+                groups=1,
+                batch=4,
+                out_channels=64,
+                in_channels=64,
+                filter=(3,),
+                input=(2048,),
+                strides=(1,),
+                dilations=(1,),
+                left_pads=(1,),
+                right_pads=(1,),
+            ),
+            2: ConvProblem(
+                groups=1,
+                batch=4,
+                out_channels=64,
+                in_channels=64,
+                filter=(3, 3),
+                input=(28, 28),
+                strides=(1, 1),
+                dilations=(1, 1),
+                left_pads=(1, 1),
+                right_pads=(1, 1),
+            ),
+            3: ConvProblem(
+                groups=1,
+                batch=1,
+                out_channels=64,
+                in_channels=64,
+                filter=(3, 3, 3),
+                input=(4, 16, 16),
+                strides=(1, 1, 1),
+                dilations=(1, 1, 1),
+                left_pads=(1, 1, 1),
+                right_pads=(1, 1, 1),
+            ),
+        }
+    )
+
+    def reduction_length(self, problem: ConvProblem) -> int:
+        """Return the products per output element: C * prod(filter)."""
+        return problem.in_channels * prod(problem.filter)
+
+    def reference(
+        self,
+        problem: ConvProblem,
+        layout: ConvLayout,
+        operands: Mapping[str, NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Compute the output in double precision: one batched matrix product per tap of the filter.
+
+        It shares nothing with the kernels, which walk tiles of one long product.
+
+        :param operands: ``input`` and ``weight`` in the memory order of ``layout``.
+        :returns: the output in the memory order of ``layout``.
+        """
+        import numpy as np
+
+        image, window = image_axes(problem.ndim), filter_axes(problem.ndim)
+        source = reordered(operands["input"], layout.input, f"GN{image}C")
+        weight = reordered(operands["weight"], layout.weight, f"{window}GCK")
+        pads = zip(problem.left_pads, problem.right_pads, strict=True)
+        padded = np.pad(source, ((0, 0), (0, 0), *pads, (0, 0)))
+
+        positions = problem.batch * prod(problem.output)
+        total = np.zeros((problem.groups, positions, problem.out_channels))
+        whole = slice(None)
+        for tap, met in taps(problem):
+            index = (whole, whole, *met, whole)
+            columns = padded[index].reshape(problem.groups, positions, problem.in_channels)
+            total += columns @ weight[tap]
+
+        result = total.reshape(problem.groups, problem.batch, *problem.output, problem.out_channels)
+        return np.ascontiguousarray(reordered(result, f"GN{image}K", layout.output))
