@@ -45,9 +45,9 @@ class PositionalForm:
     #: operation names, e.g. ``grouped_conv_fwd`` and ``grouped_conv_fwd_tile``
     operations: tuple[str, ...]
     #: names of the positional arguments between the operation and the convolution parameters, in order;
-    #: one of them is ``ndim``
+    #: ``dtype``, ``layout`` and ``ndim`` are among them
     leading: tuple[str, ...]
-    #: names of those behind the convolution parameters
+    #: names of those behind the convolution parameters; ``split_k`` is understood
     trailing: tuple[str, ...]
     #: data type number -> spelling, for the types that ckprof knows
     dtypes: Mapping[int, str]

@@ -75,8 +75,8 @@ def _parse_operation(
     leading = dict(zip(form.leading, head, strict=True))
     numbers = {name: line.integer(token, name) for name, token in leading.items()}
     ndim = _ndim(line, leading["ndim"])
-    dtype_token, layout_token = leading["data_type"], leading["layout"]
-    if numbers["data_type"] not in form.dtypes:
+    dtype_token, layout_token = leading["dtype"], leading["layout"]
+    if numbers["dtype"] not in form.dtypes:
         known = ", ".join(f"{number} {name}" for number, name in form.dtypes.items())
         raise line.error(
             f"data type {dtype_token.text} is not supported for {direction.id} (known: {known})",
@@ -95,13 +95,13 @@ def _parse_operation(
     split_k = line.integer(trailing["split_k"], "split_k") if "split_k" in trailing else None
     return ParsedProblem(
         problem=problem,
-        dtype=DataType(form.dtypes[numbers["data_type"]]),
+        dtype=DataType(form.dtypes[numbers["dtype"]]),
         layout=form.layouts[numbers["layout"]][ndim - 1],
         split_k=split_k,
         ignored=tuple(
             f"{name} {token.text}"
             for name, token in leading.items()
-            if name not in ("data_type", "layout", "ndim")
+            if name not in ("dtype", "layout", "ndim")
         ),
     )
 

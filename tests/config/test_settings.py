@@ -1,0 +1,56 @@
+"""Where settings come from and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.config.settings import Settings, load_settings
+from ckprof.errors import InputError, UsageError
+
+
+def test_defaults_without_a_file(tmp_path: Path) -> None:
+    assert load_settings(None, tmp_path, {}) == Settings()
+
+
+def test_the_file_of_a_parent_folder_is_found(tmp_path: Path) -> None:
+    (tmp_path / "ckprof.toml").write_text('jobs = 3\nplugins = ["mine.py", "package.module"]\n')
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    settings = load_settings(None, inner, {})
+    assert settings.jobs == 3
+    assert settings.plugins == (str(tmp_path / "mine.py"), "package.module")
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "ckprof.toml").write_text("jobs = 3\ntimeout = 5\n")
+    settings = load_settings(None, tmp_path, {"CKPROF_JOBS": "7", "CKPROF_PLUGINS": "a,b"})
+    assert (settings.jobs, settings.timeout, settings.plugins) == (7, 5.0, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("job = 3\n", "unknown field `job`"),
+        ('jobs = "3"\n', "Expected `int | null`, got `str`"),
+        ("jobs = \n", "not valid TOML"),
+    ],
+)
+def test_wrong_files_name_the_file(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "ckprof.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_settings(path, tmp_path, {})
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_a_missing_explicit_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        load_settings(tmp_path / "none.toml", tmp_path, {})
+
+
+def test_a_wrong_environment_variable_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="CKPROF"):
+        load_settings(None, tmp_path, {"CKPROF_JOBS": "many"})

@@ -1,0 +1,182 @@
+"""Loading of plugins: isolation, order, disabling, and errors with an owner."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+from ckprof import hookimpl
+from ckprof.errors import InputError, PluginError
+from ckprof.plugin.manager import DISABLE_VARIABLE, TRACE_VARIABLE, Origin, PluginManager
+
+GOOD = """
+from ckprof import hookimpl
+
+@hookimpl
+def ckprof_after_report(command, exit_code):
+    CALLS.append((command, exit_code))
+
+CALLS = []
+"""
+
+
+@pytest.fixture
+def manager() -> PluginManager:
+    return PluginManager()
+
+
+def state(manager: PluginManager, name: str) -> str:
+    return next(plugin.error or "active" for plugin in manager.plugins if plugin.name == name)
+
+
+def test_builtins_load_without_errors(manager: PluginManager) -> None:
+    manager.load_all()
+    assert not manager.broken
+    origins = {plugin.origin for plugin in manager.plugins}
+    assert Origin.BUILTIN in origins
+    assert all(plugin.hooks for plugin in manager.plugins if plugin.origin is Origin.BUILTIN)
+
+
+def test_a_file_is_loaded_and_its_hooks_are_called(manager: PluginManager, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(GOOD)
+    manager.load_all(requested=[str(path)])
+    loaded = manager.plugins[-1]
+    assert (loaded.origin, loaded.hooks) == (Origin.COMMAND_LINE, ("ckprof_after_report",))
+    manager.call("ckprof_after_report", command="run", exit_code=0)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_module_at_all", "ModuleNotFoundError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("x = (", "SyntaxError"),
+        (GOOD.replace("exit_code)", "exitcode)", 1), "PluginValidationError"),
+        (GOOD.replace("ckprof_after_report", "ckprof_after_rapport"), "ckprof_after_rapport"),
+    ],
+)
+def test_a_broken_configured_plugin_is_remembered(
+    manager: PluginManager, tmp_path: Path, source: str, message: str
+) -> None:
+    broken, good = tmp_path / "broken.py", tmp_path / "good.py"
+    broken.write_text(source)
+    good.write_text(GOOD)
+    manager.load_all(configured=[str(broken), str(good)])
+    assert message in state(manager, str(broken))
+    assert state(manager, str(good)) == "active"
+    assert [plugin.name for plugin in manager.broken] == [str(broken)]
+
+
+def test_a_broken_requested_plugin_is_an_error(manager: PluginManager, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"--plugin .*nowhere\.py: .*no such file"):
+        manager.load_all(requested=[str(tmp_path / "nowhere.py")])
+
+
+def test_disabled_plugins_are_not_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("raise RuntimeError")
+    monkeypatch.setenv(DISABLE_VARIABLE, f"{path}, other")
+    manager = PluginManager()
+    manager.load_all(configured=[str(path)])
+    assert state(manager, str(path)) == f"disabled by {DISABLE_VARIABLE}"
+    assert not manager.broken
+
+
+class _Distribution:
+    name = "some-package"
+    version = "1.2"
+
+
+class _EntryPoint:
+    def __init__(self, name: str, plugin: object) -> None:
+        self.name = name
+        self.value = f"module_of_{name}"
+        self.dist = _Distribution()
+        self._plugin = plugin
+
+    def load(self) -> object:
+        if isinstance(self._plugin, Exception):
+            raise self._plugin
+        return self._plugin
+
+
+class _Reporter:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    @hookimpl
+    def ckprof_after_report(self, command: str) -> None:
+        self.calls.append(command)
+
+
+def test_entry_points_load_sorted_and_one_by_one(
+    manager: PluginManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = [_EntryPoint("zeta", _Reporter()), _EntryPoint("alpha", ImportError("gone"))]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
+    manager.load_all()
+    found = [plugin for plugin in manager.plugins if plugin.origin is Origin.ENTRY_POINT]
+    assert [plugin.name for plugin in found] == ["alpha", "zeta"]
+    assert found[0].error == "ImportError: gone"
+    assert (found[1].distribution, found[1].version, found[1].error) == ("some-package", "1.2", "")
+
+
+def test_an_exception_in_a_hook_names_plugin_and_hook(manager: PluginManager) -> None:
+    class Raising:
+        @hookimpl
+        def ckprof_after_report(self) -> None:
+            raise ZeroDivisionError("oops")
+
+    manager.register(Raising(), "bad-one")
+    with pytest.raises(
+        PluginError, match="plugin bad-one: ckprof_after_report raised ZeroDivisionError: oops"
+    ):
+        manager.call("ckprof_after_report", command="run", exit_code=0)
+
+
+def test_our_own_errors_pass_through_a_hook_unchanged(manager: PluginManager) -> None:
+    class Refusing:
+        @hookimpl
+        def ckprof_after_conversion(self) -> None:
+            raise InputError("not like this", "list.conf", 3)
+
+    manager.register(Refusing(), "strict")
+    with pytest.raises(InputError, match=r"list\.conf:3: not like this"):
+        manager.call("ckprof_after_conversion", request=None, conversion=None)
+
+
+def test_results_come_in_load_order_with_their_owner(manager: PluginManager) -> None:
+    class Offers:
+        def __init__(self, offer: object) -> None:
+            self.offer = offer
+
+        @hookimpl
+        def ckprof_register_conf_families(self) -> object:
+            return self.offer
+
+    for name, offer in (("b", [1]), ("none", None), ("a", [2])):
+        manager.register(Offers(offer), name)
+    assert manager.call("ckprof_register_conf_families") == [("b", [1]), ("a", [2])]
+
+
+def test_wrong_hooks_of_an_object_are_refused(manager: PluginManager) -> None:
+    class Misspelt:
+        @hookimpl
+        def ckprof_after_rapport(self) -> None: ...
+
+    with pytest.raises(PluginError, match="ckprof_after_rapport"):
+        manager.register(Misspelt(), "misspelt")
+    assert manager.call("ckprof_after_report", command="run", exit_code=0) == []
+
+
+def test_hook_calls_can_be_traced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(TRACE_VARIABLE, "1")
+    manager = PluginManager()
+    manager.register(_Reporter(), "reporter")
+    manager.call("ckprof_after_report", command="run", exit_code=0)
+    assert "ckprof_after_report" in capsys.readouterr().err

@@ -1,0 +1,186 @@
+"""Problem lines: both forms, and errors with positions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.errors import ExitCode, InputError
+from ckprof.model.dtype import DataType
+from ckprof.model.problem import ConvProblem
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import Direction
+from ckprof.plugin.registry import Registry
+from ckprof.problems.read import parse_problem, read_problem_file
+from ckprof.problems.tokens import ParsedProblem, ProblemLine
+
+MIOPEN = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1"
+POSITIONAL = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
+SAME = ConvProblem(
+    groups=1,
+    batch=4,
+    out_channels=64,
+    in_channels=64,
+    filter=(3, 3),
+    input=(28, 28),
+    strides=(1, 1),
+    dilations=(1, 1),
+    left_pads=(1, 1),
+    right_pads=(1, 1),
+)
+
+
+@pytest.fixture(scope="module")
+def direction() -> Direction:
+    manager = PluginManager()
+    manager.load_all()
+    return Registry(manager).direction("fwd")
+
+
+def parse(text: str, direction: Direction) -> ParsedProblem:
+    return parse_problem(ProblemLine(text=text, path="p.txt", line=7), direction, [direction])
+
+
+@pytest.mark.parametrize("text", [MIOPEN, f"./bin/MIOpenDriver {MIOPEN}", f"  {MIOPEN}  "])
+def test_miopen_lines(text: str, direction: Direction) -> None:
+    assert parse(text, direction).problem == SAME
+
+
+@pytest.mark.parametrize(
+    "text", [POSITIONAL, f"ckProfiler {POSITIONAL}", "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"]
+)
+def test_positional_lines(text: str, direction: Direction) -> None:
+    assert parse(text, direction).problem == SAME
+
+
+def test_long_flags_and_defaults(direction: Direction) -> None:
+    text = (
+        "conv --batchsize 4 --in_channels 64 --in_h 28 --in_w 28 --out_channels 64 --fil_h 3 --fil_w 3 "
+        "--pad_h 1 --pad_w 1"
+    )
+    assert parse(text, direction).problem == SAME
+
+
+def test_channels_are_totals_in_miopen_and_per_group_in_ckprofiler(direction: Direction) -> None:
+    miopen = parse(MIOPEN.replace("-g 1", "-g 4"), direction).problem
+    assert (miopen.groups, miopen.in_channels, miopen.out_channels) == (4, 16, 16)
+    positional = parse("2 4 4 16 16 3 3 28 28 1 1 1 1 1 1 1 1", direction).problem
+    assert positional == miopen
+
+
+def test_three_dimensions(direction: Direction) -> None:
+    text = (
+        "conv -_ 3 -n 2 -c 8 -! 5 -H 6 -W 7 -k 16 -@ 3 -y 2 -x 1 -# 2 -u 1 -v 1 -$ 1 -p 0 -q 0 -^ 2 -l 1 -j 1"
+    )
+    expected = ConvProblem(
+        groups=1,
+        batch=2,
+        out_channels=16,
+        in_channels=8,
+        filter=(3, 2, 1),
+        input=(5, 6, 7),
+        strides=(2, 1, 1),
+        dilations=(2, 1, 1),
+        left_pads=(1, 0, 0),
+        right_pads=(1, 0, 0),
+    )
+    assert parse(text, direction).problem == expected
+    positional = "3 1 2 16 8 3 2 1 5 6 7 2 1 1 2 1 1 1 0 0 1 0 0"
+    assert parse(positional, direction).problem == expected
+
+
+def test_one_dimension(direction: Direction) -> None:
+    parsed = parse("conv -_ 1 -n 2 -c 8 -W 7 -k 16 -x 3 -q 1", direction).problem
+    assert parsed == parse("1 1 2 16 8 3 7 1 1 1 1", direction).problem
+    assert parsed.output == (7,)
+
+
+def test_types_and_layouts_of_a_line(direction: Direction) -> None:
+    assert parse(MIOPEN, direction).dtype is None
+    assert parse(MIOPEN.replace("conv", "convbfp16"), direction).dtype is DataType.BF16
+    parsed = parse(POSITIONAL, direction)
+    assert (parsed.dtype, parsed.layout) == (DataType.FP16, "nhwgc")
+
+
+def test_parts_without_meaning_are_reported(direction: Direction) -> None:
+    assert parse(f"{MIOPEN} -t 1 -I NCHW", direction).ignored == ("-t 1", "-I NCHW")
+    assert "verify 1" in parse(POSITIONAL, direction).ignored
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "p.txt:7: the problem is empty"),
+        ("conv -n 4 -c", "p.txt:7:11: -c needs a value; form: conv -n N"),
+        ("conv -n 4", "p.txt:7: -c (in_channels) is missing; form: conv -n N"),
+        (MIOPEN.replace("-k 64", "-k x64"), "p.txt:7:32: expected an integer for out_channels, got 'x64'"),
+        (MIOPEN.replace("-k 64", "--K 64"), "p.txt:7:29: unknown MIOpenDriver flag '--K'"),
+        (MIOPEN + " -n 4", "p.txt:7:85: -n is given twice"),
+        (MIOPEN.replace("-F 1", "-F 2"), "p.txt:7:83: -F 2 does not ask for fwd"),
+        (
+            MIOPEN.replace("-g 1", "-g 3"),
+            "p.txt:7:14: -c 64 (in_channels of all groups) is not a multiple of -g 3",
+        ),
+        (MIOPEN.replace("-g 1", "-g 0"), "is not a multiple of -g 0"),
+        (MIOPEN + " -m trans", "p.txt:7:88: -m trans is not supported, only conv"),
+        (MIOPEN.replace("-n 4", "-n 0"), "p.txt:7: batch is 0, expected 1 to 2147483647"),
+        (MIOPEN.replace("-H 28", "-H -28"), "p.txt:7: input along H is -28, expected 1"),
+        (MIOPEN.replace("-p 1", "-p -1"), "p.txt:7: left_pads along H is -1, expected 0"),
+        (MIOPEN.replace("-n 4", "-n 99999999999"), "batch is 99999999999, expected 1 to 2147483647"),
+        (MIOPEN.replace("-y 3", "-y 33"), "the output is empty along H"),
+        ("MIOpenDriver pool -n 1", "expected one of conv, convfp16, convbfp16 after MIOpenDriver"),
+        ("hello world", "p.txt:7:1: expected a MIOpenDriver conv line or grouped_conv_fwd"),
+        ("2 1 4 64 64 3 3 28", "input W is missing: 7 of 16 convolution parameters of a 2D problem"),
+        ("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 9", "p.txt:7:39: unexpected '9': a 2D problem has 16"),
+        ("4 1 4 64 64", "p.txt:7:1: the number of spatial dimensions must be 1, 2 or 3, not 4"),
+        ("grouped_conv_fwd 1 1 0", "is missing; form: grouped_conv_fwd"),
+        (POSITIONAL.replace("fwd 1 1", "fwd 9 1"), "p.txt:7:18: data type 9 is not supported for fwd"),
+        (POSITIONAL.replace("fwd 1 1", "fwd 1 7"), "p.txt:7:20: layout 7 is not supported for fwd"),
+        ("ckProfiler", "nothing behind ckProfiler"),
+    ],
+)
+def test_wrong_lines(text: str, message: str, direction: Direction) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        parse(text, direction)
+    assert caught.value.exit_code is ExitCode.INPUT
+
+
+@given(st.lists(st.sampled_from([*MIOPEN.split(), *POSITIONAL.split(), "-1", "x", "é", "-_", "9" * 30])))
+def test_any_words_give_a_problem_or_an_input_error(direction: Direction, words: list[str]) -> None:
+    try:
+        parsed = parse(" ".join(words), direction)
+    except InputError:
+        return
+    assert all(length >= 1 for length in parsed.problem.output)
+
+
+def test_files(tmp_path: Path, direction: Direction) -> None:
+    path = tmp_path / "problems.txt"
+    path.write_bytes(b"\xef\xbb\xbf# two forms\r\n\r\n" + f"{MIOPEN}\r\n{POSITIONAL}".encode())
+    assert [p.problem for p in read_problem_file(path, direction, [direction])] == [SAME, SAME]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"# nothing\n\n", ": no problem in this file"),
+        (b"\xff\xfe\x00", "byte 0 is not valid UTF-8"),
+        (f"# comment\n{MIOPEN} -k".encode(), ":2:85: -k needs a value"),
+    ],
+)
+def test_wrong_files(tmp_path: Path, direction: Direction, content: bytes, message: str) -> None:
+    path = tmp_path / "problems.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(f"{path}")) as caught:
+        read_problem_file(path, direction, [direction])
+    assert message in str(caught.value)
+
+
+def test_missing_file_and_directory(tmp_path: Path, direction: Direction) -> None:
+    for path in (tmp_path / "none.txt", tmp_path):
+        with pytest.raises(InputError, match="cannot read"):
+            read_problem_file(path, direction, [direction])

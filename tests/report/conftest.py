@@ -1,0 +1,90 @@
+"""A small run with one outcome of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.model.conversion import Conversion, DroppedLine
+from ckprof.model.dtype import DataType
+from ckprof.model.outcome import Measurement, Outcome, Status, Verification
+from ckprof.model.problem import ConvProblem
+from ckprof.model.results import BuildSummary, RunInstance, RunResults
+
+PROBLEM = ConvProblem(
+    groups=1,
+    batch=4,
+    out_channels=64,
+    in_channels=64,
+    filter=(3, 3),
+    input=(28, 28),
+    strides=(1, 1),
+    dilations=(1, 1),
+    left_pads=(1, 1),
+    right_pads=(1, 1),
+)
+
+
+def measured(ms: float) -> Measurement:
+    return Measurement(
+        median_ms=ms, spread_ms=ms / 100, min_ms=ms, mean_ms=ms, samples=10, stopped_by="stdrel"
+    )
+
+
+PASSED = Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
+WRONG = Verification(max_error=9.0, wrong_elements=3, elements=100, rtol=1e-3, atol=1e-3)
+
+
+@pytest.fixture
+def results() -> RunResults:
+    """Fast but wrong, slow and right, fast and right, unverified, and one of each failure."""
+    outcomes = [
+        Outcome(
+            key="k0",
+            problem_index=0,
+            status=Status.WRONG_RESULT,
+            reason="3 of 100 differ",
+            measurement=measured(0.5),
+            verification=WRONG,
+        ),
+        Outcome(key="k1", problem_index=0, status=Status.OK, measurement=measured(4.0), verification=PASSED),
+        Outcome(key="k2", problem_index=0, status=Status.OK, measurement=measured(2.0), verification=PASSED),
+        Outcome(key="k3", problem_index=0, status=Status.OK, measurement=measured(1.0)),
+        *(
+            Outcome(key=f"k{4 + n}", problem_index=0, status=status, reason=f"because of\n {status.value}")
+            for n, status in enumerate(s for s in Status if s not in (Status.OK, Status.WRONG_RESULT))
+        ),
+    ]
+    instances = tuple(
+        RunInstance(
+            key=f"k{n}",
+            index=n,
+            id=n + 10,
+            name=f"kernel_{n}",
+            instance_string=f"Kernel<{n}>",
+            pipeline="tiles",
+            dtype=DataType.FP16,
+            source=f"list.conf:{n + 1}",
+        )
+        for n in range(len(outcomes))
+    )
+    return RunResults(
+        direction="fwd",
+        target="cpu",
+        arch="gfx950",
+        environment={"seed": 0},
+        conversions=(
+            Conversion(
+                path=Path("list.conf"),
+                converter="conf",
+                catalogs=(),
+                lines=2,
+                dropped=(DroppedLine(line=1, rule="comment", reason="a comment"),),
+            ),
+        ),
+        instances=instances,
+        problems=(PROBLEM,),
+        build=BuildSummary(compiled=9),
+        outcomes=tuple(outcomes),
+    )
