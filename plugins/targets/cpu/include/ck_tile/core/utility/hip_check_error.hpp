@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "ck_tile/core/utility/hip_types.hpp"
+
+namespace ck_tile {
+
+inline void hip_check_error(hipError_t error)
+{
+    if(error != hipSuccess)
+    {
+        throw std::runtime_error(std::string("HIP call failed: ") + hipGetErrorString(error));
+    }
+}
+
+} // namespace ck_tile
+
+#define HIP_CHECK_ERROR(call) ck_tile::hip_check_error(call)

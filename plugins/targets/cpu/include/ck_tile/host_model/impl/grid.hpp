@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ck_tile/host_model/device.hpp"
+#include "ck_tile/host_model/grid.hpp"
+
+namespace ck_tile::host_model {
+
+namespace impl {
+
+// One grid in execution. Blocks are handed out one by one: they may differ much in cost (edge tiles).
+class grid_run
+{
+public:
+    grid_run(const dim3& grid, block_function function, const void* context)
+        : grid_(grid),
+          function_(function),
+          context_(context),
+          blocks_(std::uint64_t{grid.x} * grid.y * grid.z)
+    {
+    }
+
+    std::uint64_t blocks() const { return blocks_; }
+
+    void work()
+    {
+        try
+        {
+            for(;;)
+            {
+                const std::uint64_t block = next_.fetch_add(1, std::memory_order_relaxed);
+                if(block >= blocks_) { return; }
+                const std::uint64_t row = block / grid_.x;
+                function_(context_,
+                          {static_cast<std::uint32_t>(block % grid_.x),
+                           static_cast<std::uint32_t>(row % grid_.y),
+                           static_cast<std::uint32_t>(row / grid_.y),
+                           grid_});
+            }
+        }
+        catch(...)
+        {
+            next_.store(blocks_, std::memory_order_relaxed);
+            const std::lock_guard lock(failure_mutex_);
+            if(!failure_) { failure_ = std::current_exception(); }
+        }
+    }
+
+    // To be called when no thread works any more.
+    void rethrow_failure() const
+    {
+        if(failure_) { std::rethrow_exception(failure_); }
+    }
+
+private:
+    dim3 grid_;
+    block_function function_;
+    const void* context_;
+    std::uint64_t blocks_;
+    std::atomic<std::uint64_t> next_{0};
+    std::mutex failure_mutex_;
+    std::exception_ptr failure_;
+};
+
+// Threads that wait for grids. The launching thread works too, so there is one thread less than
+// worker_count().
+class thread_pool
+{
+public:
+    thread_pool() = default;
+    thread_pool(const thread_pool&) = delete;
+    thread_pool& operator=(const thread_pool&) = delete;
+    ~thread_pool() { stop(); }
+
+    void execute(grid_run& run)
+    {
+        const std::lock_guard one_launch(launch_mutex_);
+        resize(worker_count() - 1);
+        if(threads_.empty() || run.blocks() <= 1)
+        {
+            run.work();
+            return;
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            run_    = &run;
+            active_ = static_cast<int>(threads_.size());
+            ++generation_;
+        }
+        wake_.notify_all();
+        run.work();
+        std::unique_lock lock(mutex_);
+        done_.wait(lock, [this] { return active_ == 0; });
+        run_ = nullptr;
+    }
+
+private:
+    void resize(int threads)
+    {
+        if(static_cast<int>(threads_.size()) == threads) { return; }
+        stop();
+        stopping_ = false;
+        for(int i = 0; i < threads; ++i)
+        {
+            threads_.emplace_back([this, seen = generation_] { serve(seen); });
+        }
+    }
+
+    void stop()
+    {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        wake_.notify_all();
+        for(std::thread& thread : threads_) { thread.join(); }
+        threads_.clear();
+    }
+
+    void serve(std::uint64_t seen)
+    {
+        std::unique_lock lock(mutex_);
+        for(;;)
+        {
+            wake_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+            if(stopping_) { return; }
+            seen          = generation_;
+            grid_run* run = run_;
+            lock.unlock();
+            run->work();
+            lock.lock();
+            if(--active_ == 0) { done_.notify_one(); }
+        }
+    }
+
+    std::mutex launch_mutex_;
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::condition_variable done_;
+    std::vector<std::thread> threads_;
+    grid_run* run_            = nullptr;
+    int active_               = 0;
+    std::uint64_t generation_ = 0;
+    bool stopping_            = false;
+};
+
+inline thread_pool& pool()
+{
+    static thread_pool instance;
+    return instance;
+}
+
+} // namespace impl
+
+CK_TILE_HOST_MODEL_API void run_grid(const dim3& grid, block_function function, const void* context)
+{
+    impl::grid_run run(grid, function, context);
+    impl::pool().execute(run);
+    run.rethrow_failure();
+}
+
+} // namespace ck_tile::host_model

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Contiguous runs of elements: widening on the way into a panel, rounding on the way out.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "ck_tile/host_model/impl/simd.hpp"
+#include "ck_tile/host_model/kernel_facts.hpp"
+
+namespace ck_tile::host_model::impl {
+
+inline float element_as_float(const float* source) { return *source; }
+inline float element_as_float(const half_t* source) { return half_bits_to_float(source->bits); }
+inline float element_as_float(const bf16_t* source) { return bf16_bits_to_float(source->bits); }
+
+// Reads exactly `count` elements.
+template <typename T>
+inline void widen_run(const T* source, float* destination, std::int64_t count)
+{
+    std::int64_t i = 0;
+    for(; i + vector_width <= count; i += vector_width)
+    {
+        store_bytes(destination + i, load_floats<vector_width>(source + i));
+    }
+    if constexpr(vector_width > 8)
+    {
+        if(i + 8 <= count)
+        {
+            store_bytes(destination + i, load_floats<8>(source + i));
+            i += 8;
+        }
+    }
+    if constexpr(vector_width > 4)
+    {
+        if(i + 4 <= count)
+        {
+            store_bytes(destination + i, load_floats<4>(source + i));
+            i += 4;
+        }
+    }
+    for(; i < count; ++i) { destination[i] = element_as_float(source + i); }
+}
+
+inline void zero_run(float* destination, std::int64_t count)
+{
+    std::int64_t i = 0;
+    for(; i + vector_width <= count; i += vector_width) { store_bytes(destination + i, vfloat{}); }
+    for(; i < count; ++i) { destination[i] = 0; }
+}
+
+inline void narrow_run(const float* source, float* destination, std::int64_t count, bf16_rounding_mode)
+{
+    std::memcpy(destination, source, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+inline void narrow_run(const float* source, half_t* destination, std::int64_t count, bf16_rounding_mode)
+{
+    std::int64_t i = 0;
+#if defined(__F16C__)
+    for(; i + 8 <= count; i += 8)
+    {
+        const __m128i bits = _mm256_cvtps_ph(_mm256_loadu_ps(source + i), _MM_FROUND_TO_NEAREST_INT);
+        store_bytes(destination + i, bits);
+    }
+#endif
+    for(; i < count; ++i) { destination[i].bits = float_to_half_bits(source[i]); }
+}
+
+inline void
+narrow_run(const float* source, bf16_t* destination, std::int64_t count, bf16_rounding_mode rounding)
+{
+    if(rounding == bf16_rounding_mode::truncate)
+    {
+        for(std::int64_t i = 0; i < count; ++i)
+        {
+            destination[i].bits = float_to_bf16_bits(source[i], bf16_rounding_mode::truncate);
+        }
+        return;
+    }
+    for(std::int64_t i = 0; i < count; ++i)
+    {
+        destination[i].bits = float_to_bf16_bits(source[i], rounding);
+    }
+}
+
+// Calls function(static_cast<T*>(pointer)) with the element type that `type` names.
+template <typename Function>
+inline void with_element_type(data_type type, const Function& function)
+{
+    switch(type)
+    {
+    case data_type::fp32: function(static_cast<float*>(nullptr)); break;
+    case data_type::fp16: function(static_cast<half_t*>(nullptr)); break;
+    case data_type::bf16: function(static_cast<bf16_t*>(nullptr)); break;
+    }
+}
+
+} // namespace ck_tile::host_model::impl

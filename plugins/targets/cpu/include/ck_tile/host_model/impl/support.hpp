@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Conditions on problems. Each returns true or refuses with a reason.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "ck_tile/host_model/device.hpp"
+#include "ck_tile/host_model/forward.hpp"
+#include "ck_tile/host_model/refusal.hpp"
+
+namespace ck_tile::host_model::impl {
+
+inline constexpr std::int64_t largest_index = std::numeric_limits<std::int32_t>::max();
+
+// Product of non-negative factors; stays at the largest value instead of overflowing.
+template <typename... Factors>
+constexpr std::int64_t saturated_product(Factors... factors)
+{
+    std::int64_t result = 1;
+    const auto multiply = [&result](std::int64_t factor) {
+        if(__builtin_mul_overflow(result, factor, &result))
+        {
+            result = std::numeric_limits<std::int64_t>::max();
+        }
+    };
+    (multiply(factors), ...);
+    return result;
+}
+
+constexpr std::int64_t saturated_volume(const std::int64_t (&lengths)[3])
+{
+    return saturated_product(lengths[0], lengths[1], lengths[2]);
+}
+
+inline std::string equation(const std::string& what, std::int64_t value)
+{
+    return what + " = " + std::to_string(value);
+}
+
+inline bool check_at_least(const std::string& what, std::int64_t value, std::int64_t least)
+{
+    if(value >= least) { return true; }
+    return refuse(equation(what, value) + " is less than " + std::to_string(least));
+}
+
+inline bool check_index(const std::string& what, std::int64_t value)
+{
+    if(value <= largest_index) { return true; }
+    return refuse(what + (value == std::numeric_limits<std::int64_t>::max()
+                              ? std::string(" exceeds 64 bits")
+                              : " = " + std::to_string(value)) +
+                  ", more than the 32-bit indices of the kernel reach (" +
+                  std::to_string(largest_index) + ")");
+}
+
+inline bool
+check_multiple(const char* what, std::int64_t value, const char* whose_width, std::int64_t width)
+{
+    if(value % width == 0) { return true; }
+    return refuse(equation(what, value) + " is not a multiple of the " + whose_width +
+                  " vector width " + std::to_string(width));
+}
+
+// Axis names for messages: spatial axes by position, filter axes likewise.
+inline std::string axis_name(const char* what, int axis)
+{
+    static constexpr const char* names[] = {"depth", "height", "width"};
+    return std::string(what) + " " + names[axis];
+}
+
+// CK Tile does not test that a problem makes sense; computing one that does not would only hide it.
+inline bool check_problem(const conv_shape& shape)
+{
+    if(!check_at_least("G", shape.G, 1) || !check_at_least("N", shape.N, 1) ||
+       !check_at_least("K", shape.K, 1) || !check_at_least("C", shape.C, 1))
+    {
+        return false;
+    }
+    for(int axis = 0; axis < 3; ++axis)
+    {
+        if(!check_at_least(axis_name("filter", axis), shape.filter[axis], 1) ||
+           !check_at_least(axis_name("input", axis), shape.input[axis], 1) ||
+           !check_at_least(axis_name("stride", axis), shape.stride[axis], 1) ||
+           !check_at_least(axis_name("dilation", axis), shape.dilation[axis], 1) ||
+           !check_at_least(axis_name("left pad", axis), shape.left_pad[axis], 0) ||
+           !check_at_least(axis_name("right pad", axis), shape.right_pad[axis], 0) ||
+           !check_at_least(axis_name("output", axis), shape.output[axis], 1))
+        {
+            return false;
+        }
+        const std::int64_t reach = saturated_product(shape.filter[axis] - 1, shape.dilation[axis]);
+        if(!check_index(axis_name("input", axis), shape.input[axis]) ||
+           !check_index(axis_name("output", axis), shape.output[axis]) ||
+           !check_index(axis_name("left pad", axis), shape.left_pad[axis]) ||
+           !check_index(axis_name("right pad", axis), shape.right_pad[axis]) ||
+           !check_index(axis_name("stride", axis), shape.stride[axis]) ||
+           !check_index(axis_name("dilated filter", axis), reach) ||
+           !check_index(axis_name("padded input", axis),
+                        shape.input[axis] + shape.left_pad[axis] + shape.right_pad[axis]))
+        {
+            return false;
+        }
+    }
+    // Strides that the kernel arguments hold in 32 bits: one image, one group of weights.
+    return check_index("G", shape.G) && check_index("N", shape.N) &&
+           check_index("G*C", saturated_product(shape.G, shape.C)) &&
+           check_index("G*K", saturated_product(shape.G, shape.K)) &&
+           check_index("the input image size G*C*prod(input)",
+                       saturated_product(shape.G, shape.C, saturated_volume(shape.input))) &&
+           check_index("the output image size G*K*prod(output)",
+                       saturated_product(shape.G, shape.K, saturated_volume(shape.output))) &&
+           check_index("the weight size per group K*C*prod(filter)",
+                       saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
+}
+
+inline bool check_async(const kernel_facts& facts)
+{
+    if(!facts.async || current_device().name == "gfx950") { return true; }
+    return refuse("the pipeline " + std::string(facts.pipeline_name) +
+                  " needs direct loads to local memory (gfx950); the device is " +
+                  current_device().name);
+}
+
+inline bool check_specialization(const kernel_facts& facts, const conv_shape& shape)
+{
+    const std::string who = getConvSpecializationString(facts.specialization);
+    const auto every_axis = [&](const char* what, const std::int64_t(&values)[3], std::int64_t wanted) {
+        for(int axis = 3 - facts.num_dim_spatial; axis < 3; ++axis)
+        {
+            if(values[axis] != wanted)
+            {
+                return refuse(who + " needs " + axis_name(what, axis) + " = " +
+                              std::to_string(wanted) + ", got " + std::to_string(values[axis]));
+            }
+        }
+        return true;
+    };
+    switch(facts.specialization)
+    {
+    case ConvolutionSpecialization::Default: return true;
+    case ConvolutionSpecialization::Filter1x1Stride1Pad0:
+        return every_axis("filter", shape.filter, 1) && every_axis("stride", shape.stride, 1) &&
+               every_axis("left pad", shape.left_pad, 0) &&
+               every_axis("right pad", shape.right_pad, 0);
+    case ConvolutionSpecialization::Filter1x1Pad0:
+        return every_axis("filter", shape.filter, 1) &&
+               every_axis("left pad", shape.left_pad, 0) &&
+               every_axis("right pad", shape.right_pad, 0);
+    case ConvolutionSpecialization::Filter3x3:
+        if(shape.C != 1) { return refuse(who + " needs C = 1, got " + std::to_string(shape.C)); }
+        return every_axis("filter", shape.filter, 3);
+    case ConvolutionSpecialization::Filter5x5:
+        // Its address arithmetic would need C == 1 and 5-wide filters, yet no kernel tests that.
+        return refuse("the specialization Filter5x5 has no support test");
+    }
+    return refuse("unknown specialization");
+}
+
+inline bool check_explicit(const kernel_facts& facts)
+{
+    if(!facts.explicit_gemm ||
+       facts.specialization == ConvolutionSpecialization::Filter1x1Stride1Pad0)
+    {
+        return true;
+    }
+    return refuse(std::string("an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not ") +
+                  getConvSpecializationString(facts.specialization));
+}
+
+inline bool check_layout(const char* tensor, const char* layout, bool known)
+{
+    if(known) { return true; }
+    return refuse(std::string("the ") + tensor + " layout " + layout +
+                  " is not one that this kernel reads");
+}
+
+inline bool check_merged_groups(const kernel_facts& facts, const conv_shape& shape)
+{
+    const std::int64_t merged = facts.groups_to_merge;
+    if(shape.C != 1)
+    {
+        return refuse("merging " + std::to_string(merged) + " groups needs C = 1, got " +
+                      std::to_string(shape.C));
+    }
+    if(shape.G % merged != 0)
+    {
+        return refuse(equation("G", shape.G) + " is not a multiple of the " +
+                      std::to_string(merged) + " merged groups");
+    }
+    return true;
+}
+
+} // namespace ck_tile::host_model::impl
+
+namespace ck_tile::host_model {
+
+CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const forward_call& call)
+{
+    using namespace impl;
+    const conv_shape& shape = call.shape;
+    const bool merging      = facts.groups_to_merge > 1;
+
+    clear_refusal();
+    if(!check_problem(shape)) { return false; }
+
+    if(!check_async(facts)) { return false; }
+    if(call.k_batch != 1)
+    {
+        return refuse(equation("k_batch", call.k_batch) + ": the forward kernel does not split K");
+    }
+    if(!check_specialization(facts, shape) || !check_explicit(facts)) { return false; }
+
+    if(!check_layout("input", facts.in_layout, facts.in_layout_known)) { return false; }
+    if(merging ? !check_merged_groups(facts, shape)
+               : !check_multiple("C", shape.C, "A", facts.vector_size_a))
+    {
+        return false;
+    }
+
+    if(!check_layout("weight", facts.wei_layout, facts.wei_layout_known) ||
+       !check_multiple("C", shape.C, "B", facts.vector_size_b))
+    {
+        return false;
+    }
+
+    if(!check_layout("output", facts.out_layout, facts.out_layout_known)) { return false; }
+    if(shape.K % facts.vector_size_c != 0)
+    {
+        // With merged groups a vector may run across groups instead.
+        if(!merging) { return check_multiple("K", shape.K, "C", facts.vector_size_c); }
+        if(shape.G % facts.vector_size_c != 0)
+        {
+            return refuse("neither " + equation("K", shape.K) + " nor " + equation("G", shape.G) +
+                          " is a multiple of the C vector width " +
+                          std::to_string(facts.vector_size_c));
+        }
+    }
+
+    return check_index("GemmM", call.gemm.m) && check_index("GemmN", call.gemm.n) &&
+           check_index("GemmK", call.gemm.k) &&
+           check_index("the number of tiles",
+                       saturated_product((call.gemm.m + facts.m_per_block - 1) / facts.m_per_block,
+                                         (call.gemm.n + facts.n_per_block - 1) / facts.n_per_block)) &&
+           check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
+           check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1);
+}
+
+} // namespace ck_tile::host_model

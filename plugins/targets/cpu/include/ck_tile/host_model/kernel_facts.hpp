@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// What a kernel type knows at compile time, as plain data.
+//
+// Kernel templates only fill this structure; support tests, names and arithmetic are ordinary
+// functions of it. A further kernel type therefore costs the compiler next to nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/core/numeric/bfloat16.hpp"
+#include "ck_tile/core/numeric/half.hpp"
+#include "ck_tile/ops/grouped_convolution/utils/convolution_specialization.hpp"
+
+namespace ck_tile::host_model {
+
+enum class data_type : std::uint8_t
+{
+    fp32,
+    fp16,
+    bf16
+};
+
+constexpr int size_of(data_type type) { return type == data_type::fp32 ? 4 : 2; }
+
+constexpr const char* name_of(data_type type)
+{
+    return type == data_type::fp32 ? "fp32" : type == data_type::fp16 ? "fp16" : "bf16";
+}
+
+template <typename T>
+struct data_type_of;
+
+template <>
+struct data_type_of<float>
+{
+    static constexpr data_type value = data_type::fp32;
+};
+template <>
+struct data_type_of<half_t>
+{
+    static constexpr data_type value = data_type::fp16;
+};
+template <>
+struct data_type_of<bf16_t>
+{
+    static constexpr data_type value = data_type::bf16;
+};
+
+enum class direction : std::uint8_t
+{
+    forward,
+    backward_data,
+    backward_weight
+};
+
+struct kernel_facts
+{
+    host_model::direction direction;
+    int num_dim_spatial;
+    ConvolutionSpecialization specialization;
+
+    const char* in_layout;
+    const char* wei_layout;
+    const char* out_layout;
+    // The layout is one of the channels-last layouts of that tensor and of num_dim_spatial.
+    bool in_layout_known;
+    bool wei_layout_known;
+    bool out_layout_known;
+
+    int vector_size_a;
+    int vector_size_b;
+    int vector_size_c;
+    int groups_to_merge;
+    bool split_image;
+    bool explicit_gemm;
+
+    // Block tile, wave grid and MMA tile.
+    int m_per_block, n_per_block, k_per_block;
+    int m_waves, n_waves, k_waves;
+    int m_mma, n_mma, k_mma;
+    int block_size; // threads
+
+    // Element types of the GEMM operands A and B and of the result E.
+    data_type a_type, b_type, e_type;
+    bf16_rounding_mode rounding;
+
+    const char* pipeline_name;  // as in an instance string: COMPUTE_V3
+    const char* pipeline_class; // as in a kernel name: AgBgCrCompV3
+    const char* scheduler;
+    bool double_smem_buffer;
+    int num_wave_groups;
+    bool async;             // loads global memory into local memory directly
+    int accumulators;       // 2: even and odd K blocks are summed apart
+    int min_loops_per_split; // smallest number of K blocks per split-K part; 0: no bound
+
+    const char* cde_operation;
+
+    // Backward weight only.
+    bool stream_k;
+    int stream_k_reduction;
+    bool stream_k_persistent;
+};
+
+} // namespace ck_tile::host_model

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// From the template arguments of a GEMM convolution kernel to kernel_facts.
+#pragma once
+
+#include "ck_tile/host_model/kernel_facts.hpp"
+#include "ck_tile/ops/common/tensor_layout.hpp"
+#include "ck_tile/ops/gemm/pipeline/gemm_pipeline_scheduler.hpp"
+
+namespace ck_tile::host_model {
+
+template <typename Layout>
+constexpr bool is_channels_last(tensor_layout::convolution::tensor_role role, int num_dim_spatial)
+{
+    return Layout::role == role && Layout::num_dim_spatial == num_dim_spatial &&
+           Layout::channels_last;
+}
+
+template <direction Direction,
+          typename ConvTraits,
+          typename TilePartitioner,
+          typename Pipeline,
+          typename Epilogue>
+constexpr kernel_facts make_kernel_facts()
+{
+    using tensor_layout::convolution::tensor_role;
+    using shape = typename Pipeline::BlockGemmShape;
+
+    static_assert(TilePartitioner::MPerBlock == shape::kM &&
+                      TilePartitioner::NPerBlock == shape::kN &&
+                      TilePartitioner::KPerBlock == shape::kK,
+                  "the partitioner and the pipeline have different block tiles");
+
+    constexpr int dimensions = ConvTraits::NDimSpatial;
+
+    kernel_facts facts{};
+    facts.direction        = Direction;
+    facts.num_dim_spatial  = dimensions;
+    facts.specialization   = ConvTraits::ConvSpecialization;
+    facts.in_layout        = ConvTraits::InLayout::name;
+    facts.wei_layout       = ConvTraits::WeiLayout::name;
+    facts.out_layout       = ConvTraits::OutLayout::name;
+    facts.in_layout_known  = is_channels_last<typename ConvTraits::InLayout>(tensor_role::input, dimensions);
+    facts.wei_layout_known = is_channels_last<typename ConvTraits::WeiLayout>(tensor_role::weight, dimensions);
+    facts.out_layout_known = is_channels_last<typename ConvTraits::OutLayout>(tensor_role::output, dimensions);
+
+    facts.vector_size_a   = ConvTraits::VectorSizeA;
+    facts.vector_size_b   = ConvTraits::VectorSizeB;
+    facts.vector_size_c   = ConvTraits::VectorSizeC;
+    facts.groups_to_merge = ConvTraits::NumGroupsToMerge;
+    facts.split_image     = ConvTraits::EnableSplitImage;
+    facts.explicit_gemm   = ConvTraits::ExplicitGemm;
+
+    facts.m_per_block = shape::kM;
+    facts.n_per_block = shape::kN;
+    facts.k_per_block = shape::kK;
+    facts.m_waves     = shape::BlockWarps::at(0);
+    facts.n_waves     = shape::BlockWarps::at(1);
+    facts.k_waves     = shape::BlockWarps::at(2);
+    facts.m_mma       = shape::WarpTile::at(0);
+    facts.n_mma       = shape::WarpTile::at(1);
+    facts.k_mma       = shape::WarpTile::at(2);
+    facts.block_size  = Pipeline::BlockSize;
+
+    facts.a_type   = data_type_of<typename Pipeline::ADataType>::value;
+    facts.b_type   = data_type_of<typename Pipeline::BDataType>::value;
+    facts.e_type   = data_type_of<typename Epilogue::ODataType>::value;
+    facts.rounding = default_bf16_rounding_mode;
+
+    facts.pipeline_name       = Pipeline::facts.name;
+    facts.pipeline_class      = Pipeline::facts.class_name;
+    facts.scheduler           = scheduler_name(Pipeline::Scheduler);
+    facts.double_smem_buffer  = Pipeline::DoubleSmemBuffer;
+    facts.num_wave_groups     = Pipeline::NumWaveGroups;
+    facts.async               = Pipeline::facts.async;
+    facts.accumulators        = Pipeline::facts.accumulators;
+    facts.min_loops_per_split = Pipeline::facts.min_loops_per_split;
+
+    facts.cde_operation = Epilogue::CDElementwise::name;
+    return facts;
+}
+
+} // namespace ck_tile::host_model

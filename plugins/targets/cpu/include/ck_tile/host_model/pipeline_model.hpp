@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What all GEMM pipelines of the host model have in common.
+//
+// A pipeline decides on a GPU how loads, local memory and matrix instructions overlap. None of that
+// changes the sum that is computed, so here a pipeline is a name, a thread count, a few facts and the
+// loop-count arithmetic that launchers ask for. The one exception is the number of accumulators.
+#pragma once
+
+#include <stdexcept>
+
+#include "ck_tile/core/numeric/integral_constant.hpp"
+#include "ck_tile/ops/gemm/pipeline/gemm_pipeline_scheduler.hpp"
+
+namespace ck_tile::host_model {
+
+struct pipeline_facts
+{
+    const char* name;       // in instance strings
+    const char* class_name; // in kernel names
+    index_t load_waves       = 0;     // waves that only load
+    bool async               = false; // needs direct-to-LDS loads
+    index_t accumulators     = 1;
+    index_t min_loops_per_split = 0;
+};
+
+// Description is a type with `static constexpr pipeline_facts facts` (a template argument cannot hold
+// text).
+template <typename Problem_, typename Description>
+struct pipeline_model
+{
+    using Problem        = Problem_;
+    using ADataType      = typename Problem::ADataType;
+    using BDataType      = typename Problem::BDataType;
+    using CDataType      = typename Problem::CDataType;
+    using BlockGemmShape = typename Problem::BlockGemmShape;
+
+    static constexpr const pipeline_facts& facts = Description::facts;
+
+    static constexpr GemmPipelineScheduler Scheduler = Problem::Scheduler;
+    static constexpr bool Async                      = facts.async;
+    static constexpr bool DoubleSmemBuffer           = Problem::DoubleSmemBuffer;
+    static constexpr index_t NumWaveGroups           = Problem::NumWaveGroups;
+    static constexpr index_t BlockSize   = Problem::kBlockSize + 64 * facts.load_waves;
+    static constexpr index_t kBlockSize  = BlockSize;
+    static constexpr index_t MPerBlock   = BlockGemmShape::kM;
+    static constexpr index_t NPerBlock   = BlockGemmShape::kN;
+    static constexpr index_t KPerBlock   = BlockGemmShape::kK;
+    static constexpr index_t VectorSizeA = Problem::VectorSizeA;
+    static constexpr index_t VectorSizeB = Problem::VectorSizeB;
+    static constexpr bool kPadM          = Problem::kPadM;
+    static constexpr bool kPadN          = Problem::kPadN;
+    static constexpr bool kPadK          = Problem::kPadK;
+
+    // Local memory for the operand tiles, in bytes.
+    static constexpr index_t GetSmemSize()
+    {
+        const auto tiles = MPerBlock * KPerBlock * static_cast<index_t>(sizeof(ADataType)) +
+                           NPerBlock * KPerBlock * static_cast<index_t>(sizeof(BDataType));
+        return DoubleSmemBuffer ? 2 * tiles : tiles;
+    }
+
+    static constexpr const char* GetPipelineName() { return facts.name; }
+};
+
+template <TailNumber Tail>
+using tail_constant = integral_constant<TailNumber, Tail>;
+
+// Calls run(hot, tail) with both as constants; the tail must be one of those listed.
+template <bool Hot, TailNumber First, TailNumber... Others, typename Run>
+auto dispatch_tail(const Run& run, TailNumber tail)
+{
+    if(tail == First) { return run(bool_constant<Hot>{}, tail_constant<First>{}); }
+    if constexpr(sizeof...(Others) > 0) { return dispatch_tail<Hot, Others...>(run, tail); }
+    throw std::runtime_error("this pipeline does not have that loop tail");
+}
+
+} // namespace ck_tile::host_model

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Definitions of everything that is not a template. Included by the kernels; contributes nothing
+// unless the model is used header-only or this is the translation unit that provides the runtime.
+#pragma once
+
+#include "ck_tile/core/config.hpp"
+
+#if defined(CK_TILE_HOST_MODEL_HEADER_ONLY) || defined(CK_TILE_HOST_MODEL_RUNTIME)
+#include "ck_tile/host_model/impl/device.hpp"
+#include "ck_tile/host_model/impl/forward.hpp"
+#include "ck_tile/host_model/impl/grid.hpp"
+#include "ck_tile/host_model/impl/kernel_text.hpp"
+#include "ck_tile/host_model/impl/refusal.hpp"
+#include "ck_tile/host_model/impl/support.hpp"
+#endif

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "ck_tile/ops/epilogue/cshuffle_epilogue.hpp"

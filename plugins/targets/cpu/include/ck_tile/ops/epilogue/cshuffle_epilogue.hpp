@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The epilogue that converts the accumulator tile to the result's type and stores it.
+#pragma once
+
+#include <type_traits>
+
+#include "ck_tile/core/container/tuple.hpp"
+#include "ck_tile/core/numeric/integer.hpp"
+#include "ck_tile/ops/elementwise/unary_element_wise_operation.hpp"
+
+namespace ck_tile {
+
+template <typename ADataType_,
+          typename BDataType_,
+          typename DsDataType_,
+          typename AccDataType_,
+          typename ODataType_,
+          typename DsLayout_,
+          typename ELayout_,
+          typename CDElementwise_,
+          index_t kM_,
+          index_t kN_,
+          index_t MWave_,
+          index_t NWave_,
+          index_t MPerXdl_,
+          index_t NPerXdl_,
+          index_t KPerXdl_,
+          bool isCTransposed_,
+          index_t kNumWaveGroups_ = 1,
+          bool FixedVectorSize_   = false,
+          index_t VectorSizeC_    = 1,
+          index_t BlockedXDLN_PerWarp_ = 1,
+          bool DoubleSmemBuffer_  = false>
+struct CShuffleEpilogueProblem
+{
+    using ADataType     = ADataType_;
+    using BDataType     = BDataType_;
+    using DsDataType    = DsDataType_;
+    using AccDataType   = AccDataType_;
+    using ODataType     = ODataType_;
+    using DsLayout      = DsLayout_;
+    using ELayout       = ELayout_;
+    using CDElementwise = CDElementwise_;
+
+    static_assert(std::is_same_v<AccDataType, float>, "accumulators are float");
+    static_assert(DsDataType::size() == 0, "additional D tensors are not modelled");
+    static_assert(std::is_same_v<CDElementwise, element_wise::PassThrough>,
+                  "only PassThrough is modelled");
+
+    static constexpr index_t kMPerBlock     = kM_;
+    static constexpr index_t kNPerBlock     = kN_;
+    static constexpr index_t MWave          = MWave_;
+    static constexpr index_t NWave          = NWave_;
+    static constexpr index_t MPerXdl        = MPerXdl_;
+    static constexpr index_t NPerXdl        = NPerXdl_;
+    static constexpr index_t KPerXdl        = KPerXdl_;
+    static constexpr bool isCTransposed     = isCTransposed_;
+    static constexpr index_t kNumWaveGroups = kNumWaveGroups_;
+    static constexpr bool FixedVectorSize   = FixedVectorSize_;
+    static constexpr index_t VectorSizeC    = VectorSizeC_;
+    static constexpr bool DoubleSmemBuffer  = DoubleSmemBuffer_;
+    static constexpr index_t BlockedXDLN_PerWarp = BlockedXDLN_PerWarp_;
+};
+
+// Arithmetic: one conversion from float to ODataType, then the element-wise operation in that type,
+// then a plain store or, for split-K, an atomic addition.
+template <typename Problem_, typename Policy_ = void>
+struct CShuffleEpilogue
+{
+    using Problem       = Problem_;
+    using ADataType     = typename Problem::ADataType;
+    using BDataType     = typename Problem::BDataType;
+    using DsDataType    = typename Problem::DsDataType;
+    using AccDataType   = typename Problem::AccDataType;
+    using ODataType     = typename Problem::ODataType;
+    using DsLayout      = typename Problem::DsLayout;
+    using ELayout       = typename Problem::ELayout;
+    using CDElementwise = typename Problem::CDElementwise;
+
+    static constexpr index_t GetVectorSizeC() { return Problem::VectorSizeC; }
+};
+
+} // namespace ck_tile

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// Forward kernels of any configuration, built from the same types as generated headers, and erased to
+// a table of functions so that tests can loop over many of them.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "ck_tile/core.hpp"
+#include "ck_tile/host.hpp"
+#include "ck_tile/ops/epilogue.hpp"
+#include "ck_tile/ops/gemm.hpp"
+#include "ck_tile/ops/grouped_convolution.hpp"
+
+namespace test {
+
+using ck_tile::index_t;
+
+struct triple
+{
+    index_t m, n, k;
+};
+
+struct kernel_config
+{
+    triple tile{64, 64, 32};
+    triple waves{2, 2, 1};
+    triple mma{16, 16, 16};
+    triple vectors{1, 1, 1};
+    index_t merged        = 1;
+    bool split_image      = false;
+    bool explicit_gemm    = false;
+    bool double_buffer    = false;
+    index_t wave_groups   = 1;
+    ck_tile::ConvolutionSpecialization specialization = ck_tile::ConvolutionSpecialization::Default;
+    ck_tile::GemmPipelineScheduler scheduler = ck_tile::GemmPipelineScheduler::Intrawave;
+    ck_tile::GemmPipeline pipeline           = ck_tile::GemmPipeline::COMPUTE_V3;
+};
+
+// Pipeline and the base that knows its loop tails.
+template <ck_tile::GemmPipeline Name, typename Problem>
+struct pipeline_of;
+
+#define CKPROF_TEST_PIPELINE(NAME, CLASS, BASE)                                            \
+    template <typename Problem>                                                            \
+    struct pipeline_of<ck_tile::GemmPipeline::NAME, Problem>                               \
+    {                                                                                      \
+        using type = ck_tile::CLASS<Problem>;                                              \
+        using base = ck_tile::BASE<Problem>;                                               \
+    }
+CKPROF_TEST_PIPELINE(BASIC_V1, GemmPipelineAGmemBGmemCRegV1, BaseGemmPipelineAGmemBGmemCRegV1);
+CKPROF_TEST_PIPELINE(BASIC_ASYNC_V1, GemmPipelineAGmemBGmemCRegAsyncV1, BaseGemmPipelineAGmemBGmemCRegV1);
+CKPROF_TEST_PIPELINE(BASIC_V2, GemmPipelineAGmemBGmemCRegV2, BaseGemmPipelineAGmemBGmemCRegV2);
+CKPROF_TEST_PIPELINE(MEMORY, GemmPipelineAgBgCrMem, BaseGemmPipelineAgBgCrMem);
+CKPROF_TEST_PIPELINE(COMPUTE_V3, GemmPipelineAgBgCrCompV3, BaseGemmPipelineAgBgCrCompV3);
+CKPROF_TEST_PIPELINE(COMPUTE_V4, GemmPipelineAgBgCrCompV4, BaseGemmPipelineAgBgCrCompV4);
+CKPROF_TEST_PIPELINE(COMPUTE_V5, GemmPipelineAgBgCrCompV5, BaseGemmPipelineAgBgCrCompV5);
+CKPROF_TEST_PIPELINE(COMPUTE_V6, GemmPipelineAgBgCrCompV6, BaseGemmPipelineAgBgCrCompV6);
+CKPROF_TEST_PIPELINE(COMPUTE_ASYNC, GemmPipelineAgBgCrCompAsync, BaseGemmPipelineAgBgCrCompAsync);
+CKPROF_TEST_PIPELINE(WAVELET, GemmPipelineAgBgCrWavelet, GemmPipelineAgBgCrWavelet);
+#undef CKPROF_TEST_PIPELINE
+
+template <index_t Dimensions>
+struct layouts;
+template <>
+struct layouts<1>
+{
+    using in  = ck_tile::tensor_layout::convolution::NWGC;
+    using wei = ck_tile::tensor_layout::convolution::GKXC;
+    using out = ck_tile::tensor_layout::convolution::NWGK;
+};
+template <>
+struct layouts<2>
+{
+    using in  = ck_tile::tensor_layout::convolution::NHWGC;
+    using wei = ck_tile::tensor_layout::convolution::GKYXC;
+    using out = ck_tile::tensor_layout::convolution::NHWGK;
+};
+template <>
+struct layouts<3>
+{
+    using in  = ck_tile::tensor_layout::convolution::NDHWGC;
+    using wei = ck_tile::tensor_layout::convolution::GKZYXC;
+    using out = ck_tile::tensor_layout::convolution::NDHWGK;
+};
+
+template <typename T, index_t Dimensions, kernel_config C, typename Layouts = layouts<Dimensions>>
+struct forward_family
+{
+    using shape = ck_tile::TileGemmShape<ck_tile::sequence<C.tile.m, C.tile.n, C.tile.k>,
+                                         ck_tile::sequence<C.waves.m, C.waves.n, C.waves.k>,
+                                         ck_tile::sequence<C.mma.m, C.mma.n, C.mma.k>>;
+    using conv_traits = ck_tile::GroupedConvTraits<Dimensions,
+                                                   C.specialization,
+                                                   typename Layouts::in,
+                                                   typename Layouts::wei,
+                                                   ck_tile::tuple<>,
+                                                   typename Layouts::out,
+                                                   C.vectors.m,
+                                                   C.vectors.n,
+                                                   C.vectors.k,
+                                                   C.merged,
+                                                   C.split_image,
+                                                   C.explicit_gemm>;
+    using fixed       = typename conv_traits::FixedGemmParams;
+    using partitioner = ck_tile::GemmSpatiallyLocalTilePartitioner<shape,
+                                                                   fixed::TilePartitionerGroupNum,
+                                                                   fixed::TilePartitionerM01>;
+    using gemm_traits = ck_tile::TileGemmUniversalTraits<fixed::kPadM,
+                                                         fixed::kPadN,
+                                                         fixed::kPadK,
+                                                         C.double_buffer,
+                                                         typename conv_traits::AsLayoutFwd,
+                                                         typename conv_traits::BsLayoutFwd,
+                                                         typename conv_traits::CLayoutFwd,
+                                                         fixed::TransposeC,
+                                                         fixed::UseStructuredSparsity,
+                                                         fixed::Persistent,
+                                                         C.wave_groups>;
+    using pass_through = ck_tile::element_wise::PassThrough;
+    using problem      = ck_tile::UniversalGemmPipelineProblem<T,
+                                                               T,
+                                                               float,
+                                                               shape,
+                                                               gemm_traits,
+                                                               C.scheduler,
+                                                               pass_through,
+                                                               pass_through,
+                                                               T,
+                                                               T,
+                                                               fixed::FixedVectorSize,
+                                                               C.vectors.m,
+                                                               C.vectors.n>;
+    using pipeline = typename pipeline_of<C.pipeline, problem>::type;
+    using base     = typename pipeline_of<C.pipeline, problem>::base;
+    using epilogue =
+        ck_tile::CShuffleEpilogue<ck_tile::CShuffleEpilogueProblem<T,
+                                                                   T,
+                                                                   ck_tile::tuple<>,
+                                                                   float,
+                                                                   T,
+                                                                   typename conv_traits::ImplicitGemmDsLayout,
+                                                                   typename fixed::ELayout,
+                                                                   pass_through,
+                                                                   C.tile.m,
+                                                                   C.tile.n,
+                                                                   C.waves.m,
+                                                                   C.waves.n,
+                                                                   C.mma.m,
+                                                                   C.mma.n,
+                                                                   C.mma.k,
+                                                                   fixed::TransposeC,
+                                                                   C.wave_groups,
+                                                                   fixed::FixedVectorSize,
+                                                                   C.vectors.k,
+                                                                   1,
+                                                                   C.double_buffer>>;
+    using kernel = ck_tile::GroupedConvolutionForwardKernel<conv_traits, partitioner, pipeline, epilogue>;
+
+    static float launch(const ck_tile::GroupedConvFwdHostArgs<>& args,
+                        const ck_tile::stream_config& s)
+    {
+        const auto kargs = kernel::MakeKernelArgs(args);
+        if(!kernel::IsSupportedArgument(kargs)) { throw std::runtime_error("unsupported"); }
+        return ck_tile::launch_kernel(
+            s,
+            ck_tile::make_kernel<1>(
+                kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
+    }
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, index_t k_batch)
+    {
+        const ck_tile::GroupedConvFwdHostArgs<> args(param, nullptr, nullptr, {}, nullptr, k_batch);
+        return kernel::IsSupportedArgument(kernel::MakeKernelArgs(args));
+    }
+};
+
+struct forward_entry
+{
+    int dimensions;
+    ck_tile::host_model::data_type type;
+    float (*launch)(const ck_tile::GroupedConvFwdHostArgs<>&, const ck_tile::stream_config&);
+    bool (*is_supported)(const ck_tile::conv::ConvParam&, index_t);
+    std::string instance_string;
+};
+
+template <typename T, index_t Dimensions, kernel_config C>
+forward_entry make_entry()
+{
+    using family = forward_family<T, Dimensions, C>;
+    return {Dimensions,
+            ck_tile::host_model::data_type_of<T>::value,
+            &family::launch,
+            &family::is_supported,
+            family::kernel::GetInstanceString()};
+}
+
+} // namespace test
