@@ -56,7 +56,7 @@ def test_owner_is_known() -> None:
 
 
 def test_an_offer_without_an_id_is_refused() -> None:
-    with pytest.raises(PluginError, match="plugin one: ckprof_register_pipelines returned .* no id"):
+    with pytest.raises(PluginError, match=r"plugin one: ckprof_register_pipelines returned .* no id"):
         registry_of(one=Offering(""))
 
 

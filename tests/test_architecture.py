@@ -1,0 +1,114 @@
+"""The layers hold, the core knows no plugin by name, and every hook is documented and tested."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from ckprof.plugin import hookspecs
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.registry import Registry
+
+ROOT = Path(__file__).parent.parent
+CORE = sorted((ROOT / "ckprof").rglob("*.py"))
+
+#: A module imports only from its own layer or from one above it in this list.
+LAYERS = (
+    ("errors", "version"),
+    ("model",),
+    ("plugin",),
+    ("paths", "config"),
+    ("problems",),
+    ("catalog",),
+    ("codegen",),
+    ("build",),
+    ("run",),
+    ("flow", "parity"),
+    ("report",),
+    ("cli",),
+)
+DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
+
+HOOKS = {
+    name: function
+    for name, function in inspect.getmembers(hookspecs, inspect.isfunction)
+    if name.startswith("ckprof_")
+}
+
+
+def runtime_imports(path: Path) -> set[str]:
+    """Return the modules that a file imports, at any depth, except under ``TYPE_CHECKING``."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        node
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+        for statement in branch.body
+        for node in ast.walk(statement)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_core_imports_downwards_only(path: Path) -> None:
+    parts = path.relative_to(ROOT / "ckprof").parts
+    own = DEPTH.get(parts[0].removesuffix(".py"), len(LAYERS))
+    for module in runtime_imports(path):
+        assert not module.startswith(("ckprof_plugins", "ckprof_converters", "plugins", "converters"))
+        if module.startswith("ckprof."):
+            layer = module.split(".")[1]
+            assert DEPTH[layer] <= own, f"{path.name} imports {module} from a layer below its own"
+
+
+def test_the_core_names_no_direction_pipeline_or_target() -> None:
+    manager = PluginManager()
+    manager.load_all()
+    registry = Registry(manager)
+    ids = {*registry.directions.ids, *registry.pipelines.ids, *registry.targets.ids}
+    ids |= {"bwd_data", "bwd_weight", "two_stage", "stream_k", "depthwise", "hip"}
+    for path in CORE:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert node.value not in ids, f"{path}:{node.lineno} names {node.value!r}"
+
+
+def test_only_the_command_line_prints() -> None:
+    for path in CORE:
+        if path.relative_to(ROOT / "ckprof").parts[0] == "cli" or path.name in ("worker.py", "manager.py"):
+            continue
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_is_documented_with_its_arguments(hook: str) -> None:
+    arguments = ", ".join(inspect.signature(HOOKS[hook]).parameters)
+    assert f"`{hook}({arguments})`" in (ROOT / "docs" / "plugins.md").read_text()
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_is_called_and_tested(hook: str) -> None:
+    core = "".join(path.read_text() for path in CORE if path.name != "hookspecs.py")
+    assert f'"{hook}"' in core, f"nothing calls {hook}"
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
+    assert re.search(rf"\b{hook}\b", tests), f"no test uses {hook}"
+
+
+def test_nothing_depends_on_the_place_of_development() -> None:
+    pattern = re.compile(r"\.\./shared|/work/|/farm/")
+    for folder in ("ckprof", "plugins", "converters", "docs", "tests", "examples", ".ci"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in {".py", ".hpp", ".cpp", ".h", ".j2", ".md", ".toml"} and path != Path(__file__):
+                assert not pattern.search(path.read_text(errors="replace")), path
