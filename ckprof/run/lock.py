@@ -1,0 +1,52 @@
+"""One run at a time per target device, so that two runs do not disturb each other's timing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+
+from ckprof.run.events import WaitingForDevice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def device_lock(
+    target: str, device: int, on_wait: Callable[[WaitingForDevice], None], folder: Path | None = None
+) -> Iterator[None]:
+    """Hold the lock of a device; wait for it if another run has it.
+
+    The operating system gives the lock back when the process ends, however it ends.
+
+    :param on_wait: called once if the lock is taken.
+    :param folder: where lock files are; by default a folder of the user's on this machine alone.
+    """
+    folder = folder or _default_folder()
+    path = folder / f"{target}-{device}.lock"
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        on_wait(WaitingForDevice(target=target, device=device, lock=path))
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _default_folder() -> Path:
+    # Not the cache folder: that may be shared by machines, and their devices are different ones.
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime and os.access(runtime, os.W_OK):
+        folder = Path(runtime, "ckprof")
+    else:
+        folder = Path(tempfile.gettempdir(), f"ckprof-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

@@ -1,0 +1,74 @@
+"""How kernels are run, verified and timed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from ckprof.errors import UsageError
+from ckprof.run.inputs import InitKind
+from ckprof.run.stopping import make_criterion
+
+
+class CacheMode(Enum):
+    """State of the target's caches when a timed sample starts."""
+
+    #: evicted before every sample
+    COLD = "cold"
+    #: as the previous run left them
+    WARM = "warm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the user asked for, the same for every kernel of a run.
+
+    :raises UsageError: a value is out of range, or the criterion or one of its parameters is unknown.
+    """
+
+    #: compare with the double-precision reference
+    verify: bool = True
+    seed: int = 0
+    init: InitKind = InitKind.DECIMAL
+    cache: CacheMode = CacheMode.COLD
+    #: bytes to touch before a cold sample; ``None``: twice the host's last-level cache
+    flush_bytes: int | None = None
+    #: untimed runs after the verified one; left out when they would exceed ``max_time_s``
+    warmup: int = 1
+    #: samples before the criterion is asked; ``max_time_s`` may end the sampling with fewer, but not under 3
+    min_samples: int = 10
+    #: seconds of measured kernel time before sampling may stop
+    min_time_s: float = 0.0
+    #: seconds that timing one kernel may take, flushes and warm-up included
+    max_time_s: float = 0.5
+    #: id of the stopping criterion
+    criterion: str = "stdrel"
+    #: its parameters that differ from their defaults
+    criterion_parameters: tuple[tuple[str, float], ...] = ()
+    #: seconds for support test, runs and timing of one kernel; verification is not counted
+    timeout_s: float = 30.0
+    #: CPU threads that kernels may use; 0 leaves it to the target
+    workers: int = 0
+    #: splits of the reduction; less than 1 lets the kernel deduce them
+    split_k: int = 1
+    #: index of the device
+    device: int = 0
+    #: keep the raw samples in each measurement
+    keep_samples: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("warmup", 0), ("min_samples", 1), ("workers", 0), ("device", 0)):
+            _check(name, getattr(self, name), least)
+        for name in ("min_time_s", "max_time_s"):
+            _check(name, getattr(self, name), 0)
+        if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
+            raise UsageError(f"timeout_s is {self.timeout_s}, expected more than 0 seconds")
+        if self.flush_bytes is not None:
+            _check("flush_bytes", self.flush_bytes, 0)
+        make_criterion(self.criterion, dict(self.criterion_parameters))
+
+
+def _check(name: str, value: float, least: int) -> None:
+    if not (math.isfinite(value) and value >= least):
+        raise UsageError(f"{name} is {value}, expected at least {least}")

@@ -1,0 +1,162 @@
+"""Operands and reference of a problem, computed once and handed to workers as files.
+
+This happens in the parent process, between measurements: a direction that comes from a file named on the
+command line could not be imported in a fresh child, and forking a process with threads is unsafe. Nothing
+stays in memory: workers map the files, and a worker that crashes costs no second computation.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+
+from ckprof.errors import PluginError
+from ckprof.model.tensor import tensor_shape
+from ckprof.run.inputs import make_operand
+from ckprof.run.messages import LoadProblem, TensorFile
+from ckprof.run.storage import decode
+from ckprof.run.tolerance import derive_tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import ConvLayout
+    from ckprof.model.problem import ConvProblem
+    from ckprof.plugin.protocols import Direction
+    from ckprof.run.options import RunOptions
+
+_DOUBLE_BYTES = 8
+
+
+class NotEnoughRoomError(Exception):
+    """The tensors do not fit into memory or onto the disk; the message has the numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedProblem:
+    """A problem ready to be loaded by workers."""
+
+    request: LoadProblem
+    #: wall seconds that it took
+    seconds: float
+
+
+def prepare_problem(
+    direction: Direction,
+    problem: ConvProblem,
+    layout: ConvLayout,
+    dtype: DataType,
+    options: RunOptions,
+    folder: Path,
+) -> PreparedProblem:
+    """Write the operands and, unless verification is off, the reference.
+
+    :param folder: where to write; must exist.
+    :raises NotEnoughRoomError: memory or disk do not suffice.
+    :raises PluginError: the direction's reference failed or has the wrong shape.
+    """
+    start = time.perf_counter()
+    check_room(problem, dtype, options, folder)
+    *operands, result = direction.tensors
+    shapes = {name: tensor_shape(problem, layout, name) for name in direction.tensors}
+    axes = {"input": layout.input, "weight": layout.weight, "output": layout.output}
+    paths = {name: folder / f"{name}.npy" for name in operands}
+    try:
+        stored = {
+            name: make_operand(problem, layout, name, dtype, options.init, options.seed) for name in operands
+        }
+        for name, values in stored.items():
+            np.save(paths[name], values, allow_pickle=False)
+        rtol = atol = 0.0
+        reference_path = ""
+        if options.verify:
+            reference = _compute_reference(direction, problem, layout, dtype, stored, shapes[result])
+            reference_path = str(folder / "reference.npy")
+            np.save(reference_path, reference, allow_pickle=False)
+            tolerance = derive_tolerance(
+                dtype,
+                reduction_length=direction.reduction_length(problem),
+                magnitude=max(float(reference.max()), -float(reference.min())),
+                split_k=options.split_k,
+            )
+            rtol, atol = tolerance.rtol, tolerance.atol
+    except MemoryError as exc:
+        raise NotEnoughRoomError(f"not enough memory to prepare the problem: {exc}") from exc
+    request = LoadProblem(
+        problem=problem,
+        split_k=options.split_k,
+        dtype=dtype,
+        operands=tuple(
+            TensorFile(name=name, axes=axes[name], shape=shapes[name], path=str(paths[name]))
+            for name in operands
+        ),
+        result=TensorFile(name=result, axes=axes[result], shape=shapes[result], path=reference_path),
+        rtol=rtol,
+        atol=atol,
+    )
+    return PreparedProblem(request=request, seconds=time.perf_counter() - start)
+
+
+def check_room(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:
+    """Estimate what the tensors need before anything is allocated.
+
+    Preparing holds all tensors in double precision; the reference is reckoned with as much again for its own
+    purposes. Running holds all tensors as stored.
+
+    :raises NotEnoughRoomError: memory or disk do not suffice.
+    """
+    elements = problem.input_elements + problem.weight_elements + problem.output_elements
+    stored = elements * dtype.facts.size_bytes
+    needed = stored + (2 * elements * _DOUBLE_BYTES if options.verify else 0)
+    available = psutil.virtual_memory().available
+    if needed > available:
+        raise NotEnoughRoomError(
+            f"the tensors need about {_gib(needed)} of memory, {_gib(available)} are available"
+        )
+    # The reference has the size of the result, which is one of the three.
+    written = stored + (elements * _DOUBLE_BYTES if options.verify else 0)
+    free = shutil.disk_usage(folder).free
+    if written > free:
+        raise NotEnoughRoomError(
+            f"the tensors need up to {_gib(written)} in {folder}, {_gib(free)} are free: "
+            "use another work folder"
+        )
+
+
+def _compute_reference(
+    direction: Direction,
+    problem: ConvProblem,
+    layout: ConvLayout,
+    dtype: DataType,
+    stored: Mapping[str, NDArray[Any]],
+    shape: tuple[int, ...],
+) -> NDArray[np.float64]:
+    operands = {name: decode(values, dtype) for name, values in stored.items()}
+    try:
+        reference = np.asarray(direction.reference(problem, layout, operands), dtype=np.float64)
+    except MemoryError:
+        raise
+    except Exception as exc:
+        raise PluginError(f"direction {direction.id}: the reference failed on {problem.describe()}") from exc
+    if reference.shape != shape:
+        raise PluginError(
+            f"direction {direction.id}: the reference has shape {reference.shape}, expected {shape}"
+        )
+    if not math.isfinite(float(reference.sum())):
+        raise PluginError(f"direction {direction.id}: the reference is not finite on {problem.describe()}")
+    return np.ascontiguousarray(reference)
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"

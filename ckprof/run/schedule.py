@@ -1,0 +1,127 @@
+"""Running many instances on many problems: the entry point of the run stage."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.model.outcome import Outcome, Status
+from ckprof.run.events import OperandsReady, ProblemStarted, ignore_event
+from ckprof.run.executor import Executor
+from ckprof.run.lock import device_lock
+from ckprof.run.prepare import NotEnoughRoomError, prepare_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ckprof.model.instance import Instance
+    from ckprof.model.problem import ConvProblem
+    from ckprof.plugin.protocols import Direction
+    from ckprof.run.events import RunEvent
+    from ckprof.run.options import RunOptions
+
+
+def run_instances(
+    library: Path,
+    arch: str,
+    direction: Direction,
+    instances: Sequence[Instance],
+    problems: Sequence[ConvProblem],
+    options: RunOptions,
+    work_dir: Path,
+    on_event: Callable[[RunEvent], None] = ignore_event,
+    *,
+    lock_dir: Path | None = None,
+) -> Iterator[Outcome]:
+    """Run every instance on every problem and yield the outcomes as they come.
+
+    Problems come one after the other. Within a problem, instances of the same layout and data type are run
+    together, because they share operands and reference, else in the order given. Closing the generator, or an
+    exception such as Ctrl-C inside it, ends the worker at once.
+
+    :param library: the kernel library with all instances.
+    :param arch: architecture to select on the target.
+    :param direction: what the instances compute.
+    :param work_dir: created if missing; operands and references are written into a folder below it, which is
+        removed afterwards.
+    :param on_event: told what happens; an exception from it ends the run.
+    :param lock_dir: folder of the device locks, if not the default one.
+    :raises ToolchainError: the library cannot be loaded, or its target refuses the device.
+    :raises PluginError: the direction's reference failed.
+    """
+    work_dir.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="run-", dir=work_dir)).resolve()
+    try:
+        with Executor(library, arch=arch, options=options, work_dir=scratch, on_event=on_event) as executor:
+            target = executor.open().target
+            with device_lock(target, options.device, on_event, lock_dir):
+                for index, problem in enumerate(problems):
+                    on_event(ProblemStarted(problem_index=index, problem=problem))
+                    runner = _ProblemRunner(executor, direction, problem, index, options, on_event)
+                    yield from runner.run(instances, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _ProblemRunner:
+    """Runs instances on one problem."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        direction: Direction,
+        problem: ConvProblem,
+        problem_index: int,
+        options: RunOptions,
+        on_event: Callable[[RunEvent], None],
+    ) -> None:
+        self._executor = executor
+        self._direction = direction
+        self._problem = problem
+        self._index = problem_index
+        self._options = options
+        self._on_event = on_event
+
+    def run(self, instances: Sequence[Instance], folder: Path) -> Iterator[Outcome]:
+        groups: dict[tuple[str, str], list[Instance]] = {}
+        for instance in instances:
+            if instance.ndim != self._problem.ndim:
+                reason = f"a kernel for {instance.ndim}D problems, this one is {self._problem.ndim}D"
+                yield self._unsupported(instance, reason)
+            else:
+                groups.setdefault((instance.layout.name, instance.dtype.value), []).append(instance)
+        for group in groups.values():
+            with tempfile.TemporaryDirectory(prefix="problem-", dir=folder) as operands:
+                yield from self._run_group(group, Path(operands))
+
+    def _run_group(self, group: Sequence[Instance], folder: Path) -> Iterator[Outcome]:
+        layout, dtype = group[0].layout, group[0].dtype
+        try:
+            prepared = prepare_problem(self._direction, self._problem, layout, dtype, self._options, folder)
+        except NotEnoughRoomError as exc:
+            for instance in group:
+                yield self._unsupported(instance, str(exc))
+            return
+        self._on_event(
+            OperandsReady(
+                problem_index=self._index,
+                layout=layout,
+                dtype=dtype,
+                instances=len(group),
+                seconds=prepared.seconds,
+            )
+        )
+        self._executor.set_problem(prepared.request)
+        for instance in group:
+            yield self._executor.measure(instance.key, self._index)
+
+    def _unsupported(self, instance: Instance, reason: str) -> Outcome:
+        return Outcome(
+            key=instance.key,
+            problem_index=self._index,
+            status=Status.UNSUPPORTED,
+            reason=reason,
+            split_k=self._options.split_k,
+        )

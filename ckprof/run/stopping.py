@@ -1,0 +1,218 @@
+"""When enough timing samples have been taken.
+
+A criterion is a named object with declared parameters. It sees every sample and says whether it is satisfied;
+how few samples are enough at least, and how long sampling may last at most, is the same for all of them and
+decided in :mod:`ckprof.run.timing`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ckprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A number that users may set for a criterion."""
+
+    name: str
+    default: float
+    help: str
+
+
+class StoppingCriterion(ABC):
+    """Decides from the samples alone whether more of them would tell more."""
+
+    #: what users type with ``--criterion`` and what a measurement records
+    id: ClassVar[str]
+    label: ClassVar[str]
+    parameters: ClassVar[tuple[Parameter, ...]]
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = {parameter.name: parameter.default for parameter in self.parameters}
+        for name, value in values.items():
+            if name not in self._values:
+                known = ", ".join(self._values)
+                raise UsageError(f"criterion {self.id} has no parameter {name!r}: expected one of {known}")
+            if not (math.isfinite(value) and value > 0):
+                raise UsageError(f"parameter {name} of criterion {self.id} is {value}, expected more than 0")
+            self._values[name] = value
+
+    @abstractmethod
+    def add(self, sample_ms: float) -> None:
+        """Take note of a sample, in milliseconds."""
+
+    @abstractmethod
+    def is_finished(self) -> bool:
+        """Say whether the samples so far are enough."""
+
+
+class StandardDeviation(StoppingCriterion):
+    """Stop when the relative standard deviation is small, or does not change any more.
+
+    The second rule is for machines whose noise never falls below the threshold: more samples would not change
+    what is known about it.
+    """
+
+    id = "stdrel"
+    label = "relative standard deviation is low or steady"
+    parameters = (
+        Parameter(name="max-noise", default=0.005, help="standard deviation divided by mean"),
+        Parameter(name="window", default=32, help="recent noise values that are compared with each other"),
+        Parameter(name="max-drift", default=0.05, help="relative standard deviation of these noise values"),
+    )
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        super().__init__(values)
+        self._moments = _Moments()
+        self._noises: deque[float] = deque(maxlen=max(2, int(self._values["window"])))
+
+    def add(self, sample_ms: float) -> None:
+        """Take note of a sample, in milliseconds."""
+        self._moments.add(sample_ms)
+        if self._moments.count > 1:
+            self._noises.append(self._moments.relative_deviation())
+
+    def is_finished(self) -> bool:
+        """Say whether noise is low, or as high as it was for the whole window."""
+        if not self._noises:
+            return False
+        if self._noises[-1] <= self._values["max-noise"]:
+            return True
+        return len(self._noises) == self._noises.maxlen and self._drift() <= self._values["max-drift"]
+
+    def _drift(self) -> float:
+        moments = _Moments()
+        for noise in self._noises:
+            moments.add(noise)
+        return moments.relative_deviation()
+
+
+class SampleCount(StoppingCriterion):
+    """Stop after a fixed number of samples."""
+
+    id = "sample-count"
+    label = "a fixed number of samples"
+    parameters = (Parameter(name="count", default=100, help="samples to take"),)
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        super().__init__(values)
+        self._seen = 0
+
+    def add(self, sample_ms: float) -> None:
+        """Take note of a sample, in milliseconds."""
+        self._seen += 1
+
+    def is_finished(self) -> bool:
+        """Say whether the number is reached."""
+        return self._seen >= self._values["count"]
+
+
+class Entropy(StoppingCriterion):
+    """Stop when new samples bring no new information.
+
+    Samples are sorted into bins; the Shannon entropy of the bins rises while unseen times turn up and is flat
+    once the distribution is known. A line is fitted through the recent entropies: its slope must be small and
+    its residual too.
+    """
+
+    id = "entropy"
+    label = "the distribution of times is known"
+    parameters = (
+        Parameter(name="max-slope", default=0.002, help="bits per sample"),
+        Parameter(name="max-residual", default=0.1, help="root mean square distance from the line, in bits"),
+        Parameter(name="window", default=32, help="recent entropies through which the line is fitted"),
+        Parameter(name="resolution", default=0.01, help="width of a bin relative to the first sample"),
+    )
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        super().__init__(values)
+        self._bin_ms = 0.0
+        self._bins: Counter[int] = Counter()
+        self._seen = 0
+        #: sum of count * log2(count) over all bins
+        self._weighted = 0.0
+        self._entropies: deque[float] = deque(maxlen=max(3, int(self._values["window"])))
+
+    def add(self, sample_ms: float) -> None:
+        """Take note of a sample, in milliseconds."""
+        if not self._bin_ms:
+            self._bin_ms = sample_ms * self._values["resolution"]
+        index = round(sample_ms / self._bin_ms)
+        before = self._bins[index]
+        self._bins[index] = before + 1
+        self._seen += 1
+        self._weighted += _times_log2(before + 1) - _times_log2(before)
+        self._entropies.append(math.log2(self._seen) - self._weighted / self._seen)
+
+    def is_finished(self) -> bool:
+        """Say whether the entropy is flat over the whole window."""
+        if len(self._entropies) < (self._entropies.maxlen or 0):
+            return False
+        slope, residual = _fit_line(self._entropies)
+        return abs(slope) <= self._values["max-slope"] and residual <= self._values["max-residual"]
+
+
+class _Moments:
+    """Mean and variance that are updated with each value, without cancellation (Welford's method)."""
+
+    __slots__ = ("_squares", "count", "mean")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = 0.0
+        self._squares = 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        delta = value - self.mean
+        self.mean += delta / self.count
+        self._squares += delta * (value - self.mean)
+
+    def relative_deviation(self) -> float:
+        if self.count < 2 or self.mean == 0:
+            return 0.0
+        return math.sqrt(self._squares / (self.count - 1)) / abs(self.mean)
+
+
+def _times_log2(count: int) -> float:
+    return count * math.log2(count) if count else 0.0
+
+
+def _fit_line(values: Sequence[float]) -> tuple[float, float]:
+    """Return slope and root mean square residual of the line through equally spaced values."""
+    count = len(values)
+    centre = (count - 1) / 2
+    mean = sum(values) / count
+    spread = sum((index - centre) ** 2 for index in range(count))
+    slope = sum((index - centre) * (value - mean) for index, value in enumerate(values)) / spread
+    squares = sum((value - mean - slope * (index - centre)) ** 2 for index, value in enumerate(values))
+    return slope, math.sqrt(squares / count)
+
+
+_CRITERIA: tuple[type[StoppingCriterion], ...] = (StandardDeviation, SampleCount, Entropy)
+
+#: Every criterion, by id.
+CRITERIA: Mapping[str, type[StoppingCriterion]] = {criterion.id: criterion for criterion in _CRITERIA}
+
+
+def make_criterion(criterion_id: str, values: Mapping[str, float]) -> StoppingCriterion:
+    """Return a fresh criterion.
+
+    :param values: parameters that differ from their defaults.
+    :raises UsageError: no such criterion or parameter, or a value that is not a positive number.
+    """
+    try:
+        criterion = CRITERIA[criterion_id]
+    except KeyError:
+        known = ", ".join(CRITERIA)
+        raise UsageError(f"unknown stopping criterion {criterion_id!r}: expected one of {known}") from None
+    return criterion(values)

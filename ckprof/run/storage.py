@@ -1,0 +1,86 @@
+"""How element values are kept in memory: numpy arrays of the storage type of a data type.
+
+numpy has no bf16; such a tensor is an array of raw 16-bit words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckprof.model.dtype import DataType
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+#: elements converted at a time, so that temporaries stay small beside the tensor
+_CHUNK = 1 << 20
+
+
+def storage_type(dtype: DataType) -> np.dtype[Any]:
+    """Return the numpy type whose arrays hold elements of ``dtype``."""
+    return np.dtype(dtype.facts.numpy_storage)
+
+
+def encode(values: NDArray[np.floating[Any]], dtype: DataType) -> NDArray[Any]:
+    """Round values to the nearest representable ones, ties to even, and return them as stored.
+
+    Values that are too large become infinite; a NaN stays one. The rounding is correct for double-precision
+    values as well: they are not rounded twice on the way to bf16.
+
+    :returns: a new array of :func:`storage_type` with the shape of ``values``.
+    """
+    if dtype is not DataType.BF16:
+        with np.errstate(over="ignore"):
+            return values.astype(storage_type(dtype))
+    words = np.empty(values.shape, dtype=np.uint16)
+    flat_words = words.reshape(-1)
+    flat_values = values.reshape(-1)
+    for start in range(0, flat_values.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        flat_words[part] = _round_to_bf16(flat_values[part])
+    return words
+
+
+def decode(raw: NDArray[Any], dtype: DataType) -> NDArray[np.float64]:
+    """Return stored elements as double-precision values, without any rounding.
+
+    :param raw: an array of :func:`storage_type`.
+    """
+    if dtype is not DataType.BF16:
+        return raw.astype(np.float64)
+    words: NDArray[np.uint32] = raw.astype(np.uint32) << np.uint32(16)
+    return words.view(np.float32).astype(np.float64)
+
+
+def _round_to_bf16(values: NDArray[np.floating[Any]]) -> NDArray[np.uint16]:
+    bits = _single_precision_bits(values)
+    tie_to_even = (bits >> np.uint32(16)) & np.uint32(1)
+    words: NDArray[np.uint16] = ((bits + np.uint32(0x7FFF) + tie_to_even) >> np.uint32(16)).astype(np.uint16)
+    is_nan = np.isnan(values)
+    if is_nan.any():
+        # Rounding could carry a NaN's payload into infinity.
+        sign = ((bits >> np.uint32(16)) & np.uint32(0x8000)).astype(np.uint16)
+        words = np.where(is_nan, sign | np.uint16(0x7FC0), words)
+    return words
+
+
+def _single_precision_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.uint32]:
+    """Return single-precision words that round to bf16 exactly as ``values`` would.
+
+    A double that no single represents is rounded to odd: towards zero, with the last bit set. That bit is far
+    below those of bf16, so it only tells that the value is beyond a tie.
+    """
+    if values.dtype.itemsize <= 4:
+        return values.astype(np.float32).view(np.uint32)
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    bits: NDArray[np.uint32] = singles.view(np.uint32)
+    back = singles.astype(np.float64)
+    away_from_zero = (np.abs(back) > np.abs(values)).astype(np.uint32)
+    inexact = (back != values).astype(np.uint32)
+    bits = (bits - away_from_zero) | inexact
+    return bits

@@ -1,0 +1,123 @@
+"""Comparison of a result with its double-precision reference, in chunks so that memory stays bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckprof.model.outcome import Verification
+from ckprof.run.memory import POISON_BYTE
+from ckprof.run.storage import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ckprof.model.dtype import DataType
+    from ckprof.run.tolerance import Tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """One wrong element."""
+
+    #: position in memory order
+    position: int
+    got: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A verification and what it takes to explain a failed one."""
+
+    #: its ``max_error`` is the largest among finite elements
+    verification: Verification
+    #: wrong elements that still hold the poison
+    unwritten: int
+    #: wrong elements that are infinite or NaN, unwritten ones not counted
+    non_finite: int
+    first: Mismatch | None
+
+    def reason(self, axes: str, shape: tuple[int, ...]) -> str:
+        """Return one sentence about a failed comparison, or an empty text.
+
+        :param axes: letters of the axes of the result, slowest first.
+        :param shape: its lengths.
+        """
+        first = self.first
+        if first is None:
+            return ""
+        seen = self.verification
+        details = ""
+        if self.unwritten:
+            details += f", {self.unwritten} never written"
+        if self.non_finite:
+            details += f", {self.non_finite} not finite"
+        index = np.unravel_index(first.position, shape)
+        where = ",".join(f"{axis.lower()}={int(at)}" for axis, at in zip(axes, index, strict=True))
+        return (
+            f"{seen.wrong_elements} of {seen.elements} elements differ "
+            f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "
+            f"got {first.got:.6g}, expected {first.expected:.6g}; largest error {seen.max_error:.3g}, "
+            f"rtol {seen.rtol:.3g}, atol {seen.atol:.3g}"
+        )
+
+
+def compare(
+    chunks: Iterable[NDArray[Any]], reference: NDArray[np.float64], dtype: DataType, tolerance: Tolerance
+) -> Comparison:
+    """Compare a result with the reference.
+
+    An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``.
+
+    :param chunks: stored values of the result in memory order, in pieces of any length.
+    :param reference: all elements in the same order, any shape; may be memory-mapped.
+    :raises ValueError: the lengths differ.
+    """
+    expected_all = reference.reshape(-1)
+    position = wrong = unwritten = non_finite = 0
+    max_error = 0.0
+    first: Mismatch | None = None
+    for raw in chunks:
+        expected = np.asarray(expected_all[position : position + raw.size])
+        if expected.size != raw.size:
+            raise ValueError(f"the result has more elements than the reference, which has {reference.size}")
+        values = decode(raw, dtype)
+        # Infinity minus infinity is NaN and compares false: not finite is never within the tolerance.
+        with np.errstate(invalid="ignore"):
+            errors = np.abs(values - expected)
+            bad = ~(errors <= tolerance.atol + tolerance.rtol * np.abs(expected))
+        finite = np.isfinite(values)
+        bad |= ~finite
+        max_error = max(max_error, float(np.max(errors, where=finite, initial=0.0)))
+        count = int(np.count_nonzero(bad))
+        if count:
+            poisoned = _is_poison(raw)
+            unwritten += int(np.count_nonzero(bad & poisoned))
+            non_finite += int(np.count_nonzero(~finite & ~poisoned))
+            if first is None:
+                at = int(np.argmax(bad))
+                first = Mismatch(position=position + at, got=float(values[at]), expected=float(expected[at]))
+        wrong += count
+        position += raw.size
+    if position != reference.size:
+        raise ValueError(f"the result has {position} elements, the reference {reference.size}")
+    verification = Verification(
+        max_error=max_error,
+        wrong_elements=wrong,
+        elements=position,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+    )
+    return Comparison(verification=verification, unwritten=unwritten, non_finite=non_finite, first=first)
+
+
+def _is_poison(raw: NDArray[Any]) -> NDArray[np.bool_]:
+    rows = raw.reshape(-1, 1).view(np.uint8)
+    result: NDArray[np.bool_] = np.all(rows == POISON_BYTE, axis=1)
+    return result
