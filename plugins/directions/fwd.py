@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Forward:
-    """Sum over taps t and channels c: ``out[o, k] += in[o * stride + t * dilation - pad, c] * wei[t, c, k]``."""
+    """Each output element is the sum of input times weight over the channels and the taps of the filter.
+
+    Along an axis, output ``o`` meets input ``o * stride + tap * dilation - left pad``.
+    """
 
     id = "fwd"
     label = "forward: the output from input and weight"

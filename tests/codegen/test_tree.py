@@ -1,0 +1,207 @@
+"""Source trees: what is written, what is left alone, what is removed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from ckprof.codegen import generate_tree, kernel_symbol, write_library_source
+from ckprof.errors import InputError, PluginError
+from ckprof.model.dtype import DataType
+from ckprof.model.instance import Instance
+from ckprof.model.layout import find_layout
+from ckprof.plugin.protocols import KernelSource
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+
+PIPELINES = {"implicit_gemm": ImplicitGemmPipeline()}
+
+
+def generate(root, instances, pipelines=PIPELINES):
+    return generate_tree(root, "test_library", instances, pipelines, Forward(), "gfx942", "2026-06")
+
+
+def contents(root):
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_files_of_a_tree(tmp_path, make_instance, golden):
+    instance = make_instance()
+    tree = generate(tmp_path, [instance])
+    (kernel,) = tree.kernels
+    assert kernel.instance is instance
+    assert kernel.name == PIPELINES["implicit_gemm"].kernel_name(instance)
+    assert kernel.header == tmp_path / "kernels" / f"{kernel.name}.hpp"
+    assert kernel.entry == tmp_path / "kernels" / f"{kernel.name}.cpp"
+    assert kernel.symbol == kernel_symbol(instance.key) == f"ckprof_kernel_{instance.key}"
+    assert set(tree.written) == {kernel.header, kernel.entry, tree.manifest}
+    golden(f"kernels/{kernel.name}.cpp", kernel.entry.read_text())
+
+
+def test_manifest(tmp_path, make_instance):
+    instance = make_instance()
+    tree = generate(tmp_path, [instance])
+    content = json.loads(tree.manifest.read_text())
+    assert (content["schema"], content["version"]) == ("ckprof-source-tree", 1)
+    assert (content["library"], content["direction"]) == ("test_library", "fwd")
+    assert (content["arch"], content["api_level"]) == ("gfx942", "2026-06")
+    (kernel,) = content["kernels"]
+    assert kernel["key"] == instance.key
+    assert kernel["id"] == 7
+    assert kernel["instance"] == instance.identity()
+    assert kernel["instance_string"].startswith("GroupedConvolutionForwardKernel<2,")
+    assert kernel["files"] == [f"kernels/{kernel['name']}.hpp", f"kernels/{kernel['name']}.cpp"]
+
+
+def test_two_trees_of_the_same_instances_are_equal(tmp_path, make_instance):
+    instances = [make_instance(), make_instance(pipeline="mem")]
+    generate(tmp_path / "a", instances)
+    generate(tmp_path / "b", instances)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert str(tmp_path).encode() not in b"".join(contents(tmp_path / "a").values())
+
+
+def test_nothing_is_written_twice(tmp_path, make_instance):
+    instances = [make_instance(), make_instance(pipeline="mem")]
+    generate(tmp_path, instances)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert generate(tmp_path, instances).written == ()
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_changed_file_is_restored(tmp_path, make_instance):
+    (kernel,) = generate(tmp_path, [make_instance()]).kernels
+    text = kernel.header.read_text()
+    kernel.header.write_text("edited")
+    assert generate(tmp_path, [make_instance()]).written == (kernel.header,)
+    assert kernel.header.read_text() == text
+
+
+def test_stale_kernels_are_removed_and_nothing_else(tmp_path, make_instance):
+    old, kept = generate(tmp_path, [make_instance(), make_instance(pipeline="mem")]).kernels
+    foreign = tmp_path / "kernels" / "grouped_conv_by_hand.hpp"
+    foreign.write_text("mine")
+    tree = generate(tmp_path, [make_instance(pipeline="mem")])
+    assert set(tree.removed) == {old.header, old.entry}
+    assert not old.header.exists()
+    assert kept.header.exists()
+    assert foreign.read_text() == "mine"
+    assert generate(tmp_path, []).removed == (kept.header, kept.entry)
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/outside.txt"])
+def test_a_manifest_cannot_reach_outside(name, tmp_path):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    root = tmp_path / "tree"
+    tree = generate(root, [])
+    content = json.loads(tree.manifest.read_text())
+    listed = name if name.startswith("..") else str(outside)
+    content["kernels"] = [{"files": [listed]}]
+    tree.manifest.write_text(json.dumps(content))
+    assert generate(root, []).removed == ()
+    assert outside.exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "ckprof-source-tree", "version": 2}', "\xff"])
+def test_an_unreadable_manifest_is_replaced(text, tmp_path, make_instance):
+    first = generate(tmp_path, [make_instance()])
+    good = first.manifest.read_text()
+    first.manifest.write_text(text, encoding="latin-1")
+    assert generate(tmp_path, [make_instance()]).removed == ()
+    assert first.manifest.read_text() == good
+
+
+def test_equal_instances_are_one_kernel(tmp_path, make_instance):
+    tree = generate(tmp_path, [make_instance(id=1), make_instance(id=2)])
+    assert [kernel.instance.id for kernel in tree.kernels] == [1]
+
+
+def test_library_source(tmp_path, make_instance, golden):
+    tree = generate(
+        tmp_path, [make_instance(), make_instance(pipeline="mem"), make_instance(pipeline="compv1")]
+    )
+    first, _, last = (kernel.symbol for kernel in tree.kernels)
+    path = write_library_source(tree, [last, first])
+    assert path == tmp_path / "library.cpp"
+    text = path.read_text()
+    assert text.index(f"&{first}") < text.index(f"&{last}")
+    golden("kernels/library.cpp", text)
+    with pytest.raises(ValueError, match="ckprof_kernel_x"):
+        write_library_source(tree, ["ckprof_kernel_x"])
+    write_library_source(tree, [])
+
+
+def test_an_instance_without_pipeline(tmp_path, make_instance):
+    with pytest.raises(PluginError, match="implicit_gemm"):
+        generate(tmp_path, [make_instance()], {})
+
+
+def test_a_root_that_is_a_file(tmp_path, make_instance):
+    (tmp_path / "root").write_text("")
+    with pytest.raises(InputError, match="cannot write"):
+        generate(tmp_path / "root", [make_instance()])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toy(Instance):
+    pipeline: ClassVar[str] = "toy"
+
+    number: int
+
+
+class ToyPipeline:
+    """Gives all its kernels the same name."""
+
+    id = "toy"
+
+    def instance_string(self, instance):
+        return f"Toy<{instance.number}>"
+
+    def render(self, instance, arch, api_level):
+        header = '#include "toy.hpp"\nstruct toy_Launcher { /* toy */ };\n'
+        return KernelSource(name="toy", header=header, launcher="toy_Launcher")
+
+
+def toy(number):
+    return Toy(
+        id=number, direction="fwd", ndim=2, layout=find_layout("nhwgc"), dtype=DataType.FP16, number=number
+    )
+
+
+def test_equal_names_of_different_instances(tmp_path):
+    instances = [toy(1), toy(2)]
+    tree = generate(tmp_path, instances, {"toy": ToyPipeline()})
+    first, second = tree.kernels
+    suffix = instances[1].key[:8]
+    assert (first.name, second.name) == ("toy", f"toy_{suffix}")
+    assert second.header.name == f"toy_{suffix}.hpp"
+    # The types are renamed as well: the linker would take two of one name for the same.
+    assert second.header.read_text().splitlines() == [
+        '#include "toy.hpp"',
+        f"struct toy_{suffix}_Launcher {{ /* toy_{suffix} */ }};",
+    ]
+    assert f"<toy_{suffix}_Launcher, " in second.entry.read_text()
+    assert f'#include "toy_{suffix}.hpp"' in second.entry.read_text()
+
+
+def test_300_kernels_are_quick(tmp_path, make_instance):
+    instances = [make_instance(vector_size_a=2 * number) for number in range(1, 301)]
+    start = time.perf_counter()
+    tree = generate(tmp_path, instances)
+    # Usually a third of a second; generous because tests share their cores.
+    assert time.perf_counter() - start < 3
+    assert len(tree.kernels) == 300
+
+
+def test_jinja_is_loaded_on_first_use():
+    modules = "sys, ckprof.codegen, ckprof_plugins.pipelines.implicit_gemm.plugin"
+    code = f"import {modules}; print('jinja2' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"

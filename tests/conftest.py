@@ -1,0 +1,73 @@
+"""Options and fixtures that all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.model.catalog import Catalog
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+
+GOLDEN = Path(__file__).parent / "golden"
+
+#: The forward instance for which a literal instance string is known, as a catalog spells it.
+FORWARD_RECORD = {
+    "id": 7,
+    **{"tile_m": 128, "tile_n": 128, "tile_k": 32},
+    **{"warp_m": 4, "warp_n": 1, "warp_k": 1},
+    **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16},
+    **{"vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
+    "pipeline": "compv3",
+    "scheduler": "intrawave",
+    "epilogue": "cshuffle",
+    "double_smem_buffer": False,
+    "num_groups_to_merge": 1,
+    "num_wave_groups": 1,
+    "specialization": "default",
+    "two_stage": False,
+    "explicit_gemm": False,
+    "split_image": False,
+    "streamk_enabled": False,
+    "streamk_reduction_strategy": None,
+    "streamk_persistent": False,
+}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below tests/golden")
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a text with a golden file, or write the file with ``--refresh-golden``."""
+
+    def compare(name, text):
+        path = GOLDEN / name
+        if request.config.getoption("--refresh-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text()
+
+    return compare
+
+
+@pytest.fixture
+def make_record():
+    """Return a record of a forward catalog, with changes."""
+    return lambda **changes: SimpleNamespace(**{**FORWARD_RECORD, **changes})
+
+
+@pytest.fixture
+def make_instance(make_record):
+    """Return an implicit-GEMM instance of a record with changes."""
+
+    def make(*, layout="nhwgc", dtype="bf16", direction="fwd", **changes):
+        found = find_layout(layout)
+        catalog = Catalog(variant="forward", ndim=found.ndim, layout=found, dtype=DataType(dtype), records=())
+        return ImplicitGemmPipeline().make_instance(catalog, direction, make_record(**changes))
+
+    return make
