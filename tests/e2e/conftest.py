@@ -1,0 +1,71 @@
+"""Helpers that call ckprof as a user does, in a folder and with a cache of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+LISTS = ROOT / "conf"
+
+
+@dataclass(frozen=True)
+class Called:
+    """What one call of ckprof gave."""
+
+    code: int
+    out: str
+    err: str
+
+    def fails_with(self, code: int, *parts: str) -> None:
+        """Assert the exit code, one message without a traceback, and that it says all ``parts``."""
+        text = self.out + self.err
+        assert "Traceback" not in text, text
+        assert self.code == code, text
+        for part in parts:
+            assert part in self.err, f"{part!r} is not in:\n{self.err}"
+
+
+Ckprof = Callable[..., Called]
+
+
+@pytest.fixture
+def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ckprof:
+    """Call ``ckprof`` as a process, in ``tmp_path``, with a cache that the session shares."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path, env: dict[str, str] | None = None, timeout: float = 240) -> Called:
+        done = subprocess.run(
+            [sys.executable, "-m", "ckprof", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            cwd=tmp_path,
+            env={**os.environ, "NO_COLOR": "1", **(env or {})},
+        )
+        return Called(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the tests' objects out of the user's cache, but let the tests share them."""
+    if "CKPROF_CACHE_DIR" not in os.environ:
+        os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
+
+
+@pytest.fixture
+def short_list(tmp_path: Path) -> Path:
+    """Four forward instances: one for fp16 3x3 problems of each kind, and one that needs C == 1."""
+    lines = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
+    path = tmp_path / "short.conf"
+    path.write_text("\n".join(["# a remark", lines[0], lines[13], lines[28], lines[59]]) + "\n")
+    return path

@@ -1,0 +1,179 @@
+"""What users do wrong: one clear message, the documented exit code, no traceback, nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import ExitCode
+from tests.e2e.conftest import LISTS, Ckprof
+
+GOOD = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()[0]
+
+
+def test_unknown_option(ckprof: Ckprof, short_list: Path) -> None:
+    ckprof("run", "fwd", "--conf", short_list, "--nonsense").fails_with(
+        ExitCode.USAGE, "--nonsense", "--help"
+    )
+
+
+def test_unknown_command_and_no_command(ckprof: Ckprof) -> None:
+    ckprof("profile").fails_with(ExitCode.USAGE, "profile", "run")
+    assert ckprof().code == ExitCode.USAGE
+
+
+def test_abbreviated_options_are_not_guessed(ckprof: Ckprof, short_list: Path) -> None:
+    ckprof("run", "fwd", "--conf", short_list, "--prob", "x").fails_with(ExitCode.USAGE, "--prob")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "part"),
+    [
+        ("--jobs", "0", "positive integer"),
+        ("--jobs", "many", "positive integer"),
+        ("--instance", "-1", "non-negative integer"),
+        ("--timeout", "nan", "timeout"),
+        ("--timeout", "-3", "timeout"),
+        ("--instance", "99", "there are 4 instances"),
+        ("--filter", "(", "--filter '(' is not a regular expression"),
+        ("--filter", "no_such_kernel", "none of the 4 instances passes"),
+        ("--pipeline", "implicit_gem", "did you mean 'implicit_gemm'?"),
+        ("--target", "gpu", "unknown target 'gpu'"),
+        ("--format", "xml", "xml"),
+        ("--criterion", "stdrell", "stdrel"),
+        ("--criterion", "stdrel:noise", "KEY=NUMBER"),
+        ("--cache", "lukewarm", "lukewarm"),
+        ("--layout", "nchw", "unknown layout"),
+        ("--dtype", "fp8", "unknown data type 'fp8'"),
+        ("--min-samples", "0", "min_samples is 0"),
+    ],
+)
+def test_wrong_values(ckprof: Ckprof, short_list: Path, option: str, value: str, part: str) -> None:
+    called = ckprof("run", "fwd", "--conf", short_list, "--dry-run", f"{option}={value}")
+    called.fails_with(ExitCode.USAGE, part)
+
+
+def test_unknown_direction(ckprof: Ckprof, short_list: Path) -> None:
+    called = ckprof("run", "foward", "--conf", short_list)
+    called.fails_with(ExitCode.USAGE, "unknown direction 'foward'")
+
+
+def test_missing_file_and_directory(ckprof: Ckprof, tmp_path: Path) -> None:
+    ckprof("run", "fwd", "--conf", "nowhere.conf").fails_with(ExitCode.INPUT, "nowhere.conf: no such file")
+    ckprof("run", "fwd", "--conf", tmp_path).fails_with(ExitCode.INPUT, str(tmp_path), "is a directory")
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"", ("bad.conf", "empty")),
+        (b"# only a remark\n\n", ("bad.conf", "no instance")),
+        (b"\x7fELF\x02\x01\x01\x00\x00\xff\xfe", ("bad.conf",)),
+        (bytes(range(256)) * 50, ("bad.conf",)),
+        (b"hello world\n", ("bad.conf",)),
+        (GOOD.replace(",NHWGC", "", 1).encode(), ("bad.conf:1", "49", "50")),
+        (GOOD.replace("128,128", "128,x128", 1).encode(), ("bad.conf:1:", "x128")),
+        (GOOD.encode() + b"\n" + GOOD.replace("fp16", "bf16").encode(), ("bad.conf:2", "bf16", "fp16")),
+        (GOOD[:60].encode(), ("bad.conf:1",)),
+        (GOOD.encode() + b"," * 3_000_000, ("bad.conf:1",)),
+        (b'{"variant": "forward"}', ("bad.conf",)),
+        (b'{"variant": "forward",', ("bad.conf:1",)),
+    ],
+    ids=[
+        "empty",
+        "only-remarks",
+        "binary",
+        "all-bytes",
+        "prose",
+        "one-field-missing",
+        "no-number",
+        "mixed-types",
+        "half-a-line",
+        "huge-line",
+        "catalog-without-keys",
+        "cut-off-json",
+    ],
+)
+def test_bad_lists(ckprof: Ckprof, tmp_path: Path, content: bytes, parts: tuple[str, ...]) -> None:
+    path = tmp_path / "bad.conf"
+    path.write_bytes(content)
+    called = ckprof("run", "fwd", "--conf", path)
+    called.fails_with(ExitCode.INPUT, *parts)
+    assert len(called.err) < 5000
+    ckprof("convert", path, "-o", tmp_path / "out.json").fails_with(ExitCode.INPUT, *parts)
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_list_of_another_direction(ckprof: Ckprof) -> None:
+    called = ckprof("run", "fwd", "--conf", LISTS / "backward_data" / "tests" / "nhwgc_fp16.conf")
+    called.fails_with(ExitCode.INPUT, "nhwgc_fp16.conf", "bwd_data", "fwd")
+
+
+def test_line_ends_marks_and_blanks_do_not_matter(ckprof: Ckprof, tmp_path: Path) -> None:
+    path = tmp_path / "windows.conf"
+    path.write_bytes(b"\xef\xbb\xbf# remark\r\n\r\n  " + GOOD.encode() + b"  # trailing remark\r\n")
+    called = ckprof("run", "fwd", "--conf", path, "--list-instances")
+    assert called.code == 0, called.err
+    assert "Total: 1 instances" in called.out
+
+
+def test_file_name_and_lines_contradict(ckprof: Ckprof, tmp_path: Path) -> None:
+    path = tmp_path / "nhwgc_bf16.conf"
+    path.write_text(GOOD)
+    ckprof("run", "fwd", "--conf", path).fails_with(ExitCode.INPUT, "bf16", "fp16")
+
+
+def test_flag_and_lines_contradict(ckprof: Ckprof, short_list: Path) -> None:
+    called = ckprof("run", "fwd", "--conf", short_list, "--dtype", "fp32")
+    called.fails_with(ExitCode.INPUT, "fp32", "fp16")
+
+
+@pytest.mark.parametrize(
+    ("problem", "part"),
+    [
+        ("conv -n 0 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3", "batch is 0"),
+        ("conv -n 1 -c 8 -H -8 -W 8 -k 8 -y 3 -x 3", "input along H is -8"),
+        ("conv -n 1 -c 8 -H 2 -W 8 -k 8 -y 3 -x 3", "the output is empty along H"),
+        ("conv -n 1 -c", "-c needs a value"),
+        ("2 1 4 64", "is missing"),
+        ("convbfp16 -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3", "the problem line says bf16, the list has fp16"),
+        ("", "the problem is empty"),
+    ],
+)
+def test_bad_problems(ckprof: Ckprof, short_list: Path, problem: str, part: str) -> None:
+    ckprof("run", "fwd", "--conf", short_list, "--problem", problem).fails_with(ExitCode.INPUT, part)
+
+
+def test_bad_problem_file(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    path = tmp_path / "problems.txt"
+    path.write_text("# one\nconv -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x\n")
+    called = ckprof("run", "fwd", "--conf", short_list, "--problems", path)
+    called.fails_with(ExitCode.INPUT, f"{path}:2:", "-x needs a value")
+
+
+def test_no_compiler(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    empty = {"PATH": str(tmp_path / "bin"), "CXX": ""}
+    called = ckprof("run", "fwd", "--conf", short_list, "--compiler", "no-such-compiler", env=empty)
+    called.fails_with(ExitCode.TOOLCHAIN, "no-such-compiler")
+
+
+def test_the_report_cannot_be_written(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    called = ckprof(
+        "run", "fwd", "--conf", short_list, "--instance", "1", "--json", tmp_path / "file" / "report.json"
+    )
+    called.fails_with(ExitCode.INPUT, "report.json")
+
+
+def test_broken_plugins(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("import no_such_module")
+    called = ckprof("run", "fwd", "--conf", short_list, "--plugin", broken)
+    called.fails_with(ExitCode.PLUGIN, "broken.py", "no_such_module")
+    (tmp_path / "ckprof.toml").write_text('plugins = ["broken.py"]\n')
+    called = ckprof("run", "fwd", "--conf", short_list, "--dry-run")
+    assert called.code == 0 and "warning: plugin" in called.err
+    called = ckprof("plugins")
+    assert called.code == ExitCode.PLUGIN and "ModuleNotFoundError" in called.out
