@@ -1,0 +1,26 @@
+"""The hooks; named in the entry point group ``ckprof`` of the package."""
+
+from __future__ import annotations
+
+from ckprof import hookimpl
+from ckprof.plugin.protocols import CatalogVariant
+from ckprof_naive_gather.pipeline import NaiveGatherPipeline
+from ckprof_naive_gather.record import FAMILY, VARIANT, NaiveGatherRecord
+
+
+@hookimpl
+def ckprof_register_pipelines() -> list[NaiveGatherPipeline]:
+    """Add the family."""
+    return [NaiveGatherPipeline()]
+
+
+@hookimpl
+def ckprof_register_catalog_variants() -> list[CatalogVariant]:
+    """Add the kind of catalogs that hold its instances."""
+    return [CatalogVariant(name=VARIANT, direction="fwd", record_type=NaiveGatherRecord)]
+
+
+@hookimpl
+def ckprof_register_conf_families() -> list[object]:
+    """Add the grammar of its conf lines."""
+    return [FAMILY]

@@ -1,0 +1,37 @@
+"""How an instance stands in a catalog and in a conf."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ckprof_converters.family import ConfFamily, Field
+from ckprof_converters.kinds import ELEMENT_TYPE, POSITIVE
+
+#: ``variant`` of the family's catalogs
+VARIANT = "forward_naive_gather"
+
+
+class NaiveGatherRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One instance in a catalog; the order of the fields is the order of the keys."""
+
+    id: int
+    rows: int
+    channels: int
+
+
+#: ``NaiveGatherForward<fp32,64,4>``
+FAMILY = ConfFamily(
+    id="naive-gather-forward",
+    title="naive gather, forward",
+    direction="fwd",
+    names=("NaiveGatherForward",),
+    fields=(
+        Field(name="input_type", kind=ELEMENT_TYPE),
+        Field(name="rows", kind=POSITIVE),
+        Field(name="channels", kind=POSITIVE),
+    ),
+    variant=VARIANT,
+    record_type=NaiveGatherRecord,
+    layout="nhwgc",
+    dtype_fields=("input_type",),
+)

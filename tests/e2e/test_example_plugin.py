@@ -1,0 +1,82 @@
+"""The extension point, proved: a package outside ckprof adds a kernel family to a fresh environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import ROOT
+
+pytestmark = pytest.mark.compiler
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment with ckprof and the example, installed as packages.
+
+    Their dependencies are taken from the running environment, so that the test needs no network.
+    """
+    root = tmp_path_factory.mktemp("fresh")
+    venv.create(root, with_pip=False)
+    python = root / "bin" / "python"
+    packages = root / "packages"
+    for source in (ROOT, ROOT / "examples" / "naive_gather"):
+        copy = tmp_path_factory.mktemp("source") / source.name
+        ignored = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests")
+        shutil.copytree(source, copy, ignore=ignored)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
+             "--disable-pip-version-check", "--target", packages, copy],
+            check=True, capture_output=True,
+        )  # fmt: skip
+    site = next((root / "lib").glob("python*/site-packages"))
+    running = next(Path(path) for path in sys.path if path.endswith("site-packages"))
+    # The package folder is a site directory of its own; what it lacks comes from the running environment,
+    # without the .pth files there, so that an editable ckprof is out of reach.
+    (site / "packages.pth").write_text(f"import site; site.addsitedir({str(packages)!r})\n{running}\n")
+    return python
+
+
+def call(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return subprocess.run(
+        [python, "-m", "ckprof", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment,
+        check=False,
+    )
+
+
+def test_ckprof_comes_from_the_fresh_environment(environment: Path, tmp_path: Path) -> None:
+    code = "import ckprof, ckprof_plugins; print(ckprof.__file__, ckprof_plugins.__file__)"
+    done = subprocess.run([environment, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert str(ROOT) not in done.stdout
+
+
+def test_the_family_is_listed(environment: Path, tmp_path: Path) -> None:
+    done = call(environment, "list", "pipelines", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "naive_gather" in done.stdout
+    plugins = call(environment, "plugins", cwd=tmp_path)
+    assert "ckprof-naive-gather" in plugins.stdout and "entry point" in plugins.stdout
+
+
+def test_the_main_job_runs_with_the_family_alone(environment: Path, tmp_path: Path) -> None:
+    """Every built-in pipeline is disabled: what runs comes from the example package."""
+    shutil.copy(ROOT / "examples" / "naive_gather" / "naive.conf", tmp_path)
+    done = call(
+        environment, "run", "fwd", "--conf", "naive.conf", "--max-time", "0.05", "--problem",
+        "conv -n 2 -c 16 -H 9 -W 9 -k 12 -y 3 -x 3 -p 1 -q 1 -u 2 -v 2 -g 2 -F 1", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "4 instances: 3 ok, 1 unsupported" in done.stdout
+    assert "name: NaiveGatherForward<fp32," in done.stdout
+    assert "naive-gather-size" in done.stdout
