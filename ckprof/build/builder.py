@@ -1,0 +1,279 @@
+"""Builds the library of a tree of generated kernels.
+
+Nothing is compiled twice: each object has a content key and lies in a cache that builds share. What is
+missing is compiled by ninja, with one process per kernel, so that a kernel that does not compile costs one
+outcome. If some fail, the library is linked from the others.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build import compile_step, ninja_file
+from ckprof.build.digests import FolderDigests
+from ckprof.build.failures import BuildFailure, explain
+from ckprof.build.jobs import job_count
+from ckprof.build.keys import Keys
+from ckprof.build.library import LibraryFile
+from ckprof.build.plan import LINK_STEP, Planner, Unit, kernel_unit, plain_unit
+from ckprof.build.step import StepFiles
+from ckprof.errors import ToolchainError
+from ckprof.model.outcome import Status
+from ckprof.model.results import BuildSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ckprof.build.cache import ObjectCache
+    from ckprof.build.sources import LibraryWriter, SourceTree
+    from ckprof.build.step import Step, StepResult
+    from ckprof.model.recipe import BuildRecipe
+
+_SLOWEST: Final = 10
+_LOG_NAME: Final = 180
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """What a build made."""
+
+    #: the library with every kernel that compiled; ``None`` if none did
+    library: Path | None
+    #: content key of the instance -> why it is not in the library
+    failures: Mapping[str, BuildFailure]
+    summary: BuildSummary
+
+
+def build_library(
+    tree: SourceTree,
+    recipe: BuildRecipe,
+    *,
+    jobs: int | None = None,
+    timeout_s: float,
+    work_dir: Path,
+    cache: ObjectCache,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    write_library: LibraryWriter | None = None,
+) -> BuildResult:
+    """Compile what is missing and link what is out of date.
+
+    Two builds may share a cache; two builds in the same folder wait for each other. After an interruption the
+    next build goes on with what is missing.
+
+    :param tree: generated sources.
+    :param recipe: how to compile and link.
+    :param jobs: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory.
+    :param timeout_s: wall time of one compiler process.
+    :param work_dir: folder for the library, the logs of kernels that do not compile and files of the build.
+    :param cache: where objects are kept.
+    :param on_progress: told steps done, all steps and the name of the step that has just ended.
+    :param write_library: writes the list of kernels, by default
+        :func:`ckprof.codegen.tree.write_library_source`.
+    :raises ToolchainError: something that every kernel needs cannot be built.
+    """
+    if write_library is None:
+        from ckprof.codegen.tree import write_library_source
+
+        write_library = write_library_source  # type: ignore[assignment]
+    assert write_library is not None  # noqa: S101 - set above
+    from filelock import FileLock
+
+    try:
+        work_dir.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(work_dir / "build.lock")
+        lock.acquire()
+    except OSError as exc:
+        raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
+    try:
+        build = _Build(tree, recipe, jobs, timeout_s, work_dir.absolute(), cache, on_progress, write_library)
+        return build.run()
+    finally:
+        lock.release()
+
+
+@dataclass
+class _Cost:
+    """Adds up what the steps of a build cost."""
+
+    cpu_s: float = 0.0
+    peak_memory_bytes: int = 0
+    compiled: int = 0
+    times: list[tuple[str, float]] = field(default_factory=list)
+
+    def add(self, step: Step, result: StepResult, *, kernel: bool) -> None:
+        self.cpu_s += result.cpu_s
+        self.peak_memory_bytes = max(self.peak_memory_bytes, result.peak_memory_bytes)
+        if step.id != LINK_STEP:
+            self.times.append((step.name, result.wall_s))
+        if kernel and result.ok:
+            self.compiled += 1
+
+
+class _Build:
+    def __init__(
+        self,
+        tree: SourceTree,
+        recipe: BuildRecipe,
+        jobs: int | None,
+        timeout_s: float,
+        work_dir: Path,
+        cache: ObjectCache,
+        on_progress: Callable[[int, int, str], None] | None,
+        write_library: LibraryWriter,
+    ) -> None:
+        self._tree = tree
+        self._recipe = recipe
+        self._jobs = job_count(jobs, recipe.compile_memory_bytes)
+        self._timeout_s = timeout_s
+        self._work_dir = work_dir
+        self._cache = cache
+        self._on_progress = on_progress
+        self._write_library = write_library
+        self._files = StepFiles(work_dir)
+        self._keys = Keys(recipe, FolderDigests(cache.folder_digests))
+        self._planner = Planner(recipe, cache, self._keys, self._jobs)
+        self._library = LibraryFile(work_dir, tree.library_name)
+        self._failures: dict[str, BuildFailure] = {}
+        self._cost = _Cost()
+
+    def run(self) -> BuildResult:
+        started = time.monotonic()
+        kernels = [kernel_unit(kernel, self._tree.root, self._keys) for kernel in self._tree.kernels]
+        support = [plain_unit(source, self._keys) for source in self._recipe.support_sources]
+        for unit in kernels:
+            self._skip_hopeless(unit)
+        library: Path | None = None
+        while kernels := [unit for unit in kernels if _instance_key(unit) not in self._failures]:
+            if self._attempt(kernels, support):
+                library = self._library.path
+                break
+        if library is None:
+            self._library.discard()
+        if self._cost.compiled:
+            self._cache.prune()
+        return BuildResult(
+            library=library,
+            failures=self._failures,
+            summary=BuildSummary(
+                compiled=self._cost.compiled,
+                from_cache=len(self._tree.kernels) - self._cost.compiled - len(self._failures),
+                failed=len(self._failures),
+                wall_s=time.monotonic() - started,
+                cpu_s=self._cost.cpu_s,
+                peak_memory_bytes=self._cost.peak_memory_bytes,
+                jobs=self._jobs,
+                slowest=tuple(sorted(self._cost.times, key=lambda item: -item[1])[:_SLOWEST]),
+            ),
+        )
+
+    def _skip_hopeless(self, unit: Unit) -> None:
+        """Do not pay again for a kernel that an earlier build gave as much time as it would get now."""
+        spent_s = self._cache.timed_out_after(unit.key)
+        if spent_s >= self._timeout_s:
+            self._failures[_instance_key(unit)] = BuildFailure(
+                status=Status.COMPILE_TIMEOUT,
+                message=f"an earlier build gave up after {spent_s:g} s; give it more time to try again",
+                log=None,
+            )
+
+    def _attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
+        """Build the library of these kernels; on failure, say no and note those that do not compile."""
+        symbols = [unit.kernel.symbol for unit in kernels if unit.kernel is not None]
+        table = plain_unit(self._write_library(self._tree, symbols), self._keys)
+        units = [*kernels, *support, table]
+        key = self._keys.library(self._library.path.name, [unit.key for unit in units])
+        if self._library.is_current(key):
+            return True
+        missing = self._planner.missing(units)
+        staging = self._cache.staging() if missing else None
+        try:
+            steps = self._planner.steps(missing, staging) if staging is not None else []
+            objects = [self._cache.object_path(unit.key) for unit in units]
+            link = self._library.link_step(self._recipe, objects, after=[unit.key for unit in missing])
+            self._execute([*steps, link])
+            for step in steps:
+                self._account(step, kernel=any(unit.key == step.id and unit.kernel for unit in missing))
+            self._check(missing)
+            failed = [unit for unit in missing if unit.kernel and _instance_key(unit) in self._failures]
+            if failed:
+                return False
+            self._account(link, kernel=False)
+            self._require(LINK_STEP, f"linking {self._library.path.name}")
+            self._library.confirm(key)
+        finally:
+            shutil.rmtree(self._files.folder, ignore_errors=True)
+            if staging is not None:
+                shutil.rmtree(staging, ignore_errors=True)
+        return True
+
+    def _execute(self, steps: list[Step]) -> None:
+        try:
+            shutil.rmtree(self._files.folder, ignore_errors=True)
+            self._files.write(steps, self._timeout_s)
+            (self._work_dir / "build.ninja").write_text(
+                ninja_file.render(steps, self._files), encoding="utf-8"
+            )
+        except OSError as exc:
+            raise ToolchainError(f"{self._work_dir}: cannot be written: {exc.strerror or exc}") from exc
+        ninja_file.run(self._work_dir, self._jobs, self._on_progress)
+
+    def _account(self, step: Step, *, kernel: bool) -> None:
+        result = self._files.result(step.id)
+        if result is not None:
+            self._cost.add(step, result, kernel=kernel)
+
+    def _check(self, missing: list[Unit]) -> None:
+        """Note the kernels that did not compile; anything else that failed is the end of the build."""
+        for unit in missing:
+            result = self._files.result(unit.key)
+            if unit.kernel is None or (result is not None and result.status == compile_step.STORAGE):
+                self._require(unit.key, f"compiling {unit.name}")
+            elif result is None:
+                raise ToolchainError(
+                    f"{self._work_dir}: compiling {unit.name} left no record; "
+                    "check that the folder can be written and the disk is not full"
+                )
+            elif not result.ok:
+                self._failures[_instance_key(unit)] = self._failure(unit, result)
+
+    def _failure(self, unit: Unit, result: StepResult) -> BuildFailure:
+        log = self._keep_log(unit.key, unit.name)
+        timed_out = result.status == compile_step.TIMEOUT
+        if timed_out:
+            self._cache.note_timeout(unit.key, self._timeout_s)
+        message = explain(result, log, self._timeout_s)
+        return BuildFailure(
+            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR,
+            message=f"{message}\nfull log: {log}",
+            log=log,
+        )
+
+    def _require(self, step_id: str, what: str) -> None:
+        """Raise unless a step has succeeded."""
+        result = self._files.result(step_id)
+        if result is not None and result.ok:
+            return
+        log = self._keep_log(step_id, step_id if step_id == LINK_STEP else what.rsplit(" ", 1)[-1])
+        why = explain(result, log, self._timeout_s)
+        if result is not None and result.status == compile_step.STORAGE:
+            raise self._cache.unwritable(why)
+        raise ToolchainError(f"{what} failed:\n{why}\nfull log: {log}")
+
+    def _keep_log(self, step_id: str, name: str) -> Path:
+        """Move a step's log to where the next build does not remove it."""
+        kept = self._work_dir / "logs" / f"{name[:_LOG_NAME]}.log"
+        try:
+            kept.parent.mkdir(exist_ok=True)
+            self._files.log(step_id).replace(kept)
+        except OSError:
+            return self._files.log(step_id)
+        return kept
+
+
+def _instance_key(unit: Unit) -> str:
+    assert unit.kernel is not None  # noqa: S101 - only asked of kernels
+    return unit.kernel.instance.key

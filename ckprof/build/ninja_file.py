@@ -1,0 +1,124 @@
+"""Writes the ninja file of a build and runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from signal import SIGINT
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build import compile_step
+from ckprof.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.build.step import Step, StepFiles
+
+_STOP_S: Final = 10.0
+_PROGRESS: Final = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+
+
+def render(steps: Sequence[Step], files: StepFiles) -> str:
+    """Return the text of a ninja file with one edge per step.
+
+    :param steps: what to do; a step's output for ninja is its record, its real product lies in the cache.
+    :param files: where the steps' files lie; the ninja file belongs into its root.
+    """
+    # -I -S: neither the environment nor site-packages are read, which makes a step start at once
+    wrapper = shlex.join([sys.executable, "-I", "-S", compile_step.__file__])
+    lines = [
+        "ninja_required_version = 1.10",
+        "builddir = .",
+        "rule step",
+        f"  command = {wrapper.replace('$', '$$')} $in",
+        "  description = $name",
+        "",
+    ]
+
+    def relative(path: Path) -> str:
+        return path.relative_to(files.root).as_posix()
+
+    for step in steps:
+        after = "".join(f" {relative(files.record(other))}" for other in step.after)
+        lines.append(
+            f"build {relative(files.record(step.id))}: step {relative(files.spec(step.id))}"
+            + (f" ||{after}" if after else "")
+        )
+        lines.append(f"  name = {step.name.replace('$', '$$')}")
+    return "\n".join(lines) + "\n"
+
+
+def ninja_command() -> tuple[str, ...]:
+    """Return how ninja is called: that of the ``ninja`` package, or the one on the path.
+
+    :raises ToolchainError: there is none.
+    """
+    import shutil
+
+    try:
+        import ninja
+    except ImportError:
+        found = shutil.which("ninja")
+        if found is None:
+            raise ToolchainError("ninja is missing; install it with 'pip install ninja'") from None
+        return (found,)
+    return (str(Path(ninja.BIN_DIR) / ("ninja.exe" if os.name == "nt" else "ninja")),)
+
+
+def run(root: Path, jobs: int, on_progress: Callable[[int, int, str], None] | None) -> None:
+    """Run ninja until nothing more can be done. A failing step does not stop the others and is no error here.
+
+    :param root: folder of ``build.ninja``.
+    :param jobs: processes at once.
+    :param on_progress: told steps done, all steps and the name of the step that has just ended.
+    :raises ToolchainError: ninja itself cannot do its work.
+    """
+    tail: deque[str] = deque(maxlen=20)
+    try:
+        process = subprocess.Popen(
+            [*ninja_command(), "-k", "0", "-j", str(jobs)],
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={**os.environ, "NINJA_STATUS": "[%f/%t] "},
+            # Ctrl-C reaches ninja only through the clean-up below, once
+            start_new_session=True,
+        )
+    except OSError as exc:
+        raise ToolchainError(
+            f"ninja cannot be started: {exc}; reinstall it with 'pip install ninja'"
+        ) from exc
+    with process:
+        try:
+            assert process.stdout is not None  # noqa: S101 - asked for above
+            for line in process.stdout:
+                tail.append(line.rstrip())
+                progress = _PROGRESS.match(line)
+                if progress and on_progress is not None:
+                    on_progress(int(progress[1]), int(progress[2]), progress[3].strip())
+            process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+    if process.returncode not in (0, 1):
+        shown = "\n  ".join(tail)
+        raise ToolchainError(f"ninja failed with exit status {process.returncode}:\n  {shown}")
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """Let ninja end its steps, which end their compilers, and make sure of it."""
+    process.send_signal(SIGINT)
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,130 @@
+"""Finds out which objects a library needs and which of them must be compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build.cache import OBJECT, RECORD
+from ckprof.build.precompiled import PREFIX_STEP, PrefixHeader, compile_command
+from ckprof.build.step import Step
+from ckprof.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ckprof.build.cache import ObjectCache
+    from ckprof.build.keys import Keys
+    from ckprof.build.sources import KernelFiles
+    from ckprof.model.recipe import BuildRecipe
+
+LINK_STEP: Final = "link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One translation unit."""
+
+    #: content key of its object
+    key: str
+    #: for people
+    name: str
+    source: Path
+    #: folder in which it is compiled
+    root: Path
+    #: the kernel that it holds; ``None`` for what every library needs
+    kernel: KernelFiles | None = None
+
+
+def kernel_unit(kernel: KernelFiles, root: Path, keys: Keys) -> Unit:
+    """Return the translation unit of a kernel.
+
+    :raises ToolchainError: its sources cannot be read.
+    """
+    try:
+        key = keys.kernel(kernel.entry.relative_to(root).as_posix(), (kernel.entry, kernel.header))
+    except OSError as exc:
+        raise ToolchainError(
+            f"{exc.filename}: cannot be read ({exc.strerror}); generate the sources again"
+        ) from exc
+    return Unit(key=key, name=kernel.name, source=kernel.entry, root=root, kernel=kernel)
+
+
+def plain_unit(source: Path, keys: Keys) -> Unit:
+    """Return the translation unit of a source that every library needs.
+
+    :raises ToolchainError: it cannot be read.
+    """
+    try:
+        key = keys.plain(source)
+    except OSError as exc:
+        raise ToolchainError(f"{source}: cannot be read ({exc.strerror})") from exc
+    return Unit(key=key, name=source.name, source=source, root=source.parent)
+
+
+class Planner:
+    """Turns missing objects into steps.
+
+    :param recipe: how things are compiled.
+    :param cache: where objects are kept.
+    :param keys: content keys of the recipe.
+    :param jobs: processes at once.
+    """
+
+    def __init__(self, recipe: BuildRecipe, cache: ObjectCache, keys: Keys, jobs: int) -> None:
+        self._recipe = recipe
+        self._cache = cache
+        self._jobs = jobs
+        self._prefix = PrefixHeader(recipe, cache, keys.prefix())
+
+    def missing(self, units: Iterable[Unit]) -> list[Unit]:
+        """Return the units without a valid object in the cache."""
+        return [unit for unit in units if self._cache.find(unit.key) is None]
+
+    def steps(self, missing: list[Unit], staging: Path) -> list[Step]:
+        """Return the steps that compile units.
+
+        :param missing: what to compile.
+        :param staging: folder for what is being written.
+        :raises ToolchainError: the cache cannot be written.
+        """
+        plain = [unit for unit in missing if unit.kernel is None]
+        kernels = [unit for unit in missing if unit.kernel is not None]
+        if kernels:
+            self._prefix.write()
+        steps: list[Step] = []
+        waiting: set[str] = set()
+        # a round of kernels is faster compiled at once than after a header for them
+        if self._prefix.wanted and len(kernels) > self._jobs and not self._prefix.is_ready():
+            steps.append(self._prefix.step(staging))
+            # the other CPUs have something to do meanwhile: kernels that read the header as text
+            early = max(0, self._jobs - 1 - len(plain))
+            waiting = {unit.key for unit in kernels[early:]}
+        # those that no library can do without come first, they take longest
+        for unit in (*plain, *kernels):
+            steps.append(self._step(unit, staging, after=(PREFIX_STEP,) if unit.key in waiting else ()))
+        return steps
+
+    def _step(self, unit: Unit, staging: Path, after: tuple[str, ...]) -> Step:
+        folder = staging / unit.key
+        folder.mkdir(parents=True, exist_ok=True)
+        output = folder / OBJECT
+        command = compile_command(
+            self._recipe,
+            root=unit.root,
+            source=unit.source,
+            output=output,
+            key=unit.key,
+            prefix=self._prefix if unit.kernel is not None else None,
+        )
+        return Step(
+            id=unit.key,
+            name=unit.name,
+            command=command,
+            cwd=unit.root,
+            output=output,
+            entry=self._cache.entry(unit.key),
+            stamp=RECORD,
+            after=after,
+        )

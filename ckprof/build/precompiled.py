@@ -1,0 +1,154 @@
+"""Commands for sources and for the prefix header that they share.
+
+The prefix header is put in front of every kernel with ``-include``. Both families of compilers look for a
+precompiled form beside it (``.gch``, ``.pch``) and read the text where there is none. So one that cannot
+precompile only costs time, and a kernel may be compiled before the precompiled form is ready.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build.step import Step
+from ckprof.codegen.files import write_if_changed
+from ckprof.model.recipe import CompilerFamily
+
+if TYPE_CHECKING:
+    from ckprof.build.cache import ObjectCache
+    from ckprof.model.recipe import BuildRecipe
+
+HEADER: Final = "prefix.hpp"
+PREFIX_STEP: Final = "prefix"
+_SUFFIX: Final = {CompilerFamily.GCC: ".gch", CompilerFamily.CLANG: ".pch"}
+_EMIT_FLAGS: Final = {
+    CompilerFamily.GCC: (),
+    # the key already tells when a header changed; templates are instantiated once instead of in every kernel
+    CompilerFamily.CLANG: ("-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates"),
+}
+
+
+class PrefixHeader:
+    """The prefix header of a recipe in the cache.
+
+    :param recipe: how things are compiled.
+    :param cache: where it is kept.
+    :param key: its content key.
+    """
+
+    def __init__(self, recipe: BuildRecipe, cache: ObjectCache, key: str) -> None:
+        self._recipe = recipe
+        self._cache = cache
+        self._key = key
+        self.folder = cache.prefix_entry(key)
+        self.header = self.folder / HEADER
+        self.precompiled = self.folder / (HEADER + _SUFFIX[recipe.compiler.family])
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is something to precompile and a compiler that can."""
+        return bool(self._recipe.prefix_header) and self._recipe.compiler.precompiles
+
+    def is_ready(self) -> bool:
+        """Say whether the precompiled form is there and intact; a damaged one is removed."""
+        return self.wanted and self._cache.find_prefix(self._key, self.precompiled.name) is not None
+
+    def write(self) -> None:
+        """Write the header itself.
+
+        :raises ToolchainError: the cache cannot be written.
+        """
+        try:
+            write_if_changed(self.header, self._recipe.prefix_header)
+        except OSError as exc:
+            raise self._cache.unwritable(exc.strerror or str(exc)) from exc
+
+    def step(self, staging: Path) -> Step:
+        """Return the step that precompiles it.
+
+        :param staging: folder for what is being written.
+        """
+        output = staging / self.precompiled.name
+        command = (
+            *self._recipe.compiler.command,
+            *self._recipe.compile_flags,
+            *_EMIT_FLAGS[self._recipe.compiler.family],
+            *include_flags(self._recipe),
+            "-x",
+            "c++-header",
+            str(self.header),
+            "-o",
+            str(output),
+        )
+        return Step(
+            id=PREFIX_STEP,
+            name="precompiled header",
+            command=command,
+            cwd=self.folder,
+            output=output,
+            final=self.precompiled,
+            stamp=str(self._cache.record(self.folder)),
+            optional=True,
+        )
+
+
+def include_flags(recipe: BuildRecipe) -> tuple[str, ...]:
+    """Return the flags for header folders, which leave no path of this machine in an object."""
+    flags: list[str] = []
+    for position, folder in enumerate(recipe.include_dirs):
+        flags += [f"-I{folder}", f"-ffile-prefix-map={folder}=include{position}"]
+    return tuple(flags)
+
+
+def compile_command(
+    recipe: BuildRecipe, *, root: Path, source: Path, output: Path, key: str, prefix: PrefixHeader | None
+) -> tuple[str, ...]:
+    """Return the command that compiles one source, to be run in ``root``.
+
+    :param recipe: how things are compiled.
+    :param root: folder of the source, also searched for headers.
+    :param source: what to compile.
+    :param output: the object.
+    :param key: content key, from which compilers derive names that must be unique.
+    :param prefix: header to put in front.
+    """
+    in_front = () if prefix is None or not recipe.prefix_header else ("-include", str(prefix.header))
+    return (
+        *recipe.compiler.command,
+        *recipe.compile_flags,
+        *in_front,
+        "-I.",
+        *include_flags(recipe),
+        f"-ffile-prefix-map={root}=.",
+        f"-frandom-seed={key}",
+        "-c",
+        str(source.relative_to(root)),
+        "-o",
+        str(output),
+    )
+
+
+def link_command(recipe: BuildRecipe, *, response_file: Path, output: Path) -> tuple[str, ...]:
+    """Return the command that links a shared library.
+
+    :param recipe: how things are linked.
+    :param response_file: file with the names of the objects.
+    :param output: the library.
+    """
+    return (
+        *recipe.compiler.command,
+        "-shared",
+        "-o",
+        str(output),
+        f"@{response_file}",
+        *recipe.link_flags,
+    )
+
+
+def response_text(objects: list[Path]) -> str:
+    """Return the content of a response file; both families read it with a shell's rules for quotes."""
+
+    def quoted(path: Path) -> str:
+        return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    return "".join(f"{quoted(path)}\n" for path in objects)

@@ -1,0 +1,133 @@
+"""One compiler process as the build plans it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.build import compile_step
+from ckprof.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command, its product and where that belongs. Paths are absolute."""
+
+    #: names the step's files; unique in a build
+    id: str
+    #: for people
+    name: str
+    command: tuple[str, ...]
+    cwd: Path
+    #: what the command writes
+    output: Path
+    #: the folder of ``output`` becomes this entry of the cache
+    entry: Path | None = None
+    #: or: ``output`` becomes this file
+    final: Path | None = None
+    #: name of the content record in the entry, or its path beside ``final``
+    stamp: str
+    #: the build goes on without the product
+    optional: bool = False
+    #: steps that must have ended before
+    after: tuple[str, ...] = ()
+
+    def spec(self, *, timeout_s: float, log: Path, record: Path) -> str:
+        """Return the text that :mod:`ckprof.build.compile_step` reads.
+
+        :raises ToolchainError: a word holds a line break.
+        """
+        values: list[tuple[str, str]] = [
+            ("cwd", str(self.cwd)),
+            ("timeout", repr(float(timeout_s))),
+            ("log", str(log)),
+            ("record", str(record)),
+            ("output", str(self.output)),
+            ("stamp", self.stamp),
+        ]
+        if self.entry is not None:
+            values.append(("entry", str(self.entry)))
+        if self.final is not None:
+            values.append(("final", str(self.final)))
+        if self.optional:
+            values.append(("optional", "1"))
+        values += [("arg", word) for word in self.command]
+        for _, value in values:
+            if "\n" in value:
+                raise ToolchainError(f"{value!r}: a flag or path with a line break cannot be used")
+        return "".join(f"{name}={value}\n" for name, value in values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """How a step ended and what it cost."""
+
+    status: str
+    #: exit status of the command, negative for a signal
+    code: int
+    wall_s: float
+    cpu_s: float
+    peak_memory_bytes: int
+
+    @property
+    def ok(self) -> bool:
+        """True when the product is in place."""
+        return self.status == compile_step.OK
+
+
+@dataclass(frozen=True, slots=True)
+class StepFiles:
+    """Where the files of steps lie.
+
+    :param root: a folder of one build.
+    """
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all of them."""
+        return self.root / "steps"
+
+    def spec(self, step_id: str) -> Path:
+        """Return the file that tells a step what to do."""
+        return self.folder / f"{step_id}.spec"
+
+    def record(self, step_id: str) -> Path:
+        """Return the file that a step writes when it has succeeded."""
+        return self.folder / f"{step_id}.json"
+
+    def log(self, step_id: str) -> Path:
+        """Return the file with all that a step's command printed."""
+        return self.folder / f"{step_id}.log"
+
+    def write(self, steps: Sequence[Step], timeout_s: float) -> None:
+        """Write what every step has to do."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for step in steps:
+            text = step.spec(timeout_s=timeout_s, log=self.log(step.id), record=self.record(step.id))
+            self.spec(step.id).write_text(text, encoding="utf-8")
+
+    def result(self, step_id: str) -> StepResult | None:
+        """Return how a step ended, ``None`` if it was not run to its end."""
+        record = self.record(step_id)
+        for path in (record, record.with_name(record.name + ".failed")):
+            try:
+                values = json.loads(path.read_text())
+                return StepResult(
+                    status=str(values["status"]),
+                    code=int(values["code"]),
+                    wall_s=float(values["wall_s"]),
+                    cpu_s=float(values["cpu_s"]),
+                    peak_memory_bytes=int(values["peak_memory_bytes"]),
+                )
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError, KeyError, TypeError):
+                return None
+        return None
