@@ -55,13 +55,13 @@ def golden(request):
     return compare
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_record():
     """Return a record of a forward catalog, with changes."""
     return lambda **changes: SimpleNamespace(**{**FORWARD_RECORD, **changes})
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_instance(make_record):
     """Return an implicit-GEMM instance of a record with changes."""
 

@@ -2,14 +2,15 @@
 //
 // From a launcher to its row in the table of a kernel library.
 //
-// Every kernel's translation unit includes this file behind the kernel's header, which declares CK Tile. What
-// does not depend on the kernel is no template, and what must be one is kept short: this file is compiled as
-// often as there are kernels.
+// Every kernel's translation unit includes this file behind the kernel's header, which declares CK
+// Tile. What does not depend on the kernel is no template, and what must be one is kept short: this
+// file is compiled as often as there are kernels.
 #ifndef CKPROF_ENTRY_HPP
 #define CKPROF_ENTRY_HPP
 
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,20 +21,22 @@
 #define CKPROF_HAS_REFUSAL_REASON 1
 #endif
 
+// For what is not worth the compiler's time.
+#define CKPROF_COLD __attribute__((noinline, cold))
+
 namespace ckprof::entry {
 
 // Cuts the text if it is too long. size counts the terminating zero; 0 writes nothing.
-inline void copy_text(const char* text, char* buffer, size_t size) noexcept
+CKPROF_COLD inline void copy_text(const char* text, char* buffer, size_t size) noexcept
 {
-    if(buffer == nullptr || size == 0)
-        return;
+    if(buffer == nullptr || size == 0) return;
     const size_t length = strnlen(text, size - 1);
     std::memcpy(buffer, text, length);
     buffer[length] = '\0';
 }
 
 // To be called in a catch block: the text of the exception becomes the reason.
-inline ckprof_status report_exception(char* reason, size_t reason_size) noexcept
+CKPROF_COLD inline ckprof_status report_exception(char* reason, size_t reason_size) noexcept
 {
     try
     {
@@ -50,32 +53,37 @@ inline ckprof_status report_exception(char* reason, size_t reason_size) noexcept
     return CKPROF_FAILED;
 }
 
-inline ck_tile::conv::ConvParam conv_param(const ckprof_problem& problem)
+using lengths = std::vector<ck_tile::long_index_t>;
+
+CKPROF_COLD inline lengths spatial(const int64_t* values, int32_t ndim)
+{ return lengths(values, values + ndim); }
+
+CKPROF_COLD inline ck_tile::conv::ConvParam conv_param(const ckprof_problem& problem)
 {
-    using lengths      = std::vector<ck_tile::long_index_t>;
-    const auto spatial = [&](const int64_t (&values)[3]) { return lengths(values, values + problem.ndim); };
+    if(problem.ndim < 1 || problem.ndim > 3)
+        throw std::invalid_argument("a problem has 1, 2 or 3 spatial dimensions");
     return ck_tile::conv::ConvParam(problem.ndim,
                                     problem.groups,
                                     problem.batch,
                                     problem.out_channels,
                                     problem.in_channels,
-                                    spatial(problem.filter),
-                                    spatial(problem.input),
-                                    spatial(problem.strides),
-                                    spatial(problem.dilations),
-                                    spatial(problem.left_pads),
-                                    spatial(problem.right_pads));
+                                    spatial(problem.filter, problem.ndim),
+                                    spatial(problem.input, problem.ndim),
+                                    spatial(problem.strides, problem.ndim),
+                                    spatial(problem.dilations, problem.ndim),
+                                    spatial(problem.left_pads, problem.ndim),
+                                    spatial(problem.right_pads, problem.ndim));
 }
 
 using support_test = bool (*)(const ck_tile::conv::ConvParam& param, int k_batch);
 
 // Asks a kernel whether it supports a problem that is itself well-formed.
-inline ckprof_status test_support(support_test test,
-                                  int ndim,
-                                  const ckprof_problem& problem,
-                                  const ck_tile::conv::ConvParam& param,
-                                  char* reason,
-                                  size_t reason_size)
+CKPROF_COLD inline ckprof_status test_support(support_test test,
+                                              int ndim,
+                                              const ckprof_problem& problem,
+                                              const ck_tile::conv::ConvParam& param,
+                                              char* reason,
+                                              size_t reason_size)
 {
     if(problem.ndim != ndim)
     {
@@ -91,13 +99,11 @@ inline ckprof_status test_support(support_test test,
 #ifdef CKPROF_HAS_REFUSAL_REASON
     ck_tile::host_model::clear_refusal();
 #endif
-    if(test(param, problem.split_k))
-        return CKPROF_OK;
+    if(test(param, problem.split_k)) return CKPROF_OK;
     const char* why = "the kernel's own support test refuses the problem";
 #ifdef CKPROF_HAS_REFUSAL_REASON
     const std::string& refusal = ck_tile::host_model::last_refusal();
-    if(!refusal.empty())
-        why = refusal.c_str();
+    if(!refusal.empty()) why = refusal.c_str();
 #endif
     copy_text(why, reason, reason_size);
     return CKPROF_REFUSED;
@@ -107,18 +113,19 @@ inline ckprof_status test_support(support_test test,
 inline ck_tile::stream_config single_run()
 {
     ck_tile::stream_config config{};
-    config.time_kernel_  = true;
-    config.cold_niters_  = 0;
-    config.nrepeat_      = 1;
+    config.time_kernel_ = true;
+    config.cold_niters_ = 0;
+    config.nrepeat_     = 1;
     return config;
 }
 
-// The three functions of one kernel. Launcher is what the kernel's header defines, HostArgs the type that its
-// launch() takes.
+// The three functions of one kernel. Launcher is what the kernel's header defines, HostArgs the
+// type that its launch() takes.
 template <typename Launcher, typename HostArgs>
 struct functions
 {
-    static ckprof_status is_supported(const ckprof_problem* problem, char* reason, size_t reason_size) noexcept
+    CKPROF_COLD static ckprof_status
+    is_supported(const ckprof_problem* problem, char* reason, size_t reason_size) noexcept
     {
         try
         {
@@ -135,7 +142,7 @@ struct functions
         }
     }
 
-    static ckprof_status instance_string(char* text, size_t text_size) noexcept
+    CKPROF_COLD static ckprof_status instance_string(char* text, size_t text_size) noexcept
     {
         try
         {
@@ -156,6 +163,7 @@ struct functions
         }
     }
 
+    // Not cold: the compiler would take the kernel for cold as well.
     static ckprof_status run(const ckprof_problem* problem,
                              const ckprof_buffers* buffers,
                              int32_t time_it,
@@ -165,17 +173,19 @@ struct functions
     {
         try
         {
-            *time_ms         = 0;
-            const auto param = conv_param(*problem);
-            const auto status = test_support(
-                &Launcher::is_supported, Launcher::NDimSpatial, *problem, param, reason, reason_size);
-            if(status != CKPROF_OK)
-                return status;
+            *time_ms          = 0;
+            const auto param  = conv_param(*problem);
+            const auto status = test_support(&Launcher::is_supported,
+                                             Launcher::NDimSpatial,
+                                             *problem,
+                                             param,
+                                             reason,
+                                             reason_size);
+            if(status != CKPROF_OK) return status;
             const HostArgs args(
                 param, buffers->input, buffers->weight, {}, buffers->output, problem->split_k);
             const float elapsed_ms = Launcher::launch(args, single_run());
-            if(time_it != 0)
-                *time_ms = elapsed_ms;
+            if(time_it != 0) *time_ms = elapsed_ms;
             return CKPROF_OK;
         }
         catch(...)
