@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from ckprof.flow.library import BuiltLibrary
     from ckprof.flow.selection import Candidate
     from ckprof.model.conversion import Conversion
+    from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
     from ckprof.model.results import RunResults
     from ckprof.plugin.protocols import Direction
     from ckprof.problems.tokens import ParsedProblem
+    from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
 
 _EPILOG = """\
@@ -204,11 +206,10 @@ def _profile(
     started = time.monotonic()
     total = len(candidates) * len(problems)
     names = {candidate.instance.key: candidate.name for candidate in candidates}
-    outcomes = []
+    outcomes: list[Outcome] = []
+    watch = _Watch(session)
     with session.console.progress("run") as progress:
-        for outcome in profile(
-            library, candidates, problems, direction, run_options, session.manager, session.console.info
-        ):
+        for outcome in profile(library, candidates, problems, direction, run_options, session.manager, watch):
             outcomes.append(outcome)
             progress.update(len(outcomes), total, names[outcome.key])
             session.console.detail(f"{outcome.status.value}: {names[outcome.key]} {outcome.reason}".rstrip())
@@ -220,7 +221,7 @@ def _profile(
         direction=direction.id,
         target=library.recipe.target,
         arch=library.recipe.arch,
-        environment=run_environment(library.recipe, plain, Path.cwd()),
+        environment=run_environment(library.recipe, watch.device, plain, Path.cwd()),
         conversions=tuple(conversions),
         instances=tuple(as_run_instance(candidate) for candidate in candidates),
         problems=tuple(problems),
@@ -228,6 +229,31 @@ def _profile(
         outcomes=tuple(outcomes),
         stages_s=stages,
     )
+
+
+class _Watch:
+    """Says what a run is doing, and remembers the device."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.device = ""
+
+    def __call__(self, event: RunEvent) -> None:
+        from ckprof.run.events import OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
+
+        console = self._session.console
+        if isinstance(event, WorkerReady):
+            self.device = event.device
+            console.detail(f"device: {event.device}")
+        elif isinstance(event, WaitingForDevice):
+            console.info(f"waiting for another run on {event.target} device {event.device}")
+        elif isinstance(event, OperandsReady):
+            console.detail(
+                f"problem {event.problem_index}: {event.dtype.value} {event.layout.name} operands and "
+                f"reference in {event.seconds:.2f} s"
+            )
+        elif isinstance(event, WorkerLost):
+            console.detail(f"worker lost: {event.reason}")
 
 
 def _write_json(results: RunResults, path: Path) -> None:

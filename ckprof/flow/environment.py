@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe
 
 
-def run_environment(recipe: BuildRecipe, options: Mapping[str, object], folder: Path) -> dict[str, object]:
+def run_environment(
+    recipe: BuildRecipe, device: str, options: Mapping[str, object], folder: Path
+) -> dict[str, object]:
     """Return host, compiler, flags, versions, command line, git state and options as plain JSON values.
 
+    :param device: what the target says of the device, empty if none was used.
     :param options: the options that influence the figures, seed included.
     :param folder: where the command was called; its git state is recorded.
     """
@@ -28,6 +31,7 @@ def run_environment(recipe: BuildRecipe, options: Mapping[str, object], folder: 
         "argv": sys.argv[1:],
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "host": host_facts(),
+        "device": device,
         "compiler": {
             "command": list(recipe.compiler.command),
             "description": recipe.compiler.description,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Outcome
 from ckprof.model.results import RunInstance
-from ckprof.run.executor import run_instances
+from ckprof.run.events import ProblemStarted
+from ckprof.run.schedule import run_instances
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Direction
+    from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
 
 
@@ -28,13 +31,14 @@ def profile(
     direction: Direction,
     options: RunOptions,
     manager: PluginManager,
-    on_event: Callable[[str], None],
+    on_event: Callable[[RunEvent], None],
 ) -> Iterator[Outcome]:
     """Yield one outcome per candidate and problem, as they come.
 
     Candidates that have no kernel come first: their outcome is known.
 
-    :param on_event: told what is waited for, e.g. another run on the same device.
+    :param on_event: told what happens, for progress display.
+    :raises ToolchainError: the library cannot be loaded.
     """
     instances = {candidate.instance.key: candidate.instance for candidate in candidates}
 
@@ -47,17 +51,28 @@ def profile(
         )
         return outcome
 
-    for index, problem in enumerate(problems):
-        manager.call("ckprof_before_problem", direction=direction.id, problem=problem, problem_index=index)
-        for rejection in library.rejected:
-            yield announce(
-                Outcome(
-                    key=rejection.candidate.instance.key,
-                    problem_index=index,
-                    status=rejection.status,
-                    reason=rejection.reason,
-                )
+    def pass_on(event: RunEvent) -> None:
+        if isinstance(event, ProblemStarted):
+            start(event.problem_index)
+        on_event(event)
+
+    def start(index: int) -> None:
+        manager.call(
+            "ckprof_before_problem", direction=direction.id, problem=problems[index], problem_index=index
+        )
+
+    if library.path is None:
+        for index in range(len(problems)):
+            start(index)
+    for index, rejection in product(range(len(problems)), library.rejected):
+        yield announce(
+            Outcome(
+                key=rejection.candidate.instance.key,
+                problem_index=index,
+                status=rejection.status,
+                reason=rejection.reason,
             )
+        )
     if library.path is None:
         return
     with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
@@ -69,7 +84,7 @@ def profile(
             problems,
             options,
             Path(folder),
-            on_event,
+            pass_on,
         ):
             yield announce(outcome)
 
