@@ -77,10 +77,12 @@ class WorkerProcess:
         return self._process.pid
 
     def send(self, request: messages.Message) -> None:
-        """Send a request.
+        """Send a request. Error output from before it is forgotten: it has nothing to do with what follows.
 
         :raises WorkerFailure: the process is gone.
         """
+        self._drain_errors()
+        self._errors = b""
         rest = memoryview(messages.encode_line(request))
         try:
             while rest:
@@ -154,14 +156,17 @@ class WorkerProcess:
             ended = "the worker closed its connection"
         else:
             ended = _describe_exit(code)
-        # Ends with an empty read, or with an error where someone else still holds the pipe open.
-        with suppress(OSError):
-            while data := os.read(self._stderr.fileno(), _READ_BYTES):
-                self._errors = (self._errors + data)[-_TAIL_BYTES:]
+        self._drain_errors()
         lines = [line.strip() for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
         if not lines:
             return ended
         return f"{ended}; last output: {' | '.join(lines[-_TAIL_LINES:])}"
+
+    def _drain_errors(self) -> None:
+        # Ends with an empty read, or with an error where nothing more is there yet.
+        with suppress(OSError):
+            while data := os.read(self._stderr.fileno(), _READ_BYTES):
+                self._errors = (self._errors + data)[-_TAIL_BYTES:]
 
 
 def _decode(line: bytes) -> messages.Reply:

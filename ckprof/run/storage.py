@@ -34,7 +34,7 @@ def encode(values: NDArray[np.floating[Any]], dtype: DataType) -> NDArray[Any]:
     :returns: a new array of :func:`storage_type` with the shape of ``values``.
     """
     if dtype is not DataType.BF16:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(storage_type(dtype))
     words = np.empty(values.shape, dtype=np.uint16)
     flat_words = words.reshape(-1)
@@ -50,10 +50,12 @@ def decode(raw: NDArray[Any], dtype: DataType) -> NDArray[np.float64]:
 
     :param raw: an array of :func:`storage_type`.
     """
-    if dtype is not DataType.BF16:
-        return raw.astype(np.float64)
-    words: NDArray[np.uint32] = raw.astype(np.uint32) << np.uint32(16)
-    return words.view(np.float32).astype(np.float64)
+    # Kernels may leave signalling NaNs, about which a conversion would warn.
+    with np.errstate(invalid="ignore"):
+        if dtype is not DataType.BF16:
+            return raw.astype(np.float64)
+        words: NDArray[np.uint32] = raw.astype(np.uint32) << np.uint32(16)
+        return words.view(np.float32).astype(np.float64)
 
 
 def _round_to_bf16(values: NDArray[np.floating[Any]]) -> NDArray[np.uint16]:
@@ -76,7 +78,7 @@ def _single_precision_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.uint
     """
     if values.dtype.itemsize <= 4:
         return values.astype(np.float32).view(np.uint32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         singles = values.astype(np.float32)
     bits: NDArray[np.uint32] = singles.view(np.uint32)
     back = singles.astype(np.float64)

@@ -182,7 +182,7 @@ void describe_device(char* text, size_t size) { std::snprintf(text, size, "fake 
 
 void* allocate(size_t bytes)
 {
-    if(bytes > (size_t{1} << 30)) return nullptr;
+    if(bytes > (size_t{1} << 26)) return nullptr;
     return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
 }
 

@@ -1,0 +1,67 @@
+"""What the harness costs beside a kernel of 10 ms in warm mode: at most 5 %."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+from ckprof.model.outcome import Status
+from ckprof.run.events import KernelTimed
+from ckprof.run.executor import Executor
+from ckprof.run.options import CacheMode, RunOptions
+from ckprof.run.prepare import prepare_problem
+
+from ..run.fakes import ARCH, ScaleDirection, build_library, find_compiler, make_problem
+
+pytestmark = pytest.mark.compiler
+
+SAMPLES = 40
+LARGEST_SHARE = 0.05
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    if find_compiler() is None:
+        pytest.skip("no C++ compiler")
+    return build_library(tmp_path_factory.mktemp("library") / "libfake.so")
+
+
+@pytest.mark.parametrize("criterion", ["stdrel", "entropy", "sample-count"])
+def test_harness_overhead(benchmark, library, tmp_path, criterion):
+    """Compare the wall time of the sampling with the sum of the samples."""
+    options = RunOptions(
+        cache=CacheMode.WARM,
+        warmup=0,
+        criterion=criterion,
+        # Out of reach, so that every criterion has to judge all samples.
+        criterion_parameters={
+            "stdrel": (("max-noise", 1e-12), ("max-drift", 1e-12)),
+            "entropy": (("resolution", 1e-9), ("max-slope", 1e-12)),
+            "sample-count": (("count", 1e6),),
+        }[criterion],
+        min_samples=1,
+        max_time_s=SAMPLES * 0.010,
+        keep_samples=True,
+    )
+    timed: list[KernelTimed] = []
+
+    def note(event: object) -> None:
+        if isinstance(event, KernelTimed):
+            timed.append(event)
+
+    layout = find_layout("nhwgc")
+    problem = prepare_problem(
+        ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path
+    ).request
+    with Executor(library, arch=ARCH, options=options, work_dir=tmp_path, on_event=note) as executor:
+        executor.open()
+        executor.set_problem(problem)
+        outcome = benchmark.pedantic(executor.measure, args=("ok_10ms", 0), rounds=1, warmup_rounds=1)
+    assert outcome.status is Status.OK, outcome.reason
+    measurement = outcome.measurement
+    assert measurement.stopped_by == "max-time"
+    kernel_s = sum(measurement.samples_ms) / 1e3
+    overhead = timed[-1].timing_s / kernel_s - 1
+    benchmark.extra_info["overhead_percent"] = 100 * overhead
+    assert overhead <= LARGEST_SHARE

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+from ckprof.model.problem import ConvProblem
+from ckprof.model.tensor import TENSORS, tensor_shape
+from ckprof.run.inputs import InitKind, make_operand
+from ckprof.run.storage import decode, storage_type
+
+PROBLEM = ConvProblem(
+    groups=2,
+    batch=3,
+    out_channels=4,
+    in_channels=5,
+    filter=(3, 2),
+    input=(7, 6),
+    strides=(1, 1),
+    dilations=(1, 1),
+    left_pads=(1, 0),
+    right_pads=(0, 0),
+)
+NHWGC, NGCHW = find_layout("nhwgc"), find_layout("ngchw")
+
+
+def operand(tensor="input", layout=NHWGC, dtype=DataType.FP32, kind=InitKind.DECIMAL, seed=1):
+    return make_operand(PROBLEM, layout, tensor, dtype, kind, seed)
+
+
+@pytest.mark.parametrize("tensor", TENSORS)
+@pytest.mark.parametrize("dtype", DataType)
+def test_has_the_shape_and_type_of_the_tensor(tensor, dtype):
+    values = operand(tensor, dtype=dtype)
+    assert values.shape == tensor_shape(PROBLEM, NHWGC, tensor)
+    assert values.dtype == storage_type(dtype)
+    assert values.flags.c_contiguous
+
+
+def test_is_repeatable_and_depends_on_seed_and_tensor():
+    assert np.array_equal(operand(), operand())
+    assert not np.array_equal(operand(), operand(seed=2))
+    assert not np.array_equal(operand("input").ravel()[:100] - 0.5, operand("output").ravel()[:100])
+
+
+def test_layouts_hold_the_same_logical_values():
+    nhwgc, ngchw = operand(layout=NHWGC), operand(layout=NGCHW)
+    assert np.array_equal(nhwgc.transpose(0, 3, 4, 1, 2), ngchw)
+    gkyxc, gkcyx = operand("weight", NHWGC), operand("weight", NGCHW)
+    assert np.array_equal(gkyxc.transpose(0, 1, 4, 2, 3), gkcyx)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "low", "high"), [("input", 0, 1), ("weight", -0.5, 0.5), ("output", -0.5, 0.5)]
+)
+def test_decimals_have_the_range_of_ckprofiler(tensor, low, high):
+    values = operand(tensor)
+    assert values.min() >= low and values.max() <= high
+    assert np.ptp(values) > 0.8 * (high - low)
+
+
+def test_integers_are_exact_in_every_type():
+    expected = operand(kind=InitKind.INTEGER)
+    assert set(np.unique(expected)) == set(range(-5, 5))
+    for dtype in DataType:
+        values = decode(operand(kind=InitKind.INTEGER, dtype=dtype), dtype)
+        assert np.array_equal(values, expected)
+
+
+def test_zeros():
+    assert not operand(kind=InitKind.ZEROS, dtype=DataType.BF16).any()

@@ -1,0 +1,50 @@
+"""The parent process must never load a kernel library."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import ckprof.run
+
+FOLDER = Path(ckprof.run.__file__).parent
+#: what the parent imports of this package
+ENTRY_POINTS = ("schedule", "strings")
+
+
+def imported_modules(module):
+    """Return every module that the source names in an import, type checking included."""
+    tree = ast.parse((FOLDER / f"{module}.py").read_text())
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def parent_modules():
+    pending, seen = list(ENTRY_POINTS), set()
+    while pending:
+        module = pending.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        for name in imported_modules(module):
+            package, _, rest = name.rpartition(".")
+            if package == "ckprof.run" and (FOLDER / f"{rest}.py").exists():
+                pending.append(rest)
+    return seen
+
+
+def test_parent_does_not_reach_the_loader():
+    reached = parent_modules()
+    assert {"executor", "process", "prepare"} <= reached
+    assert not reached & {"library", "memory", "measure", "worker", "timing", "verify"}
+
+
+def test_only_the_loader_uses_ctypes():
+    for path in FOLDER.glob("*.py"):
+        uses = any(name == "ctypes" or name.startswith("ctypes.") for name in imported_modules(path.stem))
+        assert uses is (path.stem == "library"), path

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from ckprof.errors import UsageError
+from ckprof.run.options import RunOptions
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"min_samples": 0}, "min_samples is 0, expected at least 1"),
+        ({"warmup": -1}, "warmup is -1"),
+        ({"timeout_s": 0}, "timeout_s is 0, expected more than 0 seconds"),
+        ({"max_time_s": float("nan")}, "max_time_s is nan"),
+        ({"flush_bytes": -1}, "flush_bytes is -1"),
+        ({"criterion": "magic"}, "unknown stopping criterion"),
+        ({"criterion_parameters": (("count", 3.0),)}, "stdrel has no parameter 'count'"),
+    ],
+)
+def test_bad_values_are_named(changes, message):
+    with pytest.raises(UsageError, match=message):
+        RunOptions(**changes)
+
+
+def test_deduced_split_k_is_allowed():
+    assert RunOptions(split_k=-1).split_k == -1

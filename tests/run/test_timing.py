@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+import scipy.stats
+
+from ckprof.run.messages import TimingSettings
+from ckprof.run.timing import summarise, take_samples
+
+
+class FakeMachine:
+    """A clock, a kernel and a flush whose durations are given, in milliseconds."""
+
+    def __init__(self, kernel_ms, flush_ms=0.0):
+        self.kernel_ms = kernel_ms if callable(kernel_ms) else lambda _: kernel_ms
+        self.flush_ms = flush_ms
+        self.now_s = 100.0
+        self.runs = 0
+        self.flushes = 0
+
+    def clock(self):
+        return self.now_s
+
+    def run_once(self):
+        time_ms = self.kernel_ms(self.runs)
+        self.runs += 1
+        self.now_s += time_ms / 1e3
+        return time_ms
+
+    def flush(self):
+        self.flushes += 1
+        self.now_s += self.flush_ms / 1e3
+
+
+def settings(**changes):
+    values = {
+        "warmup": 1,
+        "min_samples": 10,
+        "min_time_s": 0.0,
+        "max_time_s": 0.5,
+        "timeout_s": 30.0,
+        "criterion": "stdrel",
+        "criterion_parameters": {},
+        "flush_bytes": 0,
+        "keep_samples": False,
+    }
+    return TimingSettings(**(values | changes))
+
+
+def sample(machine, *, cold=False, first_ms=1.0, **changes):
+    return take_samples(
+        machine.run_once,
+        machine.flush if cold else None,
+        settings(**changes),
+        first_ms=first_ms,
+        first_s=first_ms / 1e3,
+        clock=machine.clock,
+    )
+
+
+def test_steady_kernel_stops_at_min_samples():
+    machine = FakeMachine(1.0)
+    sampling = sample(machine)
+    assert sampling.stopped_by == "stdrel"
+    assert sampling.samples_ms == (1.0,) * 10
+    assert machine.runs == 11
+    assert sampling.wall_s == pytest.approx(0.011)
+    assert sampling.flush_s == 0
+
+
+def test_cold_mode_flushes_before_every_sample_and_reports_the_cost():
+    machine = FakeMachine(1.0, flush_ms=10.0)
+    sampling = sample(machine, cold=True)
+    assert machine.flushes == 10
+    assert sampling.flush_s == pytest.approx(0.1)
+    assert sampling.measurement(keep_samples=False).median_ms == 1.0
+
+
+def test_max_time_ends_a_slow_kernel_with_three_samples():
+    machine = FakeMachine(2000.0)
+    sampling = sample(machine, first_ms=2000.0)
+    assert sampling.stopped_by == "max-time"
+    assert len(sampling.samples_ms) == machine.runs == 3
+
+
+def test_max_time_counts_flushes():
+    sampling = sample(FakeMachine(lambda run: 1 + run % 2, flush_ms=50.0), cold=True)
+    assert sampling.stopped_by == "max-time"
+    assert len(sampling.samples_ms) == 10
+
+
+def test_min_time_goes_beyond_max_time():
+    sampling = sample(FakeMachine(10.0), min_time_s=2.0)
+    assert sum(sampling.samples_ms) >= 2000
+    assert len(sampling.samples_ms) == 200
+
+
+def test_timeout_ends_with_what_there_is():
+    machine = FakeMachine(2000.0)
+    sampling = sample(machine, first_ms=2000.0, timeout_s=6.0)
+    assert sampling.stopped_by == "timeout"
+    assert len(sampling.samples_ms) == 1
+    assert machine.now_s - 100 + 2 < 6
+
+
+def test_first_run_is_the_sample_when_nothing_else_fits():
+    machine = FakeMachine(4000.0)
+    sampling = sample(machine, first_ms=4000.0, timeout_s=6.0)
+    assert machine.runs == 0
+    assert (sampling.samples_ms, sampling.stopped_by) == ((4000.0,), "timeout")
+
+
+def test_single_sample():
+    sampling = sample(
+        FakeMachine(1.0), min_samples=1, criterion="sample-count", criterion_parameters={"count": 1}
+    )
+    measurement = sampling.measurement(keep_samples=True)
+    assert (measurement.samples, measurement.spread_ms, measurement.samples_ms) == (1, 0.0, (1.0,))
+
+
+def test_summary():
+    samples = (4.0, 1.0, 2.0, 10.0, 3.0)
+    measurement = summarise(samples, "stdrel", keep_samples=True)
+    assert measurement.median_ms == 3
+    assert measurement.spread_ms == pytest.approx(scipy.stats.iqr(samples) / 2)
+    assert (measurement.min_ms, measurement.mean_ms, measurement.samples) == (1, 4, 5)
+    assert measurement.samples_ms == samples
+    assert summarise(samples, "stdrel", keep_samples=False).samples_ms == ()
+
+
+def test_equal_samples_do_not_collapse():
+    assert summarise((1.0, 1.0, 1.0, 5.0), "stdrel", keep_samples=False).median_ms == 1

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.model.dtype import DataType
+from ckprof.run.storage import decode, encode
+from ckprof.run.tolerance import derive_tolerance, unit_roundoff
+
+magnitudes = st.floats(min_value=-(2.0**100), max_value=2.0**100, width=32)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "floor"), [(DataType.FP32, 5.96e-8), (DataType.FP16, 4.9e-4), (DataType.BF16, 3.9e-3)]
+)
+def test_floor_is_the_rounding_of_the_type(dtype, floor):
+    tolerance = derive_tolerance(dtype, reduction_length=1, magnitude=10.0)
+    assert tolerance.rtol == pytest.approx(floor, rel=0.01) == unit_roundoff(dtype)
+    assert tolerance.atol == pytest.approx(10 * tolerance.rtol)
+
+
+def test_long_reductions_widen_it():
+    tolerance = derive_tolerance(DataType.FP16, reduction_length=100_000, magnitude=1.0)
+    assert tolerance.rtol == pytest.approx(100_000 * 2.0**-24)
+
+
+def test_split_k_adds_partial_sums_in_the_type_of_the_result():
+    tolerance = derive_tolerance(DataType.BF16, reduction_length=6400, magnitude=2.0, split_k=64)
+    assert tolerance.rtol == 0.25
+    assert tolerance.atol == 0.5
+
+
+def test_split_k_shortens_the_first_stage():
+    whole = derive_tolerance(DataType.FP32, reduction_length=1 << 20, magnitude=8.0)
+    split = derive_tolerance(DataType.FP32, reduction_length=1 << 20, magnitude=8.0, split_k=4)
+    assert whole.rtol == 2.0**-4
+    assert split.rtol == 2.0**-6
+    assert split.atol == 2.0**-6 * 8 / 4
+
+
+def test_deduced_split_k_is_reckoned_as_64():
+    deduced = derive_tolerance(DataType.BF16, reduction_length=64, magnitude=1.0, split_k=-1)
+    assert deduced == derive_tolerance(DataType.BF16, reduction_length=64, magnitude=1.0, split_k=64)
+
+
+def test_all_zero_reference_must_be_met_exactly():
+    assert derive_tolerance(DataType.FP16, reduction_length=9, magnitude=0.0).atol == 0
+
+
+@given(
+    st.lists(magnitudes, min_size=1, max_size=20),
+    st.sampled_from([DataType.FP16, DataType.BF16]),
+)
+def test_covers_rounding_to_nearest(values, dtype):
+    reference = np.clip(np.array(values), -6e4, 6e4) if dtype is DataType.FP16 else np.array(values)
+    assert_covered(reference, decode(encode(reference, dtype), dtype), dtype)
+
+
+@given(st.lists(magnitudes, min_size=1, max_size=20))
+def test_covers_truncation_to_bf16(values):
+    reference = np.array(values, dtype=np.float32)
+    truncated = (reference.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    assert_covered(reference.astype(float), truncated.astype(float), DataType.BF16)
+
+
+def assert_covered(reference, values, dtype):
+    magnitude = float(np.abs(reference).max())
+    tolerance = derive_tolerance(dtype, reduction_length=1, magnitude=magnitude)
+    smallest_normal = 2.0**-126 if dtype is DataType.BF16 else 2.0**-14
+    if magnitude >= smallest_normal * 2**9:
+        assert (np.abs(values - reference) <= tolerance.atol + tolerance.rtol * np.abs(reference)).all()
