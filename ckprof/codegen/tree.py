@@ -85,45 +85,36 @@ def generate_tree(
     """
     records: list[dict[str, object]] = []
     kernels: list[KernelFiles] = []
-    written: list[Path] = []
+    texts: dict[Path, str] = {}
     taken: set[str] = set()
     for key, instance in _distinct(instances).items():
         pipeline = pipelines.get(instance.pipeline)
         if pipeline is None:
             raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
         source = _with_free_name(pipeline.render(instance, arch, api_level), key, taken)
-        kernel = KernelFiles(
-            instance=instance,
-            name=source.name,
-            header=root / KERNELS / f"{source.name}.hpp",
-            entry=root / KERNELS / f"{source.name}.cpp",
-            symbol=kernel_symbol(key),
-        )
-        entry = kernel_entry(
+        kernel = _kernel_files(root, instance, key, source.name)
+        kernels.append(kernel)
+        records.append(_record(kernel, key, pipeline.instance_string(instance), root))
+        texts[kernel.header] = source.header
+        texts[kernel.entry] = kernel_entry(
             key=key,
             name=source.name,
             header=kernel.header.name,
             launcher=source.launcher,
             host_args=direction.host_args_type,
         )
-        for path, text in ((kernel.header, source.header), (kernel.entry, entry)):
-            if write_if_changed(path, text):
-                written.append(path)
-        kernels.append(kernel)
-        records.append(_record(kernel, key, pipeline.instance_string(instance), root))
-    content = manifest.render(
+    manifest_path = root / manifest.FILE
+    texts[manifest_path] = manifest.render(
         library=library_name, direction=direction.id, arch=arch, api_level=api_level, kernels=records
     )
-    path = root / manifest.FILE
+    # The manifest comes last: until then the old one tells which files may be removed.
     removed = manifest.remove_stale(root, records)
-    if write_if_changed(path, content):
-        written.append(path)
     return SourceTree(
         root=root,
         library_name=library_name,
         kernels=tuple(kernels),
-        manifest=path,
-        written=tuple(written),
+        manifest=manifest_path,
+        written=tuple(path for path, text in texts.items() if write_if_changed(path, text)),
         removed=removed,
     )
 
@@ -171,6 +162,16 @@ def _with_free_name(source: KernelSource, key: str, taken: set[str]) -> KernelSo
         for line in source.header.splitlines(keepends=True)
     ]
     return type(source)(name=name, header="".join(lines), launcher=identifier.sub(name, source.launcher))
+
+
+def _kernel_files(root: Path, instance: Instance, key: str, name: str) -> KernelFiles:
+    return KernelFiles(
+        instance=instance,
+        name=name,
+        header=root / KERNELS / f"{name}.hpp",
+        entry=root / KERNELS / f"{name}.cpp",
+        symbol=kernel_symbol(key),
+    )
 
 
 def _record(kernel: KernelFiles, key: str, instance_string: str, root: Path) -> dict[str, object]:
