@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: oldest versions with the C++20 that generated sources need
 MINIMUM_VERSION: Final = {CompilerFamily.GCC: (11, 0, 0), CompilerFamily.CLANG: (14, 0, 0)}
 
-_SCHEMA: Final = 2
+_SCHEMA: Final = 1
 _TIMEOUT_S: Final = 60.0
 #: fails where the compiler is there but its standard library is not
 _SAMPLE: Final = """\
@@ -145,10 +145,15 @@ def _ask(words: tuple[str, ...], executables: list[tuple[str, int, int]]) -> Com
         family=family,
         version=version,
         description=_first_line(banner),
-        identity=_digest(banner, triple, sizes),
+        identity=_digest(_without_name(banner), triple, sizes),
         # zig hides the compiler's own driver, which is what finds a precompiled header
         precompiles="ziglang" not in words and Path(words[0]).name != "zig",
     )
+
+
+def _without_name(banner: str) -> str:
+    """Drop the name by which the compiler was called, which starts GCC's banner: a link is no other compiler."""
+    return banner.split(maxsplit=1)[-1] if "Free Software Foundation" in banner else banner
 
 
 def _compile_sample(words: tuple[str, ...]) -> None:

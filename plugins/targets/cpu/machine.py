@@ -1,0 +1,81 @@
+"""What this machine's CPU can do, as far as it bears on compiled code."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+import re
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.recipe import CompilerFamily
+from ckprof.run.host import cpuinfo_field
+
+if TYPE_CHECKING:
+    from ckprof.model.recipe import Compiler
+
+_TIMEOUT_S: Final = 20.0
+#: flag in the kernel's description of the CPU -> name, widest first
+_VECTOR_SETS: Final = (
+    ("avx512f", "AVX-512"),
+    ("avx2", "AVX2"),
+    ("avx", "AVX"),
+    ("sse2", "SSE2"),
+    ("sve", "SVE"),
+    ("asimd", "NEON"),
+)
+_EXTRAS: Final = (("avx512_bf16", "bf16"), ("f16c", "fp16 conversion"), ("fma", "FMA"))
+
+
+def machine_identity(compiler: Compiler) -> str:
+    """Return a digest of what ``-march=native`` means to a compiler on this machine.
+
+    Not kept on disk: a home folder may be shared by machines that differ.
+
+    :param compiler: the compiler; one that does not tell is answered for by the CPU's features.
+    """
+    told = _native_settings(compiler.command, compiler.family)
+    text = told or f"{platform.machine()} {cpuinfo_field('model name')} {' '.join(sorted(cpu_flags()))}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@functools.lru_cache(maxsize=16)
+def _native_settings(command: tuple[str, ...], family: CompilerFamily) -> str:
+    if family is CompilerFamily.GCC:
+        return _ask((*command, "-march=native", "-Q", "--help=target")).stdout
+    # the driver shows the back end's command line: processor and each of its features
+    shown = _ask((*command, "-march=native", "-###", "-c", "-x", "c++", "/dev/null")).stderr
+    return " ".join(re.findall(r'"?-target-(?:cpu|feature)"? "?[\w.+-]+"?', shown))
+
+
+def _ask(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return subprocess.CompletedProcess(command, 1, "", "")
+    return done if done.returncode == 0 else subprocess.CompletedProcess(command, 1, "", "")
+
+
+def cpu_flags() -> frozenset[str]:
+    """Return the features of the CPU by the kernel's names, empty where it does not tell."""
+    return frozenset((cpuinfo_field("flags") or cpuinfo_field("Features")).split())
+
+
+def vector_set(flags: frozenset[str] | None = None) -> str:
+    """Return the widest set of vector instructions in a few words, empty if unknown.
+
+    :param flags: features of the CPU, by default those of this one.
+    """
+    flags = cpu_flags() if flags is None else flags
+    name = next((name for flag, name in _VECTOR_SETS if flag in flags), "")
+    extras = [extra for flag, extra in _EXTRAS if flag in flags]
+    return f"{name} with {', '.join(extras)}" if name and extras else name

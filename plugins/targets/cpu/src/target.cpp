@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// What the CPU offers to the worker process: memory, caches, and the device that is modelled.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "ck_tile/host_model/device.hpp"
+#include "ckprof_target.h"
+
+namespace {
+
+constexpr size_t page_bytes      = 4096;
+constexpr size_t large_page_size = size_t{2} << 20;
+constexpr size_t line_bytes      = 64;
+// Below this a thread takes longer to start than to do its share.
+constexpr size_t bytes_per_thread = size_t{4} << 20;
+
+constexpr const char* known_archs = "gfx908, gfx90a, gfx942, gfx950, gfx1201";
+
+void copy_text(const char* text, char* buffer, size_t size) noexcept
+{
+    if(buffer == nullptr || size == 0)
+        return;
+    const size_t length = std::min(std::strlen(text), size - 1);
+    std::memcpy(buffer, text, length);
+    buffer[length] = '\0';
+}
+
+ckprof_status select_device(const char* arch, int32_t index, char* reason, size_t reason_size) noexcept
+{
+    try
+    {
+        const std::string name = arch == nullptr ? "" : arch;
+        if(index != 0)
+        {
+            copy_text("the host model has one device, number 0", reason, reason_size);
+            return CKPROF_REFUSED;
+        }
+        if(ck_tile::host_model::set_device(name))
+            return CKPROF_OK;
+        const std::string why = "'" + name + "' is not modelled; known are " + known_archs;
+        copy_text(why.c_str(), reason, reason_size);
+        return CKPROF_REFUSED;
+    }
+    catch(const std::exception& error)
+    {
+        copy_text(error.what(), reason, reason_size);
+        return CKPROF_FAILED;
+    }
+}
+
+void set_workers(int32_t workers) noexcept
+{
+    ck_tile::host_model::set_worker_count(workers);
+}
+
+const char* vector_set() noexcept
+{
+#if defined(__AVX512F__)
+    return "AVX-512";
+#elif defined(__AVX2__)
+    return "AVX2";
+#elif defined(__AVX__)
+    return "AVX";
+#elif defined(__ARM_FEATURE_SVE)
+    return "SVE";
+#elif defined(__ARM_NEON)
+    return "NEON";
+#elif defined(__SSE2__)
+    return "SSE2";
+#else
+    return "no vector instructions";
+#endif
+}
+
+void describe_device(char* text, size_t text_size) noexcept
+{
+    const auto& device = ck_tile::host_model::current_device();
+    if(text != nullptr && text_size != 0)
+        std::snprintf(text,
+                      text_size,
+                      "%s modelled with %d compute units on %d CPU threads, %s",
+                      device.name.c_str(),
+                      device.compute_units,
+                      ck_tile::host_model::worker_count(),
+                      vector_set());
+}
+
+void* allocate(size_t bytes) noexcept
+{
+    // Large buffers start at a large page, so that address translation costs every run the same.
+    const size_t alignment = bytes >= large_page_size ? large_page_size : page_bytes;
+    if(bytes > SIZE_MAX - alignment)
+        return nullptr;
+    const size_t whole = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+    void* memory       = std::aligned_alloc(alignment, whole);
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if(memory != nullptr && alignment == large_page_size)
+        (void)madvise(memory, whole, MADV_HUGEPAGE); // only advice
+#endif
+    return memory;
+}
+
+void release(void* memory) noexcept { std::free(memory); }
+
+ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
+{
+    if(bytes != 0)
+        std::memcpy(device, host, bytes);
+    return CKPROF_OK;
+}
+
+ckprof_status copy_to_host(void* host, const void* device, size_t bytes) noexcept
+{
+    if(bytes != 0)
+        std::memcpy(host, device, bytes);
+    return CKPROF_OK;
+}
+
+// Reads and writes every cache line, so that lines are fetched and old ones are pushed out.
+void touch(unsigned char* begin, unsigned char* end) noexcept
+{
+    for(unsigned char* line = begin; line < end; line += line_bytes)
+    {
+        auto* value = reinterpret_cast<volatile uint64_t*>(line);
+        *value      = *value + 1;
+    }
+}
+
+struct flush_buffer
+{
+    unsigned char* memory = nullptr;
+    size_t bytes          = 0;
+
+    ~flush_buffer() { release(memory); }
+
+    bool resize(size_t wanted) noexcept
+    {
+        if(wanted == bytes)
+            return true;
+        release(memory);
+        memory = nullptr;
+        bytes  = 0;
+        if(wanted == 0)
+            return true;
+        memory = static_cast<unsigned char*>(allocate(wanted));
+        if(memory == nullptr)
+            return false;
+        // Untouched pages may all be the same zero page, which would evict next to nothing.
+        std::memset(memory, 1, wanted);
+        bytes = wanted;
+        return true;
+    }
+};
+
+ckprof_status flush_cache(size_t bytes) noexcept
+{
+    static flush_buffer buffer;
+    const size_t whole = bytes / line_bytes * line_bytes;
+    if(!buffer.resize(whole))
+        return CKPROF_FAILED;
+    if(whole == 0)
+        return CKPROF_OK;
+
+    // One thread per worker: faster, and each evicts the private caches of the core that it runs on.
+    const size_t lines   = whole / line_bytes;
+    const size_t workers = static_cast<size_t>(std::max(1, ck_tile::host_model::worker_count()));
+    const size_t threads = std::clamp<size_t>(whole / bytes_per_thread, 1, workers);
+    const auto share     = [&](size_t thread) {
+        unsigned char* begin = buffer.memory + lines * thread / threads * line_bytes;
+        unsigned char* end   = buffer.memory + lines * (thread + 1) / threads * line_bytes;
+        touch(begin, end);
+    };
+
+    size_t started = 1;
+    std::vector<std::thread> helpers;
+    try
+    {
+        helpers.reserve(threads);
+        for(; started < threads; ++started)
+            helpers.emplace_back(share, started);
+    }
+    catch(const std::exception&)
+    {
+        // No more threads are to be had: this one does their shares.
+    }
+    share(0);
+    for(size_t thread = started; thread < threads; ++thread)
+        share(thread);
+    for(std::thread& helper : helpers)
+        helper.join();
+    return CKPROF_OK;
+}
+
+constexpr ckprof_target table = {
+    "cpu",
+    &select_device,
+    &set_workers,
+    &describe_device,
+    &allocate,
+    &release,
+    &copy_to_device,
+    &copy_to_host,
+    &flush_cache,
+};
+
+} // namespace
+
+extern "C" const ckprof_target* ckprof_target_table(void) { return &table; }
