@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import ckprof.run
@@ -48,3 +50,9 @@ def test_only_the_loader_uses_ctypes():
     for path in FOLDER.glob("*.py"):
         uses = any(name == "ctypes" or name.startswith("ctypes.") for name in imported_modules(path.stem))
         assert uses is (path.stem == "library"), path
+
+
+def test_options_need_no_numpy():
+    """They are imported for every ``--help``."""
+    code = "import sys, ckprof.run.options, ckprof.run.events; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
