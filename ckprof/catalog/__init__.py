@@ -1,1 +1,1 @@
-"""See the modules."""
+"""JSON catalogs of instances: read, validate, write."""

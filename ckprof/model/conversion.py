@@ -63,6 +63,8 @@ class Conversion:
     dropped: tuple[DroppedLine, ...] = ()
     #: (variant, record id) -> one-based source line
     source_lines: dict[tuple[str, int], int] = field(default_factory=dict)
+    #: assumptions that the converter had to make; the user should hear of them
+    notes: tuple[str, ...] = ()
 
     @property
     def dropped_by_rule(self) -> Counter[str]:

@@ -1,0 +1,136 @@
+"""Reading catalogs: JSON text to checked records."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+from ckprof.catalog.schema import Document, Header, document_decoder
+from ckprof.errors import InputError
+from ckprof.model.catalog import Catalog
+from ckprof.model.dtype import DataType, spellings
+from ckprof.model.layout import LAYOUTS, find_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from ckprof.plugin.protocols import CatalogVariant
+
+
+def load_catalog(path: Path, variants: Mapping[str, CatalogVariant]) -> Catalog:
+    """Read the catalog file ``path``; see :func:`read_catalog`."""
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    return read_catalog(data, path, variants)
+
+
+def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]) -> Catalog:
+    """Return the catalog that ``data`` describes, with every record checked against its variant.
+
+    :param path: where the data comes from; only for messages.
+    :param variants: known variants by name.
+    :raises InputError: the text is no JSON (with line and column), or a value is wrong (with its path in the
+        document, e.g. ``instances[3].tile_m``).
+    """
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    header = _decode(msgspec.json.Decoder(Header), data, path)
+    variant = variants.get(header.variant)
+    if variant is None:
+        raise InputError(f"variant: {_unknown('catalog variant', header.variant, variants)}", path)
+    document = _decode(document_decoder(variant.record_type), data, path)
+    return _checked(document, path)
+
+
+def _checked(document: Document, path: Path) -> Catalog:
+    layout = find_layout(document.layout)
+    if layout is None:
+        names = [known.name for known in LAYOUTS]
+        raise InputError(f"layout: {_unknown('layout', document.layout, names)}", path)
+    if layout.ndim != document.ndim_spatial:
+        raise InputError(
+            f"ndim_spatial: {document.ndim_spatial} does not fit layout {layout.name}, "
+            f"which has {layout.ndim} spatial dimensions",
+            path,
+        )
+    try:
+        dtype = DataType(document.datatype)
+    except ValueError:
+        raise InputError(
+            f"datatype: expected one of {spellings(DataType)}, got {document.datatype!r}", path
+        ) from None
+    seen: dict[int, int] = {}
+    for index, record in enumerate(document.instances):
+        first = seen.setdefault(record.id, index)
+        if first != index:
+            raise InputError(
+                f"instances[{index}].id: {record.id} is already the id of instances[{first}]", path
+            )
+    return Catalog(
+        variant=document.variant,
+        ndim=document.ndim_spatial,
+        layout=layout,
+        dtype=dtype,
+        records=tuple(document.instances),
+    )
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown {kind} {name!r}{hint} (known: {', '.join(names) or 'none'})"
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, path: Path) -> Any:
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as exc:
+        raise InputError(_located(str(exc)), path) from None
+    except msgspec.DecodeError as exc:
+        _raise_syntax_error(data, path, str(exc))
+    except UnicodeDecodeError as exc:
+        _raise_syntax_error(data, path, str(exc))
+    except RecursionError:
+        raise InputError("nested too deeply, expected a catalog", path) from None
+
+
+def _located(message: str) -> str:
+    """Turn ``Expected `int`, got `str` - at `$.instances[3].tile_m``` round: the place comes first."""
+    text, separator, place = message.partition(" - at `")
+    text = text[:1].lower() + text[1:].replace("`", "'")
+    if not separator:
+        return text
+    place = place.rstrip("`").removeprefix("$").removeprefix(".")
+    return f"{place}: {text}" if place else text
+
+
+def _raise_syntax_error(data: bytes, path: Path, message: str) -> NoReturn:
+    """Raise the error for text that is no JSON; the standard library's parser knows line and column."""
+    if not data.strip():
+        raise InputError("the file is empty, expected a JSON catalog", path)
+    try:
+        json.loads(data.decode())
+    except json.JSONDecodeError as exc:
+        raise InputError(f"not valid JSON: {exc.msg}", path, exc.lineno, exc.colno) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(f"not UTF-8 text ({exc.reason})", path, *_position(data, exc.start)) from None
+    except RecursionError:
+        raise InputError("nested too deeply, expected a catalog", path) from None
+    # Accepted there, as for instance NaN is: take the byte offset that our decoder names.
+    offset = re.search(r"\(byte (\d+)\)", message)
+    place = _position(data, int(offset[1])) if offset else (None, None)
+    raise InputError(f"not valid JSON: {message}", path, *place)
+
+
+def _position(data: bytes, offset: int) -> tuple[int, int]:
+    """Return the one-based line and column of a byte; columns count characters."""
+    before = data[:offset]
+    start = before.rfind(b"\n") + 1
+    return before.count(b"\n") + 1, len(before[start:].decode(errors="replace")) + 1

@@ -1,0 +1,54 @@
+"""Taking a line apart into arguments with their columns. Used where a line is wrong or unusually spaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument without the blanks around it."""
+
+    text: str
+    #: zero-based place of its first character in the line
+    start: int
+
+
+def split_arguments(text: str, start: int, end: int) -> list[Argument]:
+    """Split ``text[start:end]`` at the commas outside parentheses; a blank last argument does not count."""
+    arguments = [_stripped(text, *bounds) for bounds in _pieces(text, start, end)]
+    if arguments and not arguments[-1].text:
+        arguments.pop()
+    return arguments
+
+
+def split_label(argument: Argument) -> tuple[str, Argument]:
+    """Return the label in front of the first colon and the value behind it; no colon, empty label."""
+    label, colon, _ = argument.text.partition(":")
+    if not colon:
+        return "", argument
+    return label.strip(), _stripped(argument.text, len(label) + 1, len(argument.text), argument.start)
+
+
+def _stripped(text: str, start: int, end: int, base: int = 0) -> Argument:
+    piece = text[start:end]
+    lead = len(piece) - len(piece.lstrip())
+    return Argument(piece.strip(), base + start + lead)
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    depth = 0
+    for index in range(start, end):
+        char = text[index]
+        if char == "(":
+            depth += 1
+        elif char == ")":
+            depth = max(depth - 1, 0)
+        elif char == "," and not depth:
+            yield start, index
+            start = index + 1
+    yield start, end

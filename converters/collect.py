@@ -1,0 +1,184 @@
+"""Collecting what the lines of a file become: records, dropped lines and diagnostics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.catalog.errors import Diagnostic, ListError
+from ckprof.model.catalog import Catalog
+from ckprof.model.conversion import Conversion, DroppedLine
+from ckprof.model.dtype import DataType
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.layout import ConvLayout
+    from ckprof_converters.facts import FileFacts
+    from ckprof_converters.family import LineFacts
+    from ckprof_converters.grammar import CompiledFamily
+
+#: wrong lines after which a strict conversion gives up: the file is no instance list then
+MAX_ERRORS: Final = 1000
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """The records of one variant."""
+
+    layout: ConvLayout | None
+    dtype: DataType | None
+    records: list[msgspec.Struct] = field(default_factory=list)
+    #: hash of the values -> index of the record; see :meth:`duplicate_of`
+    seen: dict[int, int] = field(default_factory=dict)
+    #: instances read so far, duplicates included
+    count: int = 0
+
+    def duplicate_of(self, values: tuple[Any, ...]) -> msgspec.Struct | None:
+        """Return the record that already has these values, or make room for a new one.
+
+        Only hashes are kept: tuples of values would need as much memory as the records themselves.
+        """
+        slot = hash(values)
+        while (index := self.seen.get(slot)) is not None:
+            record = self.records[index]
+            if tuple(getattr(record, name) for name in record.__struct_fields__[1:]) == values:
+                return record
+            slot += 1
+        self.seen[slot] = len(self.records)
+        return None
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """A diagnostic that holds for several lines."""
+
+    diagnostic: Diagnostic
+    more: int = 0
+
+
+class Collector:
+    """What became of the lines so far.
+
+    :param lenient: wrong lines are dropped instead of failing the conversion.
+    """
+
+    def __init__(self, request: ConversionRequest) -> None:
+        self._request = request
+        self._buckets: dict[str, _Bucket] = {}
+        self._dropped: list[DroppedLine] = []
+        self._errors: list[_Repeated] = []
+        self._by_message: dict[str, _Repeated] = {}
+        self._source_lines: dict[tuple[str, int], int] = {}
+        # a dictionary for its order
+        self._notes: dict[str, None] = {}
+
+    def drop(self, line: int, rule: str, reason: str) -> None:
+        """Account for a line that gives no instance."""
+        self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))
+
+    def add(self, line: int, compiled: CompiledFamily, values: dict[str, Any], facts: LineFacts) -> int:
+        """Add the record of a line unless an equal one is there.
+
+        :returns: the line of the record that has these values; another line than ``line`` for a duplicate.
+        """
+        family = compiled.family
+        bucket = self.touch(compiled, facts)
+        row = compiled.record_values(values)
+        equal = bucket.duplicate_of(row)
+        bucket.count += 1
+        if family.note:
+            self._notes[family.note] = None
+        if equal is not None:
+            return self._source_lines[family.variant, equal.id]  # type: ignore[attr-defined]
+        assert family.record_type is not None  # noqa: S101  # compiled families have one
+        id_ = bucket.count - 1 if family.index_ids else line - 1
+        bucket.records.append(family.record_type(id_, *row))
+        self._source_lines[family.variant, id_] = line
+        return line
+
+    def touch(self, compiled: CompiledFamily, facts: LineFacts) -> _Bucket:
+        """Return the records of the family's variant; the variant gets a catalog even if none is added."""
+        variant = compiled.family.variant
+        bucket = self._buckets.get(variant)
+        if bucket is None:
+            bucket = self._buckets[variant] = _Bucket(facts.layout, facts.dtype)
+        return bucket
+
+    def error(self, line: int, column: int | None, message: str, *, whole_file: bool = False) -> None:
+        """Account for something wrong in a line.
+
+        :param whole_file: the same message for other lines is counted, not repeated.
+        """
+        if whole_file and message in self._by_message:
+            self._by_message[message].more += 1
+            return
+        diagnostic = Diagnostic(path=self._request.path, line=line, column=column, message=message)
+        repeated = _Repeated(diagnostic)
+        if whole_file:
+            self._by_message[message] = repeated
+        self._errors.append(repeated)
+        if len(self._errors) >= MAX_ERRORS and not self._request.lenient:
+            self.fail()
+
+    def fail(self) -> None:
+        """Raise all errors so far, if there are any."""
+        if not self._errors:
+            return
+        diagnostics = []
+        for repeated in self._errors:
+            message = repeated.diagnostic.message
+            if repeated.more:
+                message += f" (and {repeated.more} more lines)"
+            diagnostics.append(
+                Diagnostic(
+                    path=repeated.diagnostic.path,
+                    line=repeated.diagnostic.line,
+                    column=repeated.diagnostic.column,
+                    message=message,
+                )
+            )
+        raise ListError(diagnostics)
+
+    def finish(self, converter: str, lines: int, facts: FileFacts) -> Conversion:
+        """Return the conversion.
+
+        :raises ListError: lines were wrong, or no line holds an instance.
+        """
+        if not self._request.lenient or not self._buckets:
+            self.fail()
+        if not self._buckets:
+            raise ListError([Diagnostic(path=self._request.path, message=self._nothing(lines))])
+        catalogs = []
+        for variant, bucket in self._buckets.items():
+            layout = bucket.layout
+            assert layout is not None  # noqa: S101  # lines without a layout are errors
+            dtype = bucket.dtype or facts.dtype.value
+            for each in (dtype,) if dtype is not None else DataType:
+                catalogs.append(
+                    Catalog(
+                        variant=variant,
+                        ndim=layout.ndim,
+                        layout=layout,
+                        dtype=each,
+                        records=tuple(bucket.records),
+                    )
+                )
+        return Conversion(
+            path=self._request.path,
+            converter=converter,
+            catalogs=tuple(catalogs),
+            lines=lines,
+            dropped=tuple(self._dropped),
+            source_lines=self._source_lines,
+            notes=(*facts.notes, *self._notes),
+        )
+
+    def _nothing(self, lines: int) -> str:
+        if not lines:
+            return "the file is empty, expected an instance list"
+        refused = [line for line in self._dropped if line.rule == "unsupported-family"]
+        if refused:
+            return f"none of the {len(refused)} instances can be converted: {refused[0].reason}"
+        return f"no instance found: all {lines} lines are blank or comments"

@@ -1,0 +1,244 @@
+"""From the arguments of a line to the fields of a GEMM record: the steps that families name.
+
+Lines of the old library state the block size, the tile, the MMA tile and its repeats; a record states the
+waves instead. All steps work on one dictionary that starts with the arguments and the fixed values.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Final
+
+from ckprof_converters.family import Drop, LineFacts, Step, StepError
+
+#: lanes of a wave; the old library's lists are for GPUs with 64
+WAVE_SIZE: Final = 64
+
+#: K extents of the MMA tiles of the 32-bit type, (for 32-wide, for all others)
+FLOAT_MMA_K: Final = (2, 4)
+
+#: version of the old block-GEMM pipeline -> GEMM pipeline; the old fifth lives on as CK Tile's sixth
+PIPELINES: Final = MappingProxyType(
+    {"v1": "compv1", "v2": "mem", "v3": "compv3", "v4": "compv4", "v5": "compv6", "v6": "compv6"}
+)
+#: the same where global memory is loaded directly to LDS
+DIRECT_PIPELINES: Final = MappingProxyType({"v1": "basic_async_v1", "v4": "mem"})
+
+
+def waves(values: dict[str, Any], facts: LineFacts) -> None:
+    """Derive the grid of waves from block size, tile, MMA tile and repeats."""
+    mma_m, mma_n = values["mma_m"], values["mma_n"]
+    if mma_m != mma_n:
+        raise StepError(f"the MMA tile must be square, got {mma_m}x{mma_n}", "mma_n")
+    warp_m = _waves_along(values, "m", mma_m)
+    warp_n = _waves_along(values, "n", mma_n)
+    block_size = values["block_size"]
+    lanes = WAVE_SIZE * warp_m * warp_n
+    warp_k, rest = divmod(block_size, lanes)
+    if rest or not warp_k:
+        raise StepError(
+            f"block size {block_size} is no multiple of {lanes}, the lanes of {warp_m}x{warp_n} waves",
+            "block_size",
+        )
+    values["warp_m"] = warp_m
+    values["warp_n"] = warp_n
+    values["warp_k"] = warp_k
+    values["warp_tile_m"] = mma_m
+    values["warp_tile_n"] = mma_n
+
+
+def _waves_along(values: dict[str, Any], axis: str, mma: int) -> int:
+    tile = values[f"tile_{axis}"]
+    repeat = values[f"repeat_{axis}"]
+    count: int
+    count, rest = divmod(tile, mma * repeat)
+    if rest or not count:
+        raise StepError(
+            f"tile_{axis} {tile} is no multiple of {mma} x {repeat} (MMA tile x repeats per wave)",
+            f"tile_{axis}",
+        )
+    return count
+
+
+def mma_k(values: dict[str, Any], facts: LineFacts) -> None:
+    """Derive the K extent of the MMA tile from K1, at least that of one instruction, at most the tile."""
+    table = FLOAT_MMA_K if facts.is_float else facts.mma_k_table
+    least = table[0] if values["mma_m"] == 32 else table[1]
+    values["warp_tile_k"] = min(max(values["k1"], least), values["tile_k"])
+
+
+def short_mma_k(values: dict[str, Any], facts: LineFacts) -> None:
+    """Choose the K extent of the MMA tile for short lines, which do not print K1."""
+    wide = values["mma_m"] == 32
+    if not facts.is_float:
+        extent = facts.mma_k_table[0] if wide else facts.mma_k_table[1]
+    else:
+        extent = 4 if wide and not values["has_version"] else 8
+    values["warp_tile_k"] = min(extent, values["tile_k"])
+
+
+def pipeline_of_version(values: dict[str, Any], facts: LineFacts) -> None:
+    """Translate the version of the old pipeline."""
+    version = values["version"]
+    if values["direct_load"]:
+        pipeline = DIRECT_PIPELINES.get(version)
+        if pipeline is None:
+            raise StepError(
+                f"direct load is known for {' and '.join(DIRECT_PIPELINES)} only, got {version}", "version"
+            )
+        values["pipeline"] = pipeline
+    else:
+        values["pipeline"] = PIPELINES[version]
+    values["double_smem_buffer"] = version == "v4"
+
+
+def k_from_k0(values: dict[str, Any], facts: LineFacts) -> None:
+    """Multiply K0 and K1, which plain backward weight prints instead of the K extent."""
+    values["tile_k"] = values["k0"] * values["k1"]
+
+
+def same_k1(values: dict[str, Any], facts: LineFacts) -> None:
+    """Take K1 of backward data, which has no meaning unless both operands agree."""
+    if values["k1"] != values["k1_b"]:
+        raise StepError(f"K1 of both operands must agree, got {values['k1']} and {values['k1_b']}", "k1_b")
+
+
+def explicit_shapes(values: dict[str, Any], facts: LineFacts) -> None:
+    """Take the joined numbers of an explicit-GEMM line apart."""
+    values["tile_m"], values["tile_n"], values["tile_k"] = values["tile"]
+    values["mma_m"], values["mma_n"] = values["mma"]
+    values["repeat_m"], values["repeat_n"] = values["repeat"]
+    values["k1"] = min(values["k1_pair"])
+    values["vector_size_a"], values["vector_size_b"], values["vector_size_c"] = values["vectors"]
+
+
+def explicit_two_stage(values: dict[str, Any], facts: LineFacts) -> None:
+    """Explicit GEMM in a half type needs a second stage where the result cannot be stored in pairs."""
+    values["two_stage"] = not facts.is_float and values["vector_size_c"] % 2 == 1
+
+
+def regular_vectors(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+    """Drop a vector width that is neither 1 nor even."""
+    for operand in "abc":
+        width = values[f"vector_size_{operand}"]
+        if width != 1 and width % 2:
+            return Drop(
+                rule="irregular-vector", reason=f"vector_size_{operand} is {width}, neither 1 nor even"
+            )
+    return None
+
+
+def coverage_of_mn(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+    """Drop a tile that one wave cannot load in one go along M or N."""
+    return _coverage(values, "tile_m")
+
+
+def coverage_of_kn(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+    """Drop a tile that one wave cannot load in one go along K or N."""
+    return _coverage(values, "tile_k")
+
+
+def _coverage(values: dict[str, Any], first: str) -> Drop | None:
+    for tile, vector in ((first, "vector_size_a"), ("tile_n", "vector_size_b")):
+        reach = WAVE_SIZE * values[vector]
+        if values[tile] > reach:
+            return Drop(
+                rule="one-wave-coverage",
+                reason=f"{tile} {values[tile]} exceeds {reach}, "
+                f"what one wave loads with {vector} {values[vector]}",
+            )
+    return None
+
+
+def thread_share(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+    """Drop a vector that is wider than what each thread has to load."""
+    threads = WAVE_SIZE * values["warp_m"] * values["warp_n"] * values["warp_k"]
+    for tile, vector in (("tile_m", "vector_size_a"), ("tile_n", "vector_size_b")):
+        share = values[tile] * values["tile_k"] // threads
+        if values[vector] > share:
+            return Drop(
+                rule="thread-share",
+                reason=f"{vector} {values[vector]} exceeds {share}, "
+                f"the share of one of {threads} threads in {tile} {values[tile]} x tile_k {values['tile_k']}",
+            )
+    return None
+
+
+def stream_k_fields(values: dict[str, Any], facts: LineFacts) -> None:
+    """Check that the reduction strategy and the persistence are given for stream-K, and only then."""
+    given = values["streamk_reduction_strategy"] is not None
+    if values["streamk_enabled"] and not given:
+        raise StepError(
+            "stream-K is enabled: expected a reduction strategy and a persistence flag (34 arguments)",
+            "streamk_enabled",
+        )
+    if given and not values["streamk_enabled"]:
+        raise StepError(
+            "stream-K is not enabled: expected no reduction strategy and no persistence flag (32 arguments)",
+            "streamk_enabled",
+        )
+
+
+def stream_k_float(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+    """Drop stream-K with asynchronous loads of the 32-bit type, which CK Tile does not have."""
+    # COMPUTE_ASYNC is asynchronous too, though catalogs have no name of their own for it.
+    asynchronous = values["pipeline_name"] in ("BASIC_ASYNC_V1", "COMPUTE_ASYNC")
+    if values["streamk_enabled"] and facts.is_float and asynchronous:
+        return Drop(
+            rule="streamk-async-float",
+            reason=f"stream-K with {values['pipeline_name']} does not exist for the 32-bit type",
+        )
+    return None
+
+
+def native_pipeline(values: dict[str, Any], facts: LineFacts) -> None:
+    """Translate CK Tile's own name of the pipeline."""
+    values["pipeline"] = TILE_PIPELINES[values["pipeline_name"]]
+
+
+def native_two_stage(values: dict[str, Any], facts: LineFacts) -> None:
+    """Native lines do not print the second stage; half types need it for single-element stores."""
+    values["two_stage"] = (
+        not facts.is_float and values["vector_size_c"] == 1 and not values["streamk_enabled"]
+    )
+
+
+#: CK Tile's name of a GEMM pipeline -> what the catalog says
+TILE_PIPELINES: Final = MappingProxyType(
+    {
+        "BASIC_V1": "compv1",
+        "MEMORY": "mem",
+        "COMPUTE_V3": "compv3",
+        "COMPUTE_V4": "compv4",
+        "COMPUTE_V5": "compv5",
+        "COMPUTE_V6": "compv6",
+        "BASIC_ASYNC_V1": "basic_async_v1",
+        "COMPUTE_ASYNC": "mem",
+        "WAVELET": "wavelet",
+    }
+)
+
+#: Steps by the names that families use.
+STEPS: Final = MappingProxyType[str, Step](
+    {
+        step.__name__.replace("_", "-"): step
+        for step in (
+            waves,
+            mma_k,
+            short_mma_k,
+            pipeline_of_version,
+            k_from_k0,
+            same_k1,
+            explicit_shapes,
+            explicit_two_stage,
+            regular_vectors,
+            coverage_of_mn,
+            coverage_of_kn,
+            thread_share,
+            stream_k_fields,
+            stream_k_float,
+            native_pipeline,
+            native_two_stage,
+        )
+    }
+)

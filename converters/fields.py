@@ -1,0 +1,95 @@
+"""Groups of arguments that many families share."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof_converters import kinds
+from ckprof_converters.family import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof_converters.kinds import Kind
+
+#: what a record says where the lines of a family do not
+GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "epilogue": "cshuffle",
+        "scheduler": "intrawave",
+        "version": "v1",
+        "direct_load": False,
+        "double_smem_buffer": False,
+        "num_groups_to_merge": 1,
+        "num_wave_groups": 1,
+        "two_stage": False,
+        "explicit_gemm": False,
+        "split_image": False,
+        "streamk_enabled": False,
+        "streamk_reduction_strategy": None,
+        "streamk_persistent": False,
+    }
+)
+
+
+def number(name: str) -> Field:
+    """A positive integer that is read."""
+    return Field(name, kinds.POSITIVE)
+
+
+def unread(name: str, kind: Kind) -> Field:
+    """An argument that is checked but has no influence."""
+    return Field(name, kind, read=False)
+
+
+def unread_all(kind: Kind, *names: str) -> tuple[Field, ...]:
+    """Several arguments of one kind that have no influence."""
+    return tuple(unread(name, kind) for name in names)
+
+
+NDIM = number("ndim")
+SPECIALIZATION = Field("specialization", kinds.SPECIALIZATION)
+BLOCK_SIZE = number("block_size")
+TILE_MN = (number("tile_m"), number("tile_n"))
+TILE = (*TILE_MN, number("tile_k"))
+MMA = (number("mma_m"), number("mma_n"))
+REPEATS = (number("repeat_m"), number("repeat_n"))
+VERSION = Field("version", kinds.VERSION)
+SCHEDULER = Field("scheduler", kinds.SCHEDULER)
+MERGED_GROUPS = number("num_groups_to_merge")
+SHUFFLE = unread_all(kinds.INT, "shuffle_repeat_m", "shuffle_repeat_n")
+COMPUTE_TYPES = unread_all(kinds.ELEMENT_TYPE, "compute_type_a", "compute_type_b")
+TRANSPOSE = unread_all(kinds.INT, "transpose_source_vector", "transpose_destination_vector")
+
+
+def layouts(first: str, second: str, third: str, *, with_extra: bool) -> tuple[Field, ...]:
+    """The layouts of three tensors, read; with the extra operands' tuple before the last one if wanted."""
+    extra = (unread("layout_extra", kinds.TUPLE),) if with_extra else ()
+    return (
+        *(Field(f"layout_{role}", kinds.LAYOUT) for role in (first, second)),
+        *extra,
+        Field(f"layout_{third}", kinds.LAYOUT),
+    )
+
+
+def operations(*roles: str) -> tuple[Field, ...]:
+    """The element-wise operations, which CK Tile's instances fix to passing values through."""
+    return unread_all(kinds.OPERATION, *(f"operation_{role}" for role in roles))
+
+
+def operand(letter: str) -> tuple[Field, ...]:
+    """How the block loads operand ``a`` or ``b``: seven arguments, of which the vector width is read."""
+    return (
+        *unread_all(
+            kinds.SEQUENCE, f"cluster_lengths_{letter}", f"cluster_order_{letter}", f"access_order_{letter}"
+        ),
+        unread(f"vector_dim_{letter}", kinds.INT),
+        number(f"vector_size_{letter}"),
+        unread(f"destination_vector_{letter}", kinds.INT),
+        unread(f"lds_extra_{letter}", kinds.FLAG),
+    )
+
+
+#: how the block stores the result: four arguments, of which the vector width is read
+RESULT = (*SHUFFLE, unread("cluster_lengths_c", kinds.SEQUENCE), number("vector_size_c"))

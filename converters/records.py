@@ -1,0 +1,63 @@
+"""The records of the catalogs that the converters write. Their field order is the key order of the file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+RecordId = Annotated[int, msgspec.Meta(ge=0)]
+Extent = Annotated[int, msgspec.Meta(ge=1)]
+Padding = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class GemmRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """One implicit-GEMM kernel, of any direction.
+
+    ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction.
+    """
+
+    id: RecordId
+    tile_m: Extent
+    tile_n: Extent
+    tile_k: Extent
+    warp_m: Extent
+    warp_n: Extent
+    warp_k: Extent
+    warp_tile_m: Extent
+    warp_tile_n: Extent
+    warp_tile_k: Extent
+    vector_size_a: Extent
+    vector_size_b: Extent
+    vector_size_c: Extent
+    pipeline: str
+    scheduler: str
+    epilogue: str
+    double_smem_buffer: bool
+    num_groups_to_merge: Extent
+    num_wave_groups: Extent
+    specialization: str
+    two_stage: bool
+    explicit_gemm: bool
+    split_image: bool
+    streamk_enabled: bool
+    streamk_reduction_strategy: str | None
+    streamk_persistent: bool
+
+
+class DepthwiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """One direct depthwise kernel."""
+
+    id: RecordId
+    tile_h: Extent
+    tile_w: Extent
+    filt: Extent
+    str_h: Extent
+    str_w: Extent
+    pad_h: Padding
+    pad_w: Padding
+    nbatch: Extent
+    sub_h: Extent
+    sub_w: Extent
+    in_vec: Extent
+    out_vec: Extent
