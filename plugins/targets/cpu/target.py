@@ -82,6 +82,11 @@ class CpuTarget:
         return "CPU of this machine, modelling an AMD GPU"
 
     @property
+    def embedded(self) -> bool:
+        """Kernels run without any device."""
+        return True
+
+    @property
     def default_arch(self) -> str:
         """The device that is modelled without ``--arch``."""
         return DEFAULT_ARCH

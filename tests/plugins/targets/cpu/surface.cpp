@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: MIT
+// The compile-time and host-side surface: partitioners, problems, support tests, texts, loop tails,
+// conversions, launching.
+#define CK_TILE_SINGLE_KERNEL_INCLUDE
+#include "sample_forward_kernel.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "ck_tile/host_model/impl/rows.hpp"
+#include "ck_tile/host_model/split_n.hpp"
+#include "check.hpp"
+#include "kernel_family.hpp"
+
+namespace {
+
+using namespace test;
+using ck_tile::host_model::last_refusal;
+using lengths = std::vector<ck_tile::long_index_t>;
+using enum GemmPipeline;
+using enum ConvolutionSpecialization;
+
+
+template <typename Partitioner>
+void check_bijection()
+{
+    for(index_t m = 1; m <= 19; ++m)
+    {
+        for(index_t n = 1; n <= 19; ++n)
+        {
+            const index_t M = m * Partitioner::MPerBlock - 1;
+            const index_t N = n * Partitioner::NPerBlock - 1;
+            const Partitioner partitioner(M, N);
+            EXPECT(Partitioner::GridSize(M, N) == m * n);
+            std::set<std::pair<index_t, index_t>> tiles;
+            for(index_t block = 0; block < m * n; ++block)
+            {
+                const auto [im, in] = partitioner.GetOutputTileIndex(block);
+                EXPECT(0 <= im && im < m && 0 <= in && in < n);
+                tiles.insert({im, in});
+            }
+            EXPECT(static_cast<index_t>(tiles.size()) == m * n);
+        }
+    }
+}
+
+void partitioners()
+{
+    using shape = TileGemmShape<sequence<32, 16, 8>, sequence<1, 1, 1>, sequence<16, 16, 16>>;
+    check_bijection<GemmSpatiallyLocalTilePartitioner<shape, 8, 4>>();
+    check_bijection<GemmTile1DPartitioner<shape>>();
+    using local = GemmSpatiallyLocalTilePartitioner<shape, 8, 4>;
+    EXPECT(local::GetLoopNum(17) == 3);
+    // 4 x 4 tiles: groups of 2; block 1 belongs to group 1, linear id 2, strip of 4 rows.
+    const auto tile = local(128, 64).GetOutputTileIndex(1);
+    EXPECT(tile.m == 2 && tile.n == 0);
+    const auto row_major = GemmTile1DPartitioner<shape>(128, 64).GetOutputTileIndex(5);
+    EXPECT(row_major.m == 1 && row_major.n == 1);
+}
+
+conv::ConvParam problem_2d(index_t g, index_t n, index_t k, index_t c, index_t filter, index_t image,
+                           index_t stride = 1, index_t dilation = 1, index_t pad = 1)
+{
+    const auto both = [](index_t value) { return std::vector<index_t>{value, value}; };
+    return conv::ConvParam(2, g, n, k, c, both(filter), both(image), both(stride), both(dilation), both(pad), both(pad));
+}
+
+void problems()
+{
+    const auto p = problem_2d(2, 4, 64, 12, 3, 28, 2, 1, 1);
+    EXPECT(p.output_spatial_lengths_ == (lengths{14, 14}));
+    EXPECT(p.GetFlops() == 2ull * 2 * 4 * 64 * 12 * 14 * 14 * 9);
+    EXPECT((p.GetByte<half_t, half_t, half_t>() ==
+            2ull * (2 * 4 * 12 * 28 * 28 + 2 * 64 * 12 * 9 + 2 * 4 * 64 * 14 * 14)));
+    const conv::ConvParam big(2, 1, 128, 4096, 4096, lengths{3, 3}, lengths{512, 512}, lengths{1, 1},
+                              lengths{1, 1}, lengths{1, 1}, lengths{1, 1});
+    EXPECT(big.GetFlops() == 2ull * 128 * 4096 * 4096 * 512 * 512 * 9);
+    const conv::ConvParam asymmetric(1, 1, 1, 1, 1, lengths{3}, lengths{2}, lengths{1}, lengths{2}, lengths{4}, lengths{0});
+    EXPECT(asymmetric.output_spatial_lengths_ == lengths{2});
+    for(const bool narrow : {true, false})
+    {
+        bool thrown = false;
+        try
+        {
+            if(narrow)
+            {
+                conv::ConvParam(2, 1, 1, 1, 1, std::vector<index_t>{3}, {4, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0});
+            }
+            else
+            {
+                conv::ConvParam(2, 1, 1, 1, 1, lengths{3, 3}, lengths{4, 4}, lengths{1}, lengths{1, 1}, lengths{0, 0}, lengths{0, 0});
+            }
+        }
+        catch(const std::runtime_error&)
+        {
+            thrown = true;
+        }
+        EXPECT(thrown);
+    }
+}
+
+using supported = bool (*)(const conv::ConvParam&, index_t);
+
+void expect_refusal(supported test, const conv::ConvParam& p, index_t k_batch, const std::string& reason)
+{
+    EXPECT_MSG(!test(p, k_batch), "accepted, expected: " + reason);
+    EXPECT_MSG(last_refusal().find(reason) != std::string::npos,
+               "expected '" + reason + "', got '" + last_refusal() + "'");
+}
+
+void expect_support(supported test, const conv::ConvParam& p)
+{
+    EXPECT_MSG(test(p, 1), "refused: " + last_refusal());
+    EXPECT(last_refusal().empty());
+}
+
+struct channels_first : test::layouts<2>
+{
+    using in = tensor_layout::convolution::NGCHW;
+};
+struct wrong_weights : test::layouts<2>
+{
+    using wei = tensor_layout::convolution::GKCYX;
+};
+struct wrong_output : test::layouts<2>
+{
+    using out = tensor_layout::convolution::NGKHW;
+};
+
+void support()
+{
+    constexpr auto plain = &forward_family<half_t, 2, kernel_config{.tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>::is_supported;
+    // Answers of real CK Tile headers; at this level the vector widths are the traits'.
+    expect_support(plain, problem_2d(1, 1, 64, 64, 3, 28));
+    expect_refusal(plain, problem_2d(2, 4, 64, 12, 3, 28), 1, "C = 12 is not a multiple of the A vector width 8");
+    expect_refusal(plain, problem_2d(2, 4, 60, 64, 3, 28), 1, "K = 60 is not a multiple of the C vector width 8");
+    expect_support(plain, problem_2d(1, 2, 64, 64, 1, 14, 1, 1, 0));
+    expect_support(plain, problem_2d(1, 2, 64, 64, 1, 14, 2, 1, 0));
+    expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), 2, "k_batch = 2: the forward kernel does not split K");
+    expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), 0, "k_batch = 0");
+    expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), -1, "k_batch = -1");
+    expect_refusal(plain, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1 is not");
+    expect_support(plain, problem_2d(1, 2, 64, 64, 3, 15, 2, 2, 2));
+
+    constexpr auto b_wide = &forward_family<half_t, 2, kernel_config{.vectors{1, 4, 1}}>::is_supported;
+    expect_refusal(b_wide, problem_2d(1, 1, 8, 6, 3, 8), 1, "C = 6 is not a multiple of the B vector width 4");
+
+    constexpr auto c1_3x3 = &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 8}, .specialization = Filter3x3}>::is_supported;
+    expect_support(c1_3x3, problem_2d(4, 2, 8, 1, 3, 14));
+    expect_refusal(c1_3x3, problem_2d(4, 2, 8, 2, 3, 14), 1, "Filter3x3 needs C = 1, got 2");
+    expect_refusal(c1_3x3, problem_2d(4, 2, 8, 1, 1, 14), 1, "Filter3x3 needs filter height = 3, got 1");
+
+    constexpr auto pointwise = &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Pad0}>::is_supported;
+    expect_support(pointwise, problem_2d(1, 1, 8, 8, 1, 14, 2, 3, 0));
+    expect_refusal(pointwise, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 1), 1, "Filter1x1Pad0 needs left pad height = 0, got 1");
+    const conv::ConvParam right_padded(2, 1, 1, 8, 8, lengths{1, 1}, lengths{9, 9}, lengths{1, 1}, lengths{1, 1}, lengths{0, 0}, lengths{0, 2});
+    expect_refusal(pointwise, right_padded, 1, "needs right pad width = 0, got 2");
+
+    constexpr auto unit = &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Stride1Pad0}>::is_supported;
+    expect_support(unit, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0));
+    expect_refusal(unit, problem_2d(1, 1, 8, 8, 1, 14, 2, 1, 0), 1, "Filter1x1Stride1Pad0 needs stride height = 1, got 2");
+
+    constexpr auto explicit_default = &forward_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported;
+    expect_refusal(explicit_default, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0), 1, "an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not Default");
+
+    constexpr auto merged = &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 4}, .merged = 8}>::is_supported;
+    expect_support(merged, problem_2d(16, 1, 8, 1, 3, 14));
+    expect_support(merged, problem_2d(16, 1, 5, 1, 3, 14)); // G instead of K is a multiple of 4
+    expect_refusal(merged, problem_2d(12, 1, 8, 1, 3, 14), 1, "G = 12 is not a multiple of the 8 merged groups");
+    expect_refusal(merged, problem_2d(16, 1, 8, 2, 3, 14), 1, "merging 8 groups needs C = 1, got 2");
+    constexpr auto merged_wide_b = &forward_family<half_t, 2, kernel_config{.vectors{1, 2, 4}, .merged = 8}>::is_supported;
+    expect_refusal(merged_wide_b, problem_2d(16, 1, 8, 1, 3, 14), 1, "C = 1 is not a multiple of the B vector width 2");
+    constexpr auto merged_wide_c = &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 16}, .merged = 8}>::is_supported;
+    expect_refusal(merged_wide_c, problem_2d(8, 1, 5, 1, 3, 14), 1, "neither K = 5 nor G = 8 is a multiple of the C vector width 16");
+
+    expect_refusal(&forward_family<half_t, 2, kernel_config{}, channels_first>::is_supported, problem_2d(1, 1, 8, 8, 3, 14), 1, "the input layout NGCHW");
+    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_weights>::is_supported, problem_2d(1, 1, 8, 8, 3, 14), 1, "the weight layout GKCYX");
+    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_output>::is_supported, problem_2d(1, 1, 8, 8, 3, 14), 1, "the output layout NGKHW");
+
+    using host_model::set_device;
+    for(const auto test : {&forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_ASYNC}>::is_supported,
+                           &forward_family<half_t, 2, kernel_config{.pipeline = BASIC_ASYNC_V1}>::is_supported})
+    {
+        expect_support(test, problem_2d(1, 1, 8, 8, 3, 14));
+        EXPECT(set_device("gfx942:sramecc+:xnack-") && host_model::current_device().compute_units == 304);
+        expect_refusal(test, problem_2d(1, 1, 8, 8, 3, 14), 1, "the device is gfx942");
+        EXPECT(!set_device("gfx000") && host_model::current_device().name == "gfx942");
+        EXPECT(set_device("gfx950"));
+    }
+
+    // Problems that CK Tile does not test for.
+    constexpr auto any = &forward_family<half_t, 2, kernel_config{}>::is_supported;
+    expect_refusal(any, problem_2d(1, 1, 8, 8, 5, 3, 1, 1, 0), 1, "output height = -1 is less than 1");
+    expect_refusal(any, problem_2d(0, 1, 8, 8, 3, 14), 1, "G = 0");
+    expect_refusal(any, problem_2d(1, -2, 8, 8, 3, 14), 1, "N = -2");
+    expect_refusal(any, problem_2d(1, 1, 0, 8, 3, 14), 1, "K = 0");
+    expect_refusal(any, problem_2d(1, 1, 8, 0, 3, 14), 1, "C = 0");
+    expect_refusal(any, problem_2d(1, 1, 8, 8, 0, 14), 1, "filter height = 0");
+    expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 0), 1, "stride height = 0");
+    expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 0), 1, "dilation height = 0");
+    expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 1, -1), 1, "left pad height = -1");
+    expect_refusal(any, problem_2d(1, 1, 1, 1, 1, 60000, 1, 1, 0), 1, "32-bit indices");
+    expect_refusal(merged, problem_2d(8, 512, 1, 1, 1, 1024, 1, 1, 0), 1, "GemmM = 4294967296");
+    const conv::ConvParam huge(2, 1, 1, 8, 8, lengths{1, 1}, lengths{std::numeric_limits<std::int64_t>::max() / 4, 2},
+                               lengths{1, 1}, lengths{1, 1}, lengths{0, 0}, lengths{0, 0});
+    expect_refusal(any, huge, 1, "32-bit indices");
+
+    bool thrown = false;
+    try
+    {
+        using one = forward_family<half_t, 1, kernel_config{}>;
+        one::is_supported(problem_2d(1, 1, 8, 8, 3, 14), 1);
+    }
+    catch(const std::runtime_error&)
+    {
+        thrown = true;
+    }
+    EXPECT(thrown);
+}
+
+void split_batch()
+{
+    const auto images = [](std::int64_t n, std::int64_t c, std::int64_t length) {
+        host_model::conv_shape s;
+        s.G = 1;
+        s.N = n;
+        s.C = c;
+        s.K = 1;
+        s.input[2] = s.output[2] = length;
+        return host_model::images_per_split(s);
+    };
+    const std::int64_t mib = 1 << 20;
+    EXPECT(images(8, 64, mib) == 8);       // 2 GiB exactly
+    EXPECT(images(9, 64, mib) == 3);       // two would do, three divides
+    EXPECT(images(16, 64, mib) == 8);
+    EXPECT(images(12, 128, mib) == 4);     // 6 GiB in 3 parts
+    EXPECT(images(13, 64, mib) == 1);      // prime
+    EXPECT(images(4, 1024, mib) == 1);
+    using kernel = forward_family<half_t, 1, kernel_config{}>::kernel;
+    const conv::ConvParam p(1, 1, 16, 1, 64, lengths{1}, lengths{mib}, lengths{1}, lengths{1}, lengths{0}, lengths{0});
+    const auto kargs = kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1));
+    EXPECT(kargs.n_splits == 2 && kargs.GemmM == 8 * mib && kernel::GridSize(kargs).z == 2);
+}
+
+void grids()
+{
+    using kernel = forward_family<half_t, 2, kernel_config{.tile{128, 128, 64}}>::kernel;
+    const auto kargs = kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1));
+    EXPECT(kargs.GemmM == 3136 && kargs.GemmN == 64 && kargs.GemmK == 108 && kargs.GemmBatch == 2);
+    const dim3 grid = kernel::GridSize(kargs);
+    EXPECT(grid.x == 25 && grid.y == 2 && grid.z == 1);
+    EXPECT(kernel::BlockSize().x == 256);
+    using wavelet = forward_family<half_t, 2, kernel_config{.pipeline = WAVELET}>::kernel;
+    EXPECT(wavelet::BlockSize().x == 64 * (4 + 4));
+    EXPECT(kargs.in_g_n_c_wis_lengths[3] == 28 && kargs.wei_g_k_c_xs_lengths[4] == 3);
+}
+
+void texts()
+{
+    EXPECT(SelectedConvKernelLauncher::get_instance_string() ==
+           "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,128,32,4,1,1,"
+           "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>");
+    EXPECT((forward_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{4, 4, 4}}>::kernel::GetInstanceString() ==
+           "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,64,64,64,2,2,1,"
+           "16,16,16,fp16,fp16,COMPUTE_V3,Intrawave,0,1,fp32,fp16,EmptyTuple,PassThrough>"));
+    EXPECT((forward_family<float, 3, kernel_config{.vectors{1, 1, 4}, .merged = 8, .split_image = true, .double_buffer = true,
+                                                   .wave_groups = 2, .specialization = Filter3x3,
+                                                   .scheduler = GemmPipelineScheduler::Interwave, .pipeline = MEMORY}>::kernel::GetInstanceString() ==
+           "GroupedConvolutionForwardKernel<3,Filter3x3,NDHWGC,GKZYXC,EmptyTuple,NDHWGK,1,1,4,8,1,0,64,64,32,2,2,1,"
+           "16,16,16,fp32,fp32,MEMORY,Interwave,1,2,fp32,fp32,EmptyTuple,PassThrough>"));
+    const std::string name = SelectedConvKernelLauncher::Kernel::GetName();
+    for(const char* part : {"grouped_convolution_forward_bf16_NHWGC_GKYXC_NHWGK_gemm_", "128x128x32", "4x1", "16x16x16",
+                            "Intrawave", "CShuffleEpilogue_4x1_16x16x16_4_CNotTransposed", "Default_MergedGroups_1_SplitImage_0_ExplicitGemm_0"})
+    {
+        EXPECT_MSG(name.find(part) != std::string::npos, name + " lacks " + part);
+    }
+    const auto pipeline_name = []<GemmPipeline P>() {
+        return std::string(forward_family<half_t, 2, kernel_config{.pipeline = P}>::pipeline::GetPipelineName());
+    };
+    EXPECT(pipeline_name.operator()<BASIC_V1>() == "BASIC_V1");
+    EXPECT(pipeline_name.operator()<BASIC_V2>() == "BASIC_V2");
+    EXPECT(pipeline_name.operator()<BASIC_ASYNC_V1>() == "BASIC_ASYNC_V1");
+    EXPECT(pipeline_name.operator()<COMPUTE_V4>() == "COMPUTE_V4");
+    EXPECT(pipeline_name.operator()<COMPUTE_V5>() == "COMPUTE_V5");
+    EXPECT(pipeline_name.operator()<COMPUTE_V6>() == "COMPUTE_V6");
+    EXPECT(pipeline_name.operator()<COMPUTE_ASYNC>() == "COMPUTE_ASYNC");
+    EXPECT(pipeline_name.operator()<WAVELET>() == "WAVELET");
+}
+
+// The tail handler must call back once, with constants equal to what the base computed.
+template <GemmPipeline P, kernel_config C = kernel_config{.pipeline = P}>
+void check_tails()
+{
+    using base = typename forward_family<half_t, 2, C>::base;
+    for(index_t loops = 1; loops <= 24; ++loops)
+    {
+        const bool hot        = base::BlockHasHotloop(loops);
+        const TailNumber tail = base::GetBlockLoopTailNum(loops);
+        int calls             = 0;
+        if constexpr(P == BASIC_V1 || P == BASIC_ASYNC_V1)
+        {
+            base::TailHandler([&](const auto h) { ++calls; EXPECT(decltype(h)::value == hot); return 0.0f; }, hot);
+        }
+        else
+        {
+            base::TailHandler([&](const auto h, const auto t) {
+                ++calls;
+                EXPECT(decltype(h)::value == hot && decltype(t)::value == tail);
+                return 0.0f;
+            }, hot, tail);
+        }
+        EXPECT(calls == 1);
+    }
+}
+
+void tails()
+{
+    check_tails<BASIC_V1>();
+    check_tails<BASIC_ASYNC_V1>();
+    check_tails<BASIC_V2>();
+    check_tails<COMPUTE_V3>();
+    check_tails<COMPUTE_V4>();
+    check_tails<COMPUTE_V5>();
+    check_tails<COMPUTE_V6>();
+    check_tails<COMPUTE_ASYNC>();
+    // Every number of prefetch stages from 2 to 8 of the memory pipeline.
+    check_tails<MEMORY, kernel_config{.tile{128, 128, 64}, .pipeline = MEMORY}>();
+    check_tails<MEMORY, kernel_config{.tile{64, 32, 64}, .pipeline = MEMORY}>();
+    check_tails<MEMORY, kernel_config{.tile{32, 32, 64}, .pipeline = MEMORY}>();
+    check_tails<MEMORY, kernel_config{.tile{32, 64, 32}, .pipeline = MEMORY}>();
+    check_tails<MEMORY, kernel_config{.tile{48, 32, 32}, .pipeline = MEMORY}>();
+    check_tails<MEMORY, kernel_config{.tile{32, 44, 32}, .pipeline = MEMORY}>();
+    check_tails<MEMORY, kernel_config{.tile{16, 16, 32}, .pipeline = MEMORY}>();
+
+    using enum TailNumber;
+    using v3 = forward_family<half_t, 2, kernel_config{}>::base;
+    EXPECT(!v3::BlockHasHotloop(2) && v3::BlockHasHotloop(3));
+    EXPECT(v3::GetBlockLoopTailNum(1) == Odd && v3::GetBlockLoopTailNum(2) == Even && v3::GetBlockLoopTailNum(7) == Full);
+    using v4 = forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_V4}>::base;
+    EXPECT(v4::GetBlockLoopTailNum(5) == Three && v4::GetBlockLoopTailNum(6) == Two);
+    using mem = forward_family<half_t, 2, kernel_config{.tile{16, 16, 32}, .pipeline = MEMORY}>::base;
+    EXPECT(mem::PrefetchStages == 8 && mem::GetBlockLoopTailNum(8) == Full && mem::GetBlockLoopTailNum(15) == Seven);
+    bool thrown = false;
+    try
+    {
+        v3::TailHandler([](auto, auto) { return 0.0f; }, true, Seven);
+    }
+    catch(const std::runtime_error&)
+    {
+        thrown = true;
+    }
+    EXPECT(thrown);
+}
+
+// All 65536 bit patterns of both 16-bit types, scalar and by rows, and the rounding of floats.
+void conversions()
+{
+    std::vector<half_t> halves(65536);
+    std::vector<bf16_t> brains(65536);
+    for(unsigned i = 0; i < 65536; ++i)
+    {
+        halves[i].bits = static_cast<std::uint16_t>(i);
+        brains[i].bits = static_cast<std::uint16_t>(i);
+    }
+    std::vector<float> from_half(65536), from_brain(65536);
+    host_model::impl::widen_run(halves.data(), from_half.data(), 65536);
+    host_model::impl::widen_run(brains.data(), from_brain.data(), 65536);
+    std::vector<half_t> half_again(65536);
+    std::vector<bf16_t> brain_again(65536);
+    host_model::impl::narrow_run(from_half.data(), half_again.data(), 65536, bf16_rounding_mode::truncate);
+    host_model::impl::narrow_run(from_brain.data(), brain_again.data(), 65536, bf16_rounding_mode::truncate);
+    for(unsigned i = 0; i < 65536; ++i)
+    {
+        const unsigned exponent = (i >> 10) & 31, fraction = i & 1023;
+        double value = exponent == 31 ? (fraction != 0 ? std::nan("") : INFINITY)
+                       : exponent == 0 ? std::ldexp(fraction, -24)
+                                       : std::ldexp(1024 + fraction, static_cast<int>(exponent) - 25);
+        if(i & 0x8000) { value = -value; }
+        const float wanted = static_cast<float>(value);
+        const float scalar = static_cast<float>(halves[i]);
+        if(std::isnan(value)) { EXPECT(std::isnan(scalar) && std::isnan(from_half[i])); }
+        else
+        {
+            EXPECT(std::bit_cast<std::uint32_t>(scalar) == std::bit_cast<std::uint32_t>(wanted));
+            EXPECT(std::bit_cast<std::uint32_t>(from_half[i]) == std::bit_cast<std::uint32_t>(wanted));
+            EXPECT(half_again[i].bits == i && half_t(wanted).bits == i);
+        }
+        EXPECT(std::bit_cast<std::uint32_t>(from_brain[i]) == i << 16);
+        EXPECT(std::bit_cast<std::uint32_t>(static_cast<float>(brains[i])) == i << 16);
+        EXPECT(brain_again[i].bits == i);
+    }
+
+    // Around every half value: the midpoint goes to the even neighbour, its neighbours to the nearest.
+    std::vector<float> samples;
+    std::vector<std::uint16_t> wanted;
+    for(unsigned i = 0; i < 0x7c00; ++i)
+    {
+        const double low  = static_cast<double>(from_half[i]);
+        const double high = i == 0x7bff ? 65536.0 : static_cast<double>(from_half[i + 1]);
+        const float middle = static_cast<float>((low + high) / 2);
+        const auto even    = static_cast<std::uint16_t>(i % 2 == 0 ? i : i + 1);
+        samples.insert(samples.end(), {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f)});
+        wanted.insert(wanted.end(), {even, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(i + 1)});
+    }
+    std::vector<half_t> rounded(samples.size());
+    host_model::impl::narrow_run(samples.data(), rounded.data(), static_cast<std::int64_t>(samples.size()), bf16_rounding_mode::truncate);
+    for(std::size_t i = 0; i < samples.size(); ++i)
+    {
+        EXPECT(rounded[i].bits == wanted[i] && half_t(samples[i]).bits == wanted[i] && half_t(-samples[i]).bits == (wanted[i] | 0x8000));
+    }
+
+    using enum bf16_rounding_mode;
+    const float above_half = 1.0f + 0.75f / 128;
+    EXPECT(bf16_bits_to_float(float_to_bf16_bits(above_half, truncate)) == 1.0f);
+    EXPECT(bf16_bits_to_float(float_to_bf16_bits(above_half, standard)) == 1.0078125f);
+    EXPECT(static_cast<float>(bf16_t(above_half)) == 1.0f); // the default truncates
+    const float tie = std::bit_cast<float>(0x3f808000u);
+    EXPECT(float_to_bf16_bits(tie, standard) == 0x3f80 && float_to_bf16_bits(tie, standard_asm) == 0x3f80);
+    EXPECT(float_to_bf16_bits(tie, rta_asm) == 0x3f81 && float_to_bf16_bits(tie, truncate_w_nan) == 0x3f80);
+    const float low_nan = std::bit_cast<float>(0x7f800001u);
+    EXPECT(float_to_bf16_bits(low_nan, truncate) == 0x7f80);
+    for(const auto mode : {standard, standard_asm, rta_asm, truncate_w_nan})
+    {
+        EXPECT(float_to_bf16_bits(low_nan, mode) == 0x7f81);
+        EXPECT(float_to_bf16_bits(std::numeric_limits<float>::infinity(), mode) == 0x7f80);
+    }
+    float values[3] = {tie, above_half, low_nan};
+    bf16_t nearest[3];
+    host_model::impl::narrow_run(values, nearest, 3, standard);
+    EXPECT(nearest[0].bits == 0x3f80 && nearest[1].bits == 0x3f81 && nearest[2].bits == 0x7f81);
+    EXPECT(type_convert<bf16_t>(half_t(1.5f)).bits == 0x3fc0);
+}
+
+struct counting_kernel
+{
+    void operator()(const host_model::block_position& block, std::atomic<int>* visits, unsigned fails_at) const
+    {
+        const unsigned id = (block.z * block.grid.y + block.y) * block.grid.x + block.x;
+        if(id == fails_at) { throw std::runtime_error("block failed"); }
+        ++visits[id];
+    }
+};
+
+void launching()
+{
+    const dim3 grid(7, 5, 3);
+    for(const int workers : {1, 2, 5, 0})
+    {
+        host_model::set_worker_count(workers);
+        std::vector<std::atomic<int>> visits(7 * 5 * 3);
+        const auto call = make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), ~0u);
+        stream_config s;
+        EXPECT(launch_kernel(s, call) == 0.0f);
+        for(const auto& count : visits) { EXPECT(count == 1); }
+        s.time_kernel_ = true;
+        int preprocessed = 0;
+        EXPECT(launch_kernel_time_mask(s, [&] { ++preprocessed; }, call) > 0.0f);
+        EXPECT(preprocessed == 13 && visits[0] == 14);
+        s.nrepeat_ = 0;
+        EXPECT(launch_kernel(s, call) == 0.0f);
+
+        bool thrown = false;
+        try
+        {
+            launch_kernel(stream_config{}, make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), 40u));
+        }
+        catch(const std::runtime_error& error)
+        {
+            thrown = std::string(error.what()) == "block failed";
+        }
+        EXPECT(thrown);
+    }
+
+    DeviceMem memory(12);
+    memory.SetValue(1.5f);
+    float values[3] = {};
+    memory.FromDevice(values);
+    EXPECT(values[2] == 1.5f);
+    hip_check_error(hipMemsetAsync(memory.GetDeviceBuffer(), 0, memory.GetBufferSize(), nullptr));
+    memory.FromDevice(values, 4);
+    EXPECT(values[0] == 0.0f);
+    EXPECT(DeviceMem(0).GetDeviceBuffer() == nullptr);
+}
+
+// The sample header as a generated one is used.
+void sample()
+{
+    const auto p = problem_2d(1, 2, 8, 4, 3, 9);
+    EXPECT(SelectedConvKernelLauncher::is_supported(p, 1));
+    std::vector<bf16_t> in(p.GetInputByte<bf16_t>() / 2, bf16_t(1)), wei(p.GetWeightByte<bf16_t>() / 2, bf16_t(2));
+    std::vector<bf16_t> out(p.GetOutputByte<bf16_t>() / 2);
+    stream_config timed;
+    timed.time_kernel_ = true;
+    const GroupedConvFwdHostArgs<> args(p, in.data(), wei.data(), {}, out.data(), 1);
+    EXPECT(SelectedConvKernelLauncher::launch(args, timed) > 0.0f);
+    EXPECT(static_cast<float>(out[0]) == 2.0f * 4 * 4 && static_cast<float>(out[(9 + 1) * 8]) == 2.0f * 9 * 4);
+    bool thrown = false;
+    try
+    {
+        const GroupedConvFwdHostArgs<> split(p, in.data(), wei.data(), {}, out.data(), 0);
+        SelectedConvKernelLauncher::launch(split, stream_config{});
+    }
+    catch(const std::runtime_error&)
+    {
+        thrown = true;
+    }
+    EXPECT(thrown);
+}
+
+} // namespace
+
+int main()
+{
+    partitioners();
+    problems();
+    support();
+    split_batch();
+    grids();
+    texts();
+    tails();
+    conversions();
+    launching();
+    sample();
+    return test::finish("surface");
+}

@@ -1,0 +1,97 @@
+"""Compile and run the C++ tests of the host model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
+INCLUDES = [f"-I{CPU_TARGET / 'include'}", f"-I{HERE}"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+STANDARD = ["-std=c++20", "-pthread"]
+
+SANITIZERS = {
+    "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "thread": ["-fsanitize=thread"],
+}
+
+
+def find_compilers() -> list[str]:
+    """Name the C++ compilers of this machine, one per family."""
+    asked = os.environ.get("CXX")
+    if asked:
+        return [asked]
+    families = [("g++", "g++-13", "g++-12", "g++-11"), ("clang++", "clang++-19", "clang++-14")]
+    found = (next((name for name in names if shutil.which(name)), None) for names in families)
+    return [name for name in found if name is not None]
+
+
+COMPILERS = find_compilers()
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
+]
+
+
+def run(arguments: list[str | Path], **environment: str) -> str:
+    """Run a program and return what it printed; its failure fails the test."""
+    done = subprocess.run(
+        [str(argument) for argument in arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+        check=False,
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def build(
+    compiler: str, program: str, folder: Path, flags: list[str], *, header_only: bool = False
+) -> Path:
+    """Compile one test program together with the runtime."""
+    binary = folder / program
+    runtime = (
+        ["-DCK_TILE_HOST_MODEL_HEADER_ONLY"]
+        if header_only
+        else [CPU_TARGET / "src" / "host_model_runtime.cpp"]
+    )
+    source = HERE / f"{program}.cpp"
+    run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, source, *runtime, "-o", binary])
+    return binary
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_surface(compiler: str, tmp_path: Path) -> None:
+    """Everything but the arithmetic; by default without half conversion instructions."""
+    assert "surface: ok" in run([build(compiler, "surface", tmp_path, ["-O1"])])
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_forward_numerics(compiler: str, tmp_path: Path) -> None:
+    """Random problems in all types and dimensions against the definition."""
+    binary = build(compiler, "forward_numerics", tmp_path, ["-O1", "-march=native"])
+    assert "forward numerics: ok" in run([binary, "16"])
+
+
+def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
+    """The portable paths: 16-byte vectors, no half conversion instructions; header-only."""
+    binary = build(COMPILERS[0], "forward_numerics", tmp_path, ["-O1"], header_only=True)
+    assert "forward numerics: ok" in run([binary, "2"])
+
+
+@pytest.mark.parametrize("sanitizer", sorted(SANITIZERS))
+def test_sanitizers(sanitizer: str, tmp_path: Path) -> None:
+    """No undefined behaviour, no access outside the tensors, no data race."""
+    flags = ["-O1", "-g1", "-march=native", *SANITIZERS[sanitizer]]
+    binary = build(COMPILERS[0], "forward_numerics", tmp_path, flags)
+    assert "forward numerics: ok" in run([binary, "2"])
+    binary = build(COMPILERS[0], "surface", tmp_path, flags)
+    assert "surface: ok" in run([binary])
