@@ -18,8 +18,8 @@ import psutil
 
 from ckprof.errors import PluginError
 from ckprof.model.tensor import tensor_shape
-from ckprof.run.operands import make_operand
 from ckprof.run.messages import LoadProblem, TensorFile
+from ckprof.run.operands import make_operand
 from ckprof.run.storage import decode
 from ckprof.run.tolerance import derive_tolerance
 
