@@ -34,6 +34,11 @@ class Console:
         self._out.write(text if text.endswith("\n") else f"{text}\n")
         self._out.flush()
 
+    def exact(self, text: str) -> None:
+        """Print a file's content as the result, byte for byte."""
+        self._out.write(text)
+        self._out.flush()
+
     def info(self, text: str) -> None:
         """Say what is going on."""
         if self.verbosity >= 0:
