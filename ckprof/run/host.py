@@ -49,7 +49,7 @@ def host_facts() -> dict[str, object]:
     import psutil
 
     return {
-        "cpu": cpu_model(),
+        "processor": cpu_model(),
         "cores": available_cpus(),
         "memory_bytes": int(psutil.virtual_memory().total),
         "last_level_cache_bytes": last_level_cache_bytes(),
