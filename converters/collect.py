@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import ConvLayout
+    from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.facts import FileFacts
     from ckprof_converters.family import LineFacts
-    from ckprof_converters.grammar import CompiledFamily
 
 #: wrong lines after which a strict conversion gives up: the file is no instance list then
 MAX_ERRORS: Final = 1000

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof_converters.collect import Collector
+from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.facts import FactProblem, FileFacts
 from ckprof_converters.family import Drop, StepError
-from ckprof_converters.grammar import CompiledFamily, Grammar, LineError, Problem
+from ckprof_converters.grammar import Grammar
 from ckprof_converters.lines import instance_text, iterate_lines
 
 if TYPE_CHECKING:

@@ -30,8 +30,12 @@ def waves(values: dict[str, Any], facts: LineFacts) -> None:
     mma_m, mma_n = values["mma_m"], values["mma_n"]
     if mma_m != mma_n:
         raise StepError(f"the MMA tile must be square, got {mma_m}x{mma_n}", "mma_n")
-    warp_m = _waves_along(values, "m", mma_m)
-    warp_n = _waves_along(values, "n", mma_n)
+    warp_m, rest_m = divmod(values["tile_m"], mma_m * values["repeat_m"])
+    warp_n, rest_n = divmod(values["tile_n"], mma_n * values["repeat_n"])
+    if rest_m or not warp_m:
+        raise _uneven(values, "m")
+    if rest_n or not warp_n:
+        raise _uneven(values, "n")
     block_size = values["block_size"]
     lanes = WAVE_SIZE * warp_m * warp_n
     warp_k, rest = divmod(block_size, lanes)
@@ -47,17 +51,11 @@ def waves(values: dict[str, Any], facts: LineFacts) -> None:
     values["warp_tile_n"] = mma_n
 
 
-def _waves_along(values: dict[str, Any], axis: str, mma: int) -> int:
-    tile = values[f"tile_{axis}"]
-    repeat = values[f"repeat_{axis}"]
-    count: int
-    count, rest = divmod(tile, mma * repeat)
-    if rest or not count:
-        raise StepError(
-            f"tile_{axis} {tile} is no multiple of {mma} x {repeat} (MMA tile x repeats per wave)",
-            f"tile_{axis}",
-        )
-    return count
+def _uneven(values: dict[str, Any], axis: str) -> StepError:
+    tile, mma, repeat = values[f"tile_{axis}"], values[f"mma_{axis}"], values[f"repeat_{axis}"]
+    return StepError(
+        f"tile_{axis} {tile} is no multiple of {mma} x {repeat} (MMA tile x repeats per wave)", f"tile_{axis}"
+    )
 
 
 def mma_k(values: dict[str, Any], facts: LineFacts) -> None:

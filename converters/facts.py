@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.conversion import ConversionRequest
+    from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.family import ConfFamily
-    from ckprof_converters.grammar import CompiledFamily
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class FileFacts:
     mma_k_table: tuple[int, int]
     asked_layout: ConvLayout | None
     notes: list[str] = field(default_factory=list)
-    _known: dict[tuple[str, ...], LineFacts | FactProblem] = field(default_factory=dict)
+    _known: dict[tuple[str, tuple[Any, ...]], LineFacts | FactProblem] = field(default_factory=dict)
 
     @classmethod
     def of_request(cls, request: ConversionRequest) -> FileFacts:
@@ -86,7 +86,7 @@ class FileFacts:
 
         :param line: one-based, to say later which line said a fact first.
         """
-        key = (compiled.family.id, *[str(values[name]) for name in compiled.fact_names])
+        key = (compiled.family.id, compiled.fact_values(values))
         known = self._known.get(key)
         if known is None:
             known = self._resolve(compiled.family, values, line)

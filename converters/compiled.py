@@ -1,0 +1,202 @@
+"""A family's table, compiled: a regular expression for usual lines, argument by argument for all others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import PluginError
+from ckprof_converters.arguments import Argument, split_label
+from ckprof_converters.derivation import STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof_converters.family import ConfFamily, Field, Step
+
+#: distinct runs of arguments that are remembered with their values, for each run
+_REMEMBERED: Final = 2000
+
+#: characters of a wrong text that messages show
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a line, and the zero-based place in it."""
+
+    message: str
+    start: int
+    #: the same is likely wrong with many lines: say it once, with their number
+    whole_file: bool = False
+
+
+class LineError(Exception):
+    """A line that cannot be read.
+
+    :param problems: in the order of their places; not empty.
+    """
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(problems[0].message)
+        self.problems = problems
+
+
+class CompiledFamily:
+    """A family with everything prepared that its lines need.
+
+    :raises PluginError: the table contradicts itself.
+    """
+
+    def __init__(self, family: ConfFamily) -> None:
+        self.family = family
+        if family.refusal:
+            return
+        counts = family.accepted_counts
+        if not counts or counts[-1] != len(family.fields) or family.record_type is None:
+            raise PluginError(
+                f"conf family {family.id}: it needs fields and a record type, and the largest count of "
+                f"arguments must be that of the fields ({len(family.fields)})"
+            )
+        runs = _runs(family)
+        self._runs = [_Run(family, run) for run in runs if run[0].read]
+        self._pattern = re.compile(_expression(family, runs))
+        self.steps: tuple[Step, ...] = tuple(_step(family, step) for step in family.steps)
+        #: values of the record, in order, without its id
+        self.record_values = _picker(family.record_type.__struct_fields__[1:])
+        facts = (family.ndim_field, *(family.layout_fields or ()), *family.dtype_fields)
+        #: values that decide layout and data type of a line
+        self.fact_values = _picker([name for name in facts if name])
+
+    def read_fast(self, text: str, start: int) -> dict[str, Any] | None:
+        """Return the values of a line that is printed as usual, else ``None``.
+
+        :param start: place behind the opening bracket.
+        """
+        match = self._pattern.match(text, start)
+        if match is None:
+            return None
+        values = dict(self.family.fixed)
+        for run, group in zip(self._runs, match.groups(), strict=True):
+            if group is not None:
+                values.update(run.values(group))
+        return values
+
+    def read_slowly(self, arguments: Sequence[Argument]) -> dict[str, Any]:
+        """Return the values of a line whose number of arguments is accepted.
+
+        :raises LineError: arguments are wrong.
+        """
+        values = dict(self.family.fixed)
+        problems = []
+        for position, (field, argument) in enumerate(zip(self.family.fields, arguments, strict=False), 1):
+            value = read_field(field, argument, position)
+            if isinstance(value, Problem):
+                problems.append(value)
+            elif field.read:
+                values[field.name] = value
+        if problems:
+            raise LineError(*problems)
+        return values
+
+
+def read_field(field: Field, argument: Argument, position: int) -> Any:
+    """Return the value of an argument, or the :class:`Problem` with it.
+
+    :param position: one-based.
+    """
+    label = ""
+    if field.label:
+        label, argument = split_label(argument)
+    if label != field.label:
+        wanted, got = f"'{field.label}: ...'", label or argument.text
+    elif field.kind.matches(argument.text):
+        return field.kind.parse(argument.text)
+    else:
+        wanted, got = field.kind.wanted(argument.text), argument.text
+    return Problem(
+        f"expected {wanted} for {field.name} (argument {position}), got {shorten(got)}", argument.start
+    )
+
+
+def shorten(text: str) -> str:
+    """Return a text in quotes, cut where it is too long for a message."""
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
+
+
+class _Run:
+    """Neighbouring arguments that are all read. Lists repeat the same few runs over and over."""
+
+    def __init__(self, family: ConfFamily, fields: Sequence[Field]) -> None:
+        self._fields = fields
+        self._pattern = re.compile(
+            re.escape(family.separator).join(_field_expression(field, "({})") for field in fields)
+        )
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def values(self, text: str) -> dict[str, Any]:
+        """Return the values of the run spelled ``text``, which matches."""
+        known = self._known.get(text)
+        if known is None:
+            match = self._pattern.fullmatch(text)
+            assert match is not None  # noqa: S101  # the whole line matched with the same expressions
+            known = {
+                field.name: field.kind.parse(group)
+                for field, group in zip(self._fields, match.groups(), strict=True)
+            }
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[text] = known
+        return known
+
+
+def _runs(family: ConfFamily) -> list[list[Field]]:
+    """Cut the arguments into runs that are read or unread as a whole; an optional part starts a new one."""
+    optional = family.accepted_counts[:-1]
+    runs: list[list[Field]] = []
+    for position, field in enumerate(family.fields):
+        if runs and position not in optional and runs[-1][0].read == field.read:
+            runs[-1].append(field)
+        else:
+            runs.append([field])
+    return runs
+
+
+def _expression(family: ConfFamily, runs: Sequence[Sequence[Field]]) -> str:
+    """Return the regular expression for what follows the opening bracket; each read run is a group."""
+    separator = re.escape(family.separator)
+    text = ""
+    if family.nested:
+        inside = ", ".join(_field_expression(field, "(?:{})") for field in family.nested_fields)
+        text = f"{family.nested}<{inside}> "
+    optional = family.accepted_counts[:-1]
+    position = 0
+    for run in runs:
+        if position in optional:
+            text += "(?:"
+        run_text = separator.join(_field_expression(field, "(?:{})") for field in run)
+        text += (separator if position else "") + (f"({run_text})" if run[0].read else run_text)
+        position += len(run)
+    return text + ")?" * len(optional) + r">\Z"
+
+
+def _field_expression(field: Field, group: str) -> str:
+    label = re.escape(f"{field.label}: ") if field.label else ""
+    return label + group.replace("{}", field.kind.pattern)
+
+
+def _picker(names: Sequence[str]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """Return a function that picks the values of ``names``, always as a tuple."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: tuple(values[name] for name in names)
+
+
+def _step(family: ConfFamily, step: str | Step) -> Step:
+    if not isinstance(step, str):
+        return step
+    if step not in STEPS:
+        raise PluginError(f"conf family {family.id}: unknown step {step!r} (known: {', '.join(STEPS)})")
+    return STEPS[step]
