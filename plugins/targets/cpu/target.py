@@ -63,6 +63,8 @@ _FAMILY_FLAGS: Final = {
     CompilerFamily.GCC: ("-Wno-psabi",),
     CompilerFamily.CLANG: ("-Wno-psabi", "-Wno-unused-command-line-argument"),
 }
+#: the loops that take the time are in the support sources; a kernel only chooses among them
+_KERNEL_FLAGS: Final = ("-O1",)
 _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
 #: CK Tile's build system sets this for the device, and rounding to bfloat16 depends on it
 _ARCH_FLAGS: Final = {"gfx950": ("-DCK_GFX950_SUPPORT",)}
@@ -119,6 +121,7 @@ class CpuTarget:
                 *_ARCH_FLAGS.get(base, ()),
                 *request.extra_flags,
             ),
+            kernel_flags=() if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS,
             # flags such as -fsanitize=address must be there when linking, too
             link_flags=(*_LINK_FLAGS, *request.extra_flags),
             include_dirs=(INCLUDE_DIR, abi_dir()),
