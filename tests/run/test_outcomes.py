@@ -30,7 +30,7 @@ EXPECTED = {
     "exits": (Status.RUN_ERROR, "the worker exited with status 0"),
     "leaves_child": (Status.RUN_ERROR, "SIGKILL .*perhaps because memory ran out"),
     "scribbles": (Status.RUN_ERROR, "the worker sent 'garbage', which is no message"),
-    "hangs": (Status.RUN_TIMEOUT, "not done within 1 s, killed in the first run"),
+    "hangs": (Status.RUN_TIMEOUT, "not done within 2 s, killed in the first run"),
     "no_time": (Status.RUN_ERROR, "the launcher reported a duration of 0.0 ms"),
     "missing": (Status.RUN_ERROR, "no kernel with key missing"),
     "writes_before": (Status.WRONG_RESULT, "wrote outside the output tensor, before its memory"),
@@ -61,7 +61,7 @@ def outcomes(library, tmp_path_factory):
             ScaleDirection(),
             [make_instance(kernel) for kernel in KERNELS],
             [make_problem()],
-            RunOptions(timeout_s=1.0, max_time_s=0.1, cache=CacheMode.WARM),
+            RunOptions(timeout_s=2.0, max_time_s=0.1, cache=CacheMode.WARM),
             tmp_path_factory.mktemp("work"),
             lock_dir=tmp_path_factory.mktemp("locks"),
         )
