@@ -28,8 +28,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packages = root / "packages"
     for source in (ROOT, ROOT / "examples" / "naive_gather"):
         copy = tmp_path_factory.mktemp("source") / source.name
-        ignored = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests")
-        shutil.copytree(source, copy, ignore=ignored)
+        copy.mkdir()
+        for item in source.iterdir():
+            # what a build backend writes and reads again must not leak in from the checkout
+            if item.name.startswith(".") or item.suffix == ".egg-info" or item.name in ("build", "tests"):
+                continue
+            if item.is_dir():
+                shutil.copytree(item, copy / item.name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(item, copy)
         subprocess.run(
             [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
              "--disable-pip-version-check", "--target", packages, copy],
