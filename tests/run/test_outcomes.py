@@ -95,7 +95,8 @@ def test_numbers_of_a_wrong_result_are_kept(outcomes):
 
 
 def test_durations_are_those_of_the_launcher(outcomes):
-    assert outcomes[KERNELS.index("ok_10ms")].measurement.median_ms == pytest.approx(10, rel=0.1)
+    # The kernel spins until 10 ms have passed; only a busy machine makes it longer.
+    assert 10 <= outcomes[KERNELS.index("ok_10ms")].measurement.min_ms < 20
     slow = outcomes[KERNELS.index("slow")].measurement
     assert (slow.samples, slow.stopped_by) == (3, "max-time")
 
