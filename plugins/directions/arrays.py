@@ -38,6 +38,24 @@ def reordered(array: NDArray[np.float64], order: str, wanted: str) -> NDArray[np
     return view
 
 
+def padded(array: NDArray[np.float64], problem: ConvProblem) -> NDArray[np.float64]:
+    """Return the input with its pads around the image, filled with zeros.
+
+    :param array: the input with axes G, N, spatial axes, C.
+    """
+    import numpy as np
+
+    pads = zip(problem.left_pads, problem.right_pads, strict=True)
+    return np.pad(array, ((0, 0), (0, 0), *pads, (0, 0)))
+
+
+def image_part(problem: ConvProblem) -> tuple[slice, ...]:
+    """Return which part of the padded input is the image, one slice per spatial axis."""
+    return tuple(
+        slice(left, left + size) for left, size in zip(problem.left_pads, problem.input, strict=True)
+    )
+
+
 def taps(problem: ConvProblem) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
     """Yield every tap of the filter and which elements of the padded input it meets.
 

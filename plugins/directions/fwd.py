@@ -6,9 +6,9 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ckprof.model.problem import ConvProblem
 from ckprof.plugin.protocols import PositionalForm
-from ckprof_plugins.directions.arrays import filter_axes, image_axes, reordered, taps
+from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
+from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.layout import ConvLayout
+    from ckprof.model.problem import ConvProblem
 
 
 class Forward:
@@ -40,47 +41,7 @@ class Forward:
         layouts=MappingProxyType({1: ("nwgc", "nhwgc", "ndhwgc")}),
     )
 
-    #: 200 to 240 MFLOP each: long enough to measure, short enough for every instance on a CPU
-    default_problem = MappingProxyType(
-        {
-            1: ConvProblem(
-                groups=1,
-                batch=4,
-                out_channels=64,
-                in_channels=64,
-                filter=(3,),
-                input=(2048,),
-                strides=(1,),
-                dilations=(1,),
-                left_pads=(1,),
-                right_pads=(1,),
-            ),
-            2: ConvProblem(
-                groups=1,
-                batch=4,
-                out_channels=64,
-                in_channels=64,
-                filter=(3, 3),
-                input=(28, 28),
-                strides=(1, 1),
-                dilations=(1, 1),
-                left_pads=(1, 1),
-                right_pads=(1, 1),
-            ),
-            3: ConvProblem(
-                groups=1,
-                batch=1,
-                out_channels=64,
-                in_channels=64,
-                filter=(3, 3, 3),
-                input=(4, 16, 16),
-                strides=(1, 1, 1),
-                dilations=(1, 1, 1),
-                left_pads=(1, 1, 1),
-                right_pads=(1, 1, 1),
-            ),
-        }
-    )
+    default_problem = DEFAULT_PROBLEMS
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per output element: C * prod(filter)."""
@@ -104,15 +65,14 @@ class Forward:
         image, window = image_axes(problem.ndim), filter_axes(problem.ndim)
         source = reordered(operands["input"], layout.input, f"GN{image}C")
         weight = reordered(operands["weight"], layout.weight, f"{window}GCK")
-        pads = zip(problem.left_pads, problem.right_pads, strict=True)
-        padded = np.pad(source, ((0, 0), (0, 0), *pads, (0, 0)))
+        frame = padded(source, problem)
 
         positions = problem.batch * prod(problem.output)
         total = np.zeros((problem.groups, positions, problem.out_channels))
         whole = slice(None)
         for tap, met in taps(problem):
             index = (whole, whole, *met, whole)
-            columns = padded[index].reshape(problem.groups, positions, problem.in_channels)
+            columns = frame[index].reshape(problem.groups, positions, problem.in_channels)
             total += columns @ weight[tap]
 
         result = total.reshape(problem.groups, problem.batch, *problem.output, problem.out_channels)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
+from ckprof_plugins.directions.bwd_data import BackwardData
+from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 
 if TYPE_CHECKING:
@@ -15,5 +17,5 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register_directions() -> Sequence[Direction]:
-    """Add forward convolution."""
-    return [Forward()]
+    """Add forward convolution and the two gradients."""
+    return [Forward(), BackwardData(), BackwardWeight()]

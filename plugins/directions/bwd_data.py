@@ -1,0 +1,92 @@
+"""Backward data: the gradient of the input from the gradient of the output and the weight."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ckprof.plugin.protocols import PositionalForm
+from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part, reordered, taps
+from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.layout import ConvLayout
+    from ckprof.model.problem import ConvProblem
+
+
+class BackwardData:
+    """Each element of the input's gradient collects the output gradients of the windows that it is part of.
+
+    Along an axis, output ``o`` reaches input ``o * stride + tap * dilation - left pad``. Input elements that
+    no window reaches have the gradient 0.
+    """
+
+    id = "bwd_data"
+    label = "backward data: the input's gradient from the output's gradient and the weight"
+    aliases = ("backward_data",)
+    miopen_flag = 2
+    tensors = ("output", "weight", "input")
+    host_args_type = "GroupedConvBwdDataHostArgs"
+
+    positional_form = PositionalForm(
+        operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),
+        leading=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
+        trailing=("split_k",),
+        dtypes=MappingProxyType({0: "fp32", 1: "fp16", 2: "bf16"}),
+        layouts=MappingProxyType({1: ("nwgc", "nhwgc", "ndhwgc")}),
+    )
+
+    default_problem = DEFAULT_PROBLEMS
+
+    def reduction_length(self, problem: ConvProblem) -> int:
+        """Return the products per element of the gradient, at most: K times the taps that can meet it.
+
+        Along an axis, taps that meet the same element are ``stride / gcd(stride, dilation)`` apart.
+        """
+        return problem.out_channels * prod(
+            -(-count // (stride // gcd(stride, dilation)))
+            for count, stride, dilation in zip(
+                problem.filter, problem.strides, problem.dilations, strict=True
+            )
+        )
+
+    def reference(
+        self,
+        problem: ConvProblem,
+        layout: ConvLayout,
+        operands: Mapping[str, NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Compute the input's gradient in double precision: one batched matrix product per tap of the filter.
+
+        Products are scattered to where they belong; kernels gather them instead, in one product per residue
+        of the stride.
+
+        :param operands: ``output`` (the gradient) and ``weight`` in the memory order of ``layout``.
+        :returns: the gradient of the input in the memory order of ``layout``.
+        """
+        import numpy as np
+
+        image, window = image_axes(problem.ndim), filter_axes(problem.ndim)
+        positions = problem.batch * prod(problem.output)
+        gradient = reordered(operands["output"], layout.output, f"GN{image}K")
+        rows = gradient.reshape(problem.groups, positions, problem.out_channels)
+        weight = reordered(operands["weight"], layout.weight, f"{window}GKC")
+
+        frame_lengths = tuple(
+            left + size + right
+            for left, size, right in zip(problem.left_pads, problem.input, problem.right_pads, strict=True)
+        )
+        frame = np.zeros((problem.groups, problem.batch, *frame_lengths, problem.in_channels))
+        shape = (problem.groups, problem.batch, *problem.output, problem.in_channels)
+        whole = slice(None)
+        for tap, met in taps(problem):
+            frame[(whole, whole, *met, whole)] += (rows @ weight[tap]).reshape(shape)
+
+        result = frame[(whole, whole, *image_part(problem), whole)]
+        return np.ascontiguousarray(reordered(result, f"GN{image}C", layout.input))
