@@ -55,6 +55,7 @@ class Keys:
     def __init__(self, recipe: BuildRecipe, folders: FolderDigests) -> None:
         self._recipe = recipe
         self._folders = folders
+        self._kernel_flags = "\0".join(recipe.kernel_flags)
         self._base = digest_parts(
             f"schema {BUILD_SCHEMA}",
             f"abi {abi_version()}",
@@ -71,7 +72,7 @@ class Keys:
         Compilers note in it where headers were found, so this key alone holds their paths.
         """
         paths = "\0".join(str(folder.resolve()) for folder in self._recipe.include_dirs)
-        return digest_parts("prefix", self._base, self._recipe.prefix_header, paths)
+        return digest_parts("prefix", self._base, self._kernel_flags, self._recipe.prefix_header, paths)
 
     def kernel(self, name: str, sources: Sequence[Path]) -> str:
         """Return the key of the object of a kernel.
@@ -81,7 +82,9 @@ class Keys:
         :raises OSError: one cannot be read.
         """
         texts = [path.read_bytes() for path in sources]
-        return digest_parts("kernel", self._base, self._recipe.prefix_header, name, *texts)
+        return digest_parts(
+            "kernel", self._base, self._kernel_flags, self._recipe.prefix_header, name, *texts
+        )
 
     def plain(self, source: Path) -> str:
         """Return the key of the object of a source without prefix header, and of the headers beside it.

@@ -72,6 +72,7 @@ class PrefixHeader:
         command = (
             *self._recipe.compiler.command,
             *self._recipe.compile_flags,
+            *self._recipe.kernel_flags,
             *_EMIT_FLAGS[self._recipe.compiler.family],
             *include_flags(self._recipe),
             "-x",
@@ -110,13 +111,15 @@ def compile_command(
     :param source: what to compile.
     :param output: the object.
     :param key: content key, from which compilers derive names that must be unique.
-    :param prefix: header to put in front.
+    :param prefix: of a kernel, the header to put in front.
     """
-    in_front = () if prefix is None or not recipe.prefix_header else ("-include", str(prefix.header))
+    flags: tuple[str, ...] = ()
+    if prefix is not None:
+        flags = (*recipe.kernel_flags, "-include", str(prefix.header))
     return (
         *recipe.compiler.command,
         *recipe.compile_flags,
-        *in_front,
+        *flags,
         "-I.",
         *include_flags(recipe),
         f"-ffile-prefix-map={root}=.",

@@ -152,7 +152,7 @@ def _ask(words: tuple[str, ...], executables: list[tuple[str, int, int]]) -> Com
 
 
 def _without_name(banner: str) -> str:
-    """Drop the name by which the compiler was called, which starts GCC's banner: a link is no other compiler."""
+    """Drop the name by which GCC was called from its banner: a link is no other compiler."""
     return banner.split(maxsplit=1)[-1] if "Free Software Foundation" in banner else banner
 
 

@@ -63,5 +63,7 @@ class BuildRecipe:
     support_sources: tuple[Path, ...]
     #: what ``-march=native`` and the like mean on this machine; part of every cache key
     machine_identity: str
+    #: added behind ``compile_flags`` for kernels and their prefix header, not for support sources
+    kernel_flags: tuple[str, ...] = ()
     #: peak memory to reckon with per compiler process
     compile_memory_bytes: int = 600 * 2**20

@@ -110,7 +110,11 @@ def _machine() -> list[Finding]:
     memory = int(str(facts["memory_bytes"]))
     vectors = vector_set()
     return [
-        Finding(topic="CPU", state=FindingState.OK, detail=f"{facts['processor']}, {facts['cores']} usable cores"),
+        Finding(
+            topic="CPU",
+            state=FindingState.OK,
+            detail=f"{facts['processor']}, {facts['cores']} usable cores",
+        ),
         Finding(
             topic="vector instructions",
             state=FindingState.OK if vectors else FindingState.OPTIONAL,

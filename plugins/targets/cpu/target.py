@@ -65,6 +65,8 @@ _FAMILY_FLAGS: Final = {
 }
 #: the loops that take the time are in the support sources; a kernel only chooses among them
 _KERNEL_FLAGS: Final = ("-O1",)
+#: measured: 280 MB with g++ 12, less with clang++ 14
+_COMPILE_MEMORY: Final = 400 * 2**20
 _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
 #: CK Tile's build system sets this for the device, and rounding to bfloat16 depends on it
 _ARCH_FLAGS: Final = {"gfx950": ("-DCK_GFX950_SUPPORT",)}
@@ -128,6 +130,7 @@ class CpuTarget:
             prefix_header=PREFIX_HEADER,
             support_sources=tuple(sorted(SOURCE_DIR.glob("*.cpp"))),
             machine_identity=machine_identity(compiler),
+            compile_memory_bytes=_COMPILE_MEMORY,
         )
 
 
