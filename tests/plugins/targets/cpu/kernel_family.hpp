@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Forward kernels of any configuration, built from the same types as generated headers, and erased to
+// Kernels of any direction and configuration, built from the same types as generated headers, and erased to
 // a table of functions so that tests can loop over many of them.
 #pragma once
 
@@ -85,8 +85,36 @@ struct layouts<3>
     using out = ck_tile::tensor_layout::convolution::NDHWGK;
 };
 
-template <typename T, index_t Dimensions, kernel_config C, typename Layouts = layouts<Dimensions>>
-struct forward_family
+using ck_tile::host_model::direction;
+
+// The GEMM layouts that the traits name for a direction.
+template <direction Direction, typename Traits>
+struct gemm_layouts;
+template <typename Traits>
+struct gemm_layouts<direction::forward, Traits>
+{
+    using a = typename Traits::AsLayoutFwd;
+    using b = typename Traits::BsLayoutFwd;
+    using c = typename Traits::CLayoutFwd;
+};
+template <typename Traits>
+struct gemm_layouts<direction::backward_data, Traits>
+{
+    using a = typename Traits::AsLayoutBwdData;
+    using b = typename Traits::BsLayoutBwdData;
+    using c = typename Traits::CLayoutBwdData;
+};
+template <typename Traits>
+struct gemm_layouts<direction::backward_weight, Traits>
+{
+    using a = typename Traits::AsLayoutBwdWeight;
+    using b = typename Traits::BsLayoutBwdWeight;
+    using c = typename Traits::CLayoutBwdWeight;
+};
+
+// Result is T, or float for the first stage of two.
+template <direction Direction, typename T, index_t Dimensions, kernel_config C, typename Layouts = layouts<Dimensions>, typename Result = T>
+struct family_types
 {
     using shape = ck_tile::TileGemmShape<ck_tile::sequence<C.tile.m, C.tile.n, C.tile.k>,
                                          ck_tile::sequence<C.waves.m, C.waves.n, C.waves.k>,
@@ -111,9 +139,9 @@ struct forward_family
                                                          fixed::kPadN,
                                                          fixed::kPadK,
                                                          C.double_buffer,
-                                                         typename conv_traits::AsLayoutFwd,
-                                                         typename conv_traits::BsLayoutFwd,
-                                                         typename conv_traits::CLayoutFwd,
+                                                         typename gemm_layouts<Direction, conv_traits>::a,
+                                                         typename gemm_layouts<Direction, conv_traits>::b,
+                                                         typename gemm_layouts<Direction, conv_traits>::c,
                                                          fixed::TransposeC,
                                                          fixed::UseStructuredSparsity,
                                                          fixed::Persistent,
@@ -139,7 +167,7 @@ struct forward_family
                                                                    T,
                                                                    ck_tile::tuple<>,
                                                                    float,
-                                                                   T,
+                                                                   Result,
                                                                    typename conv_traits::ImplicitGemmDsLayout,
                                                                    typename fixed::ELayout,
                                                                    pass_through,
@@ -156,7 +184,16 @@ struct forward_family
                                                                    C.vectors.k,
                                                                    1,
                                                                    C.double_buffer>>;
-    using kernel = ck_tile::GroupedConvolutionForwardKernel<conv_traits, partitioner, pipeline, epilogue>;
+};
+
+template <typename T, index_t Dimensions, kernel_config C, typename Layouts = layouts<Dimensions>>
+struct forward_family : family_types<direction::forward, T, Dimensions, C, Layouts>
+{
+    using types  = family_types<direction::forward, T, Dimensions, C, Layouts>;
+    using kernel = ck_tile::GroupedConvolutionForwardKernel<typename types::conv_traits,
+                                                            typename types::partitioner,
+                                                            typename types::pipeline,
+                                                            typename types::epilogue>;
 
     static float launch(const ck_tile::GroupedConvFwdHostArgs<>& args,
                         const ck_tile::stream_config& s)
@@ -195,5 +232,57 @@ forward_entry make_entry()
             &family::is_supported,
             family::kernel::GetInstanceString()};
 }
+
+// Backward kernels: the launch zeroes the result when the direction needs it.
+template <typename Kernel, typename HostArgs>
+float launch_backward(const HostArgs& args, void* result, std::size_t bytes, const ck_tile::stream_config& s)
+{
+    const auto kargs = Kernel::MakeKernelArgs(args);
+    if(!Kernel::IsSupportedArgument(kargs)) { throw std::runtime_error("unsupported"); }
+    return ck_tile::launch_kernel_time_mask(
+        s,
+        [&] { ck_tile::hip_check_error(hipMemsetAsync(result, 0, bytes, s.stream_id_)); },
+        ck_tile::make_kernel<1>(Kernel{}, Kernel::GridSize(kargs), Kernel::BlockSize(), 0, kargs));
+}
+
+template <typename T, index_t Dimensions, kernel_config C>
+struct backward_data_family : family_types<direction::backward_data, T, Dimensions, C>
+{
+    using types  = family_types<direction::backward_data, T, Dimensions, C>;
+    using kernel = ck_tile::GroupedConvolutionBackwardDataKernel<typename types::conv_traits,
+                                                                 typename types::partitioner,
+                                                                 typename types::pipeline,
+                                                                 typename types::epilogue>;
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, index_t k_batch)
+    {
+        return kernel::IsSupportedArgument(kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, k_batch}));
+    }
+    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
+    {
+        const ck_tile::GroupedConvBwdDataHostArgs args(param, in, wei, {}, out, k_batch);
+        return launch_backward<kernel>(args, in, param.GetInputByte<T>(), ck_tile::stream_config{});
+    }
+};
+
+template <typename T, index_t Dimensions, kernel_config C, typename Result = T>
+struct backward_weight_family : family_types<direction::backward_weight, T, Dimensions, C, layouts<Dimensions>, Result>
+{
+    using types  = family_types<direction::backward_weight, T, Dimensions, C, layouts<Dimensions>, Result>;
+    using kernel = ck_tile::GroupedConvolutionBackwardWeightKernel<typename types::conv_traits,
+                                                                   typename types::partitioner,
+                                                                   typename types::pipeline,
+                                                                   typename types::epilogue>;
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, index_t k_batch)
+    {
+        return kernel::IsSupportedArgument(kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, k_batch}));
+    }
+    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
+    {
+        const ck_tile::GroupedConvBwdWeightHostArgs args(param, in, wei, {}, out, k_batch);
+        return launch_backward<kernel>(args, wei, k_batch > 1 ? param.GetWeightByte<Result>() : 0, ck_tile::stream_config{});
+    }
+};
 
 } // namespace test

@@ -68,4 +68,22 @@ inline std::vector<double> reference_forward(const conv_shape& s,
     return out;
 }
 
+inline std::vector<double> reference_backward_data(const conv_shape& s,
+                                                   const std::vector<double>& wei,
+                                                   const std::vector<double>& out)
+{
+    std::vector<double> in(input_size(s), 0.0);
+    for_each_product(s, [&](std::size_t i, std::size_t w, std::size_t o) { in[i] += out[o] * wei[w]; });
+    return in;
+}
+
+inline std::vector<double> reference_backward_weight(const conv_shape& s,
+                                                     const std::vector<double>& in,
+                                                     const std::vector<double>& out)
+{
+    std::vector<double> wei(weight_size(s), 0.0);
+    for_each_product(s, [&](std::size_t i, std::size_t w, std::size_t o) { wei[w] += out[o] * in[i]; });
+    return wei;
+}
+
 } // namespace test

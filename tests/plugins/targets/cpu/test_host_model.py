@@ -75,10 +75,11 @@ def test_surface(compiler: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_forward_numerics(compiler: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
     """Random problems in all types and dimensions against the definition."""
-    binary = build(compiler, "forward_numerics", tmp_path, ["-O1", "-march=native"])
-    assert "forward numerics: ok" in run([binary, "16"])
+    binary = build(compiler, f"{direction}_numerics", tmp_path, ["-O1", "-march=native"])
+    assert f"{direction} numerics: ok" in run([binary, "12"])
 
 
 def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
@@ -88,8 +89,9 @@ def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sanitizer", sorted(SANITIZERS))
-def test_sanitizers(sanitizer: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_sanitizers(sanitizer: str, direction: str, tmp_path: Path) -> None:
     """No undefined behaviour, no access outside the tensors, no data race."""
     flags = ["-O1", "-march=native", "-DCKPROF_TEST_FEW_KERNELS", *SANITIZERS[sanitizer]]
-    binary = build(COMPILERS[0], "forward_numerics", tmp_path, flags)
-    assert "forward numerics: ok" in run([binary, "2"])
+    binary = build(COMPILERS[0], f"{direction}_numerics", tmp_path, flags)
+    assert f"{direction} numerics: ok" in run([binary, "2"])

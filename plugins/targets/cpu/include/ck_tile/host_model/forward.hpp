@@ -6,18 +6,13 @@
 
 #include "ck_tile/core/config.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
+#include "ck_tile/host_model/gemm_sizes.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
 namespace ck_tile::host_model {
 
-// Sizes of the GEMM with Gm merged groups; rows are (n,do,ho,wo,gm), columns (k,gm'), depth (z,y,x,c),
-// in each tuple the last one fastest.
-struct gemm_sizes
-{
-    std::int64_t m = 0, n = 0, k = 0;
-    std::int64_t batch = 0;
-};
-
+// With Gm merged groups: rows are (n,do,ho,wo,gm), columns (k,gm'), depth (z,y,x,c), in each tuple the
+// last one fastest.
 struct forward_call
 {
     conv_shape shape;

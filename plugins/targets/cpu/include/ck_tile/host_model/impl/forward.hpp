@@ -24,30 +24,6 @@ inline window forward_window(const forward_call& call)
             {s.dilation[0], s.dilation[1], s.dilation[2]}};
 }
 
-// Decomposes rows (n,do,ho,wo,gm) of the tile, once per tile.
-inline void decompose_rows(const window& w,
-                           const conv_shape& s,
-                           std::int64_t merged,
-                           std::int64_t first_row,
-                           std::int64_t first_group,
-                           std::int64_t first_image,
-                           std::vector<window_origin>& rows)
-{
-    for(std::size_t i = 0; i < rows.size(); ++i)
-    {
-        std::int64_t rest        = first_row + static_cast<std::int64_t>(i);
-        const std::int64_t group = first_group + rest % merged;
-        rest /= merged;
-        std::int64_t at[3];
-        for(int axis = 2; axis >= 0; --axis)
-        {
-            at[axis] = rest % s.output[axis] * s.stride[axis] - s.left_pad[axis];
-            rest /= s.output[axis];
-        }
-        rows[i] = make_origin(w, first_image + rest, at, group);
-    }
-}
-
 // Converts and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the output split;
 // columns (k,gm') with gm' != gm are products of different groups and are dropped.
 template <typename T>

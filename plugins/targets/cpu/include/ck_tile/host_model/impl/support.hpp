@@ -176,6 +176,21 @@ inline bool check_layout(const char* tensor, const char* layout, bool known)
                   " is not one that this kernel reads");
 }
 
+// 16-bit additions are done in pairs, which an odd vector width cannot form.
+inline bool check_odd_atomics(const kernel_facts& facts, std::int64_t k_batch)
+{
+    if(k_batch == 1 || facts.vector_size_c % 2 == 0 || facts.e_type == data_type::fp32) { return true; }
+    return refuse(equation("k_batch", k_batch) + " needs an even C vector width for " +
+                  name_of(facts.e_type) + " results, got " + std::to_string(facts.vector_size_c));
+}
+
+inline bool check_whole_merges(const kernel_facts& facts, const conv_shape& shape)
+{
+    if(shape.G % facts.groups_to_merge == 0) { return true; }
+    return refuse(equation("G", shape.G) + " is not a multiple of the " +
+                  std::to_string(facts.groups_to_merge) + " merged groups");
+}
+
 inline bool check_merged_groups(const kernel_facts& facts, const conv_shape& shape)
 {
     const std::int64_t merged = facts.groups_to_merge;
@@ -184,12 +199,7 @@ inline bool check_merged_groups(const kernel_facts& facts, const conv_shape& sha
         return refuse("merging " + std::to_string(merged) + " groups needs C = 1, got " +
                       std::to_string(shape.C));
     }
-    if(shape.G % merged != 0)
-    {
-        return refuse(equation("G", shape.G) + " is not a multiple of the " +
-                      std::to_string(merged) + " merged groups");
-    }
-    return true;
+    return check_whole_merges(facts, shape);
 }
 
 } // namespace ck_tile::host_model::impl

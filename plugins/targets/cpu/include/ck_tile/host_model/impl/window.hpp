@@ -43,6 +43,30 @@ make_origin(const window& w, std::int64_t image, const std::int64_t (&at)[3], st
              static_cast<std::int32_t>(at[2])}};
 }
 
+// Windows of output positions (n,do,ho,wo,gm), counted from first_row, over the input.
+inline void decompose_rows(const window& w,
+                           const conv_shape& s,
+                           std::int64_t merged,
+                           std::int64_t first_row,
+                           std::int64_t first_group,
+                           std::int64_t first_image,
+                           std::vector<window_origin>& rows)
+{
+    for(std::size_t i = 0; i < rows.size(); ++i)
+    {
+        std::int64_t rest        = first_row + static_cast<std::int64_t>(i);
+        const std::int64_t group = first_group + rest % merged;
+        rest /= merged;
+        std::int64_t at[3];
+        for(int axis = 2; axis >= 0; --axis)
+        {
+            at[axis] = rest % s.output[axis] * s.stride[axis] - s.left_pad[axis];
+            rest /= s.output[axis];
+        }
+        rows[i] = make_origin(w, first_image + rest, at, group);
+    }
+}
+
 // Index range [begin, end) of one run: elements that are contiguous in memory under a window. A run is
 // (c) at one tap, or (x,c) when neighbouring taps are neighbours in memory.
 class window_runs

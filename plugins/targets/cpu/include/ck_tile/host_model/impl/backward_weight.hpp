@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ck_tile/host_model/backward_weight.hpp"
+#include "ck_tile/host_model/impl/pack.hpp"
+#include "ck_tile/host_model/impl/store.hpp"
+#include "ck_tile/host_model/impl/support.hpp"
+#include "ck_tile/host_model/impl/window.hpp"
+
+namespace ck_tile::host_model::impl {
+
+struct k_range
+{
+    std::int64_t begin, end;
+};
+
+// What K part `part` of k_batch covers. Parts can be empty.
+inline k_range split_k(const kernel_facts& facts, const backward_weight_call& call, std::int64_t part)
+{
+    const std::int64_t depth = call.gemm.k;
+    if(!facts.explicit_gemm)
+    {
+        const std::int64_t grain  = call.k_batch * facts.k_per_block;
+        const std::int64_t length = (depth + grain - 1) / grain * facts.k_per_block;
+        const std::int64_t begin  = std::min(depth, part * length);
+        return {begin, std::min(depth, begin + length)};
+    }
+    // An explicit GEMM deals out steps of the MMA depth: the first `full` parts get one step more than
+    // the others, the last part also gets what is left below a whole step.
+    const std::int64_t steps = depth / facts.k_mma;
+    const std::int64_t full  = steps % call.k_batch == 0 ? call.k_batch : steps % call.k_batch;
+    const std::int64_t most  = std::max<std::int64_t>((steps + call.k_batch - 1) / call.k_batch, 1);
+    const std::int64_t longer  = std::min(part, full);
+    const std::int64_t shorter = part - longer;
+    const std::int64_t begin   = (longer * most + shorter * (most - 1)) * facts.k_mma;
+    const std::int64_t length  = (part < full ? most : most - 1) * facts.k_mma;
+    return {std::min(depth, begin),
+            part == call.k_batch - 1 ? depth : std::min(depth, begin + length)};
+}
+
+// Stores columns (tap,gm',c) of the rows (gm,k) whose group is that of the column.
+template <typename T>
+inline void store_weights(const tile_gemm& gemm,
+                          const backward_weight_call& call,
+                          const store_mode& mode,
+                          std::int64_t merged,
+                          std::int64_t first_row,
+                          std::int64_t rows,
+                          std::int64_t first_column,
+                          std::int64_t columns,
+                          std::int64_t first_group)
+{
+    const conv_shape& s      = call.shape;
+    const std::int64_t taps  = volume(s.filter);
+    const std::int64_t width = merged * s.C;
+    for(std::int64_t i = 0; i < rows; ++i)
+    {
+        const std::int64_t row = first_row + i;
+        const std::int64_t gm  = row / s.K;
+        T* destination         = static_cast<T*>(call.wei) +
+                         ((first_group + gm) * s.K + row % s.K) * taps * s.C;
+        const float* result = gemm.result_row(i) - first_column;
+        if(merged == 1)
+        {
+            store_run(result + first_column, destination + first_column, columns, mode);
+            continue;
+        }
+        for(std::int64_t tap = first_column / width; tap * width < first_column + columns; ++tap)
+        {
+            const std::int64_t own   = tap * width + gm * s.C;
+            const std::int64_t begin = std::max(first_column, own);
+            const std::int64_t end   = std::min(first_column + columns, own + s.C);
+            if(begin < end)
+            {
+                store_run(result + begin, destination + tap * s.C + (begin - own), end - begin, mode);
+            }
+        }
+    }
+}
+
+} // namespace ck_tile::host_model::impl
+
+namespace ck_tile::host_model {
+
+CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts, const gemm_sizes& gemm)
+{
+    const device_model& device = current_device();
+    const std::int64_t lds     = std::int64_t{facts.k_per_block} * (facts.double_smem_buffer ? 2 : 1) *
+                             (facts.m_per_block * size_of(facts.a_type) + facts.n_per_block * size_of(facts.b_type));
+    const std::int64_t by_lds   = std::max<std::int64_t>(1, device.lds_bytes / lds);
+    const std::int64_t by_waves = std::max(1, device.max_waves_per_cu * device.lanes / facts.block_size);
+    const std::int64_t tiles    = (gemm.m + facts.m_per_block - 1) / facts.m_per_block *
+                               ((gemm.n + facts.n_per_block - 1) / facts.n_per_block) * gemm.batch;
+    const std::int64_t wanted =
+        std::min(by_lds, by_waves) * device.compute_units / std::max<std::int64_t>(tiles, 1);
+    return std::max<std::int64_t>(1, std::min(std::max<std::int64_t>(wanted, 1), gemm.k));
+}
+
+CK_TILE_HOST_MODEL_API backward_weight_call make_backward_weight_call(const kernel_facts& facts,
+                                                                      const conv_shape& shape,
+                                                                      std::int64_t k_batch)
+{
+    using namespace impl;
+    backward_weight_call call{};
+    call.shape   = shape;
+    call.k_batch = std::max<std::int64_t>(k_batch, 0);
+    if(!check_problem(shape)) { return call; }
+    const std::int64_t merged = facts.groups_to_merge;
+    call.gemm.m               = saturated_product(shape.K, merged);
+    call.gemm.n               = saturated_product(saturated_volume(shape.filter), shape.C, merged);
+    call.gemm.k               = saturated_product(shape.N, saturated_volume(shape.output));
+    call.gemm.batch           = shape.G / merged + (shape.G % merged != 0);
+    if(k_batch < 0) { call.k_batch = facts.stream_k ? 1 : automatic_k_batch(facts, call.gemm); }
+    return call;
+}
+
+CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
+                                                     const backward_weight_call& call)
+{
+    using namespace impl;
+    const conv_shape& shape   = call.shape;
+    const std::int64_t k_batch = call.k_batch;
+    clear_refusal();
+    if(!check_problem(shape) || !check_async(facts)) { return false; }
+    if(facts.stream_k)
+    {
+        const std::string& device = current_device().name;
+        if(device != "gfx90a" && device != "gfx942" && device != "gfx950")
+        {
+            return refuse("stream-K runs on gfx90a, gfx942 and gfx950; the device is " + device);
+        }
+        if(k_batch != 1) { return refuse(equation("k_batch", k_batch) + ": stream-K does not split K"); }
+    }
+    if(!check_at_least("k_batch", k_batch, 1)) { return false; }
+    const std::int64_t loops = (call.gemm.k - 1) / saturated_product(k_batch, facts.k_per_block) + 1;
+    if(loops < facts.min_loops_per_split)
+    {
+        return refuse("the pipeline " + std::string(facts.pipeline_name) + " needs " +
+                      std::to_string(facts.min_loops_per_split) + " K blocks per split, GemmK = " +
+                      std::to_string(call.gemm.k) + " gives " + std::to_string(loops));
+    }
+    if(facts.e_type != data_type::fp32 && k_batch > 128)
+    {
+        return refuse(equation("k_batch", k_batch) + " is more than 128 additions in 16 bits allow");
+    }
+    if(!check_odd_atomics(facts, k_batch)) { return false; }
+    const std::int64_t steps = (call.gemm.k - 1) / facts.k_mma + 1;
+    if(!facts.stream_k && steps < k_batch)
+    {
+        return refuse(equation("k_batch", k_batch) + " is more than the " + std::to_string(steps) +
+                      " MMA steps of GemmK = " + std::to_string(call.gemm.k));
+    }
+    if(!check_specialization(facts, shape) || !check_explicit(facts) ||
+       !check_layout("input", facts.in_layout, facts.in_layout_known) ||
+       !check_multiple("C", shape.C, "B", facts.vector_size_b) ||
+       !check_layout("weight", facts.wei_layout, facts.wei_layout_known) ||
+       !check_multiple("C", shape.C, "C", facts.vector_size_c) ||
+       !check_layout("output", facts.out_layout, facts.out_layout_known) ||
+       !check_multiple("K", shape.K, "A", facts.vector_size_a) ||
+       !check_whole_merges(facts, shape))
+    {
+        return false;
+    }
+    return check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
+           check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1) &&
+           check_index("GemmK", call.gemm.k);
+}
+
+CK_TILE_HOST_MODEL_API void run_backward_weight_block(const kernel_facts& facts,
+                                                      const backward_weight_call& call,
+                                                      std::int64_t tile_m,
+                                                      std::int64_t tile_n,
+                                                      std::int64_t batch,
+                                                      std::int64_t part)
+{
+    using namespace impl;
+    const conv_shape& s             = call.shape;
+    const std::int64_t merged       = facts.groups_to_merge;
+    const std::int64_t first_group  = batch * merged;
+    const std::int64_t first_row    = tile_m * facts.m_per_block;
+    const std::int64_t first_column = tile_n * facts.n_per_block;
+    const std::int64_t rows    = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
+    const std::int64_t columns = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
+    if(rows <= 0 || columns <= 0) { return; }
+
+    const window w{call.in,
+                   {s.input[0], s.input[1], s.input[2]},
+                   s.G,
+                   s.C,
+                   {s.filter[0], s.filter[1], s.filter[2]},
+                   {s.dilation[0], s.dilation[1], s.dilation[2]}};
+    static thread_local std::vector<window_origin> windows;
+    static thread_local std::vector<float> scratch;
+
+    tile_gemm& gemm = thread_tile_gemm();
+    gemm.start(rows, columns, facts.k_per_block, facts.accumulators);
+    int accumulator   = 0;
+    const k_range own = split_k(facts, call, part);
+    for(std::int64_t k0 = own.begin; k0 < own.end; k0 += facts.k_per_block)
+    {
+        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, own.end - k0);
+        with_element_type(facts.a_type, [&]<typename T>(T*) {
+            const T* out = static_cast<const T*>(call.out) + (first_group * s.K + first_row);
+            pack_a_m_contiguous<T>(gemm, rows, depth, [&](std::int64_t k) {
+                return out + (k0 + k) * s.G * s.K;
+            });
+        });
+        windows.resize(static_cast<std::size_t>(depth));
+        decompose_rows(w, s, 1, k0, first_group, 0, windows);
+        with_element_type(facts.b_type, [&]<typename T>(T*) {
+            pack_b_windows<T>(gemm, w, merged * s.C, windows, first_column, columns, scratch);
+        });
+        gemm.multiply(depth, accumulator);
+        accumulator = (accumulator + 1) % facts.accumulators;
+    }
+    if(facts.accumulators == 2) { gemm.add_accumulators(); }
+
+    with_element_type(facts.e_type, [&]<typename T>(T*) {
+        const store_mode mode{facts.rounding, call.k_batch > 1};
+        store_weights<T>(gemm, call, mode, merged, first_row, rows, first_column, columns, first_group);
+    });
+}
+
+} // namespace ck_tile::host_model

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// The backward-weight convolution kernel.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "ck_tile/host_model/backward_weight.hpp"
+#include "ck_tile/host_model/grid.hpp"
+#include "ck_tile/host_model/kernel_text.hpp"
+#include "ck_tile/host_model/make_kernel_facts.hpp"
+#include "ck_tile/host_model/refusal.hpp"
+#include "ck_tile/host_model/runtime.hpp"
+#include "ck_tile/ops/grouped_convolution/kernel/grouped_convolution_kernel_args.hpp"
+#include "ck_tile/ops/grouped_convolution/utils/grouped_convolution_utils.hpp"
+
+namespace ck_tile {
+
+// Grid: x output tiles, y GEMM batches (merged groups), z K parts.
+template <index_t NDimSpatial>
+struct GroupedConvBwdWeightKernelArgs : GroupedConvLengths<NDimSpatial>
+{
+    explicit GroupedConvBwdWeightKernelArgs(const conv::ConvParam& param)
+        : GroupedConvLengths<NDimSpatial>(param)
+    {
+    }
+
+    index_t k_batch   = 1; // resolved if it was automatic
+    index_t GemmM     = 0;
+    index_t GemmN     = 0;
+    index_t GemmK     = 0;
+    index_t GemmBatch = 0;
+
+    const void* in_ptr  = nullptr;
+    void* wei_ptr       = nullptr;
+    const void* out_ptr = nullptr;
+
+    host_model::backward_weight_call call{};
+};
+
+// wei[g,k,z,y,x,c] = sum over (n,do,ho,wo) of out[n,do,ho,wo,g,k] * in[n,position,g,c]. With k_batch > 1
+// every K part adds its share to the result atomically: the caller zeroes the result first.
+template <typename GroupedConvTraitsType_,
+          typename TilePartitioner_,
+          typename GemmPipeline_,
+          typename EpiloguePipeline_>
+struct GroupedConvolutionBackwardWeightKernel
+{
+    using GroupedConvTraitsType = GroupedConvTraitsType_;
+    using TilePartitioner       = TilePartitioner_;
+    using GemmPipeline          = GemmPipeline_;
+    using EpiloguePipeline      = EpiloguePipeline_;
+
+    using OutDataType = typename GemmPipeline::ADataType;
+    using InDataType  = typename GemmPipeline::BDataType;
+    using WeiDataType = typename EpiloguePipeline::ODataType;
+
+    static constexpr index_t NDimSpatial      = GroupedConvTraitsType::NDimSpatial;
+    static constexpr index_t kBlockSize       = GemmPipeline::BlockSize;
+    static constexpr index_t NumGroupsToMerge = GroupedConvTraitsType::NumGroupsToMerge;
+    static_assert(NumGroupsToMerge <= 64 && (NumGroupsToMerge & (NumGroupsToMerge - 1)) == 0,
+                  "a power of two up to 64 of groups can be merged");
+
+    using KernelArgs = GroupedConvBwdWeightKernelArgs<NDimSpatial>;
+
+    static constexpr host_model::kernel_facts facts =
+        host_model::make_kernel_facts<host_model::direction::backward_weight,
+                                      GroupedConvTraitsType,
+                                      TilePartitioner,
+                                      GemmPipeline,
+                                      EpiloguePipeline>();
+
+    static KernelArgs MakeKernelArgs(const GroupedConvBwdWeightHostArgs& args)
+    {
+        if(args.num_dim_spatial_ != NDimSpatial)
+        {
+            throw std::runtime_error("this kernel is for problems of another dimension");
+        }
+        KernelArgs kargs(args);
+        host_model::backward_weight_call& call = kargs.call;
+
+        call = host_model::make_backward_weight_call(
+            facts, host_model::make_conv_shape(args), args.k_batch);
+        call.in  = args.in_ptr;
+        call.wei = args.wei_ptr;
+        call.out = args.out_ptr;
+
+        kargs.k_batch   = static_cast<index_t>(call.k_batch);
+        kargs.GemmM     = static_cast<index_t>(call.gemm.m);
+        kargs.GemmN     = static_cast<index_t>(call.gemm.n);
+        kargs.GemmK     = static_cast<index_t>(call.gemm.k);
+        kargs.GemmBatch = static_cast<index_t>(call.gemm.batch);
+        kargs.in_ptr    = args.in_ptr;
+        kargs.wei_ptr   = args.wei_ptr;
+        kargs.out_ptr   = args.out_ptr;
+        return kargs;
+    }
+
+    static bool IsSupportedArgument(const KernelArgs& kargs)
+    {
+        return host_model::supports_backward_weight(facts, kargs.call);
+    }
+
+    static dim3 GridSize(const KernelArgs& kargs)
+    {
+        return dim3(static_cast<std::uint32_t>(TilePartitioner::GridSize(kargs.GemmM, kargs.GemmN)),
+                    static_cast<std::uint32_t>(kargs.GemmBatch),
+                    static_cast<std::uint32_t>(kargs.k_batch));
+    }
+
+    static dim3 BlockSize() { return dim3(kBlockSize); }
+
+    static constexpr index_t GetSmemSize() { return GemmPipeline::GetSmemSize(); }
+
+    static std::string GetName() { return host_model::kernel_name(facts); }
+    static std::string GetTypeString() { return GetName(); }
+    static std::string GetInstanceString() { return host_model::instance_string(facts); }
+
+    void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
+    {
+        // A two-stage launcher redirects wei_ptr after the arguments were made.
+        host_model::backward_weight_call call = kargs.call;
+        call.wei                              = kargs.wei_ptr;
+        const auto [tile_m, tile_n] = TilePartitioner(kargs.GemmM, kargs.GemmN)
+                                          .GetOutputTileIndex(static_cast<index_t>(block.x));
+        host_model::run_backward_weight_block(facts, call, tile_m, tile_n, block.y, block.z);
+    }
+};
+
+} // namespace ck_tile
