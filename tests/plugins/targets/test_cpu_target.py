@@ -1,0 +1,277 @@
+"""The CPU target: recipe, findings, and its C interface through a library without kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ckprof.build.builder import build_library
+from ckprof.build.cache import ObjectCache
+from ckprof.build.keys import abi_version
+from ckprof.build.toolchain import find_compiler
+from ckprof.codegen.entry import library_source
+from ckprof.errors import ToolchainError, UsageError
+from ckprof.model.finding import FindingState
+from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily
+from ckprof_plugins.targets.cpu import doctor, machine, plugin, target
+from ckprof_plugins.targets.cpu.target import ARCHS, INCLUDE_DIR, SOURCE_DIR, CpuTarget
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    try:
+        return find_compiler()
+    except ToolchainError as exc:
+        pytest.skip(str(exc))
+
+
+def test_is_announced():
+    assert [(t.id, t.embedded, t.default_arch) for t in plugin.ckprof_register_targets()] == [
+        ("cpu", True, "gfx950")
+    ]
+
+
+def test_knows_the_devices_of_the_host_model():
+    modelled = (INCLUDE_DIR / "ck_tile/host_model/impl/device.hpp").read_text()
+    assert tuple(re.findall(r'\{"(gfx\w+)",', modelled)) == ARCHS
+    assert f'"{", ".join(ARCHS)}"' in (SOURCE_DIR / "target.cpp").read_text()
+
+
+def test_refuses_unknown_devices():
+    with pytest.raises(UsageError, match="--arch sm_90: the CPU target models gfx908, gfx90a"):
+        CpuTarget().recipe(BuildRequest(arch="sm_90"))
+
+
+def test_says_when_the_host_model_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr(target, "INCLUDE_DIR", tmp_path)
+    with pytest.raises(ToolchainError, match="headers are missing; reinstall ckprof"):
+        CpuTarget().recipe(BuildRequest(arch="gfx950"))
+
+
+@pytest.mark.compiler
+def test_recipe(compiler):
+    recipe = CpuTarget().recipe(BuildRequest(arch="gfx942:sramecc+"))
+    assert (recipe.target, recipe.arch, recipe.api_level) == ("cpu", "gfx942:sramecc+", "2026-06")
+    assert recipe.compiler == compiler
+    assert "-march=native" in recipe.compile_flags and "-std=c++20" in recipe.compile_flags
+    assert "-DCK_GFX950_SUPPORT" not in recipe.compile_flags
+    assert "-DCK_GFX950_SUPPORT" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
+    assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_runtime.cpp"}
+    assert all(path.is_dir() for path in recipe.include_dirs)
+    assert recipe.machine_identity == machine.machine_identity(compiler)
+    for header in re.findall(r'#include "(.*)"', recipe.prefix_header):
+        assert any((folder / header).is_file() for folder in recipe.include_dirs), header
+
+
+@pytest.mark.compiler
+def test_extra_flags_have_the_last_word(compiler):
+    recipe = CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-fsanitize=address",)))
+    assert recipe.compile_flags[-1] == recipe.link_flags[-1] == "-fsanitize=address"
+    assert recipe.kernel_flags == ("-O1",)
+    assert CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-O0",))).kernel_flags == ()
+
+
+@pytest.mark.parametrize("family", list(CompilerFamily))
+def test_machine_identity_falls_back_on_the_features_of_the_cpu(family, monkeypatch):
+    silent = Compiler(
+        command=("/no/such/compiler", family.value),
+        family=family,
+        version=(1, 0, 0),
+        description="",
+        identity="",
+    )
+    monkeypatch.setattr(machine, "cpu_flags", lambda: frozenset({"avx"}))
+    first = machine.machine_identity(silent)
+    monkeypatch.setattr(machine, "cpu_flags", lambda: frozenset({"avx", "fma"}))
+    assert machine.machine_identity(silent) != first
+
+
+@pytest.mark.compiler
+def test_the_compiler_tells_what_native_means(compiler):
+    told = machine._native_settings(compiler.command, compiler.family)
+    assert len(told) > 50
+
+
+def test_vector_sets():
+    assert machine.vector_set(frozenset({"avx", "avx2", "fma", "f16c"})) == "AVX2 with fp16 conversion, FMA"
+    assert machine.vector_set(frozenset({"asimd"})) == "NEON"
+    assert machine.vector_set(frozenset()) == ""
+
+
+@pytest.mark.compiler
+def test_findings_of_a_machine_that_has_everything(compiler):
+    found = {finding.topic: finding for finding in CpuTarget().findings()}
+    for topic in ("C++ compiler", "host model", "ninja", "CPU", "memory", "object cache"):
+        assert topic in found, topic
+    assert found["host model"].state is found["ninja"].state is FindingState.OK
+    assert all(finding.advice for finding in found.values() if finding.state is FindingState.MISSING)
+
+
+def test_findings_of_a_machine_that_has_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr("ckprof.build.toolchain.ziglang_executable", lambda: None)
+    monkeypatch.setattr(doctor, "ziglang_executable", lambda: None)
+
+    def broken() -> tuple[str, ...]:
+        raise ToolchainError("ninja is missing")
+
+    monkeypatch.setattr(doctor, "ninja_command", broken)
+
+    def unreadable() -> dict[str, object]:
+        raise OSError("no /proc")
+
+    monkeypatch.setattr(doctor, "host_facts", unreadable)
+    found = {finding.topic: finding for finding in doctor.findings(tmp_path / "none")}
+    assert found["C++ compiler"].advice == "apt-get install g++"
+    assert found["C++ compiler without administrator rights"].advice == "pip install 'ckprof[zig]'"
+    assert found["host model"].state is FindingState.MISSING
+    assert found["ninja"].state is FindingState.MISSING
+    assert found["CPU"].state is FindingState.BROKEN and "no /proc" in found["CPU"].detail
+    assert all(f.advice for f in found.values() if f.state is FindingState.MISSING)
+
+
+_POINTER, _SIZE, _STATUS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+_SELECT = ctypes.CFUNCTYPE(_STATUS, ctypes.c_char_p, ctypes.c_int32, ctypes.c_char_p, _SIZE)
+
+
+class Table(ctypes.Structure):
+    """``ckprof_target`` as Python sees it."""
+
+    _fields_ = (
+        ("id", ctypes.c_char_p),
+        ("select_device", _SELECT),
+        ("set_workers", ctypes.CFUNCTYPE(None, ctypes.c_int32)),
+        ("describe_device", ctypes.CFUNCTYPE(None, ctypes.c_char_p, _SIZE)),
+        ("allocate", ctypes.CFUNCTYPE(_POINTER, _SIZE)),
+        ("release", ctypes.CFUNCTYPE(None, _POINTER)),
+        ("copy_to_device", ctypes.CFUNCTYPE(_STATUS, _POINTER, _POINTER, _SIZE)),
+        ("copy_to_host", ctypes.CFUNCTYPE(_STATUS, _POINTER, _POINTER, _SIZE)),
+        ("flush_cache", ctypes.CFUNCTYPE(_STATUS, _SIZE)),
+    )
+
+
+class Library(ctypes.Structure):
+    """``ckprof_library`` as Python sees it."""
+
+    _fields_ = (
+        ("abi_version", ctypes.c_uint32),
+        ("kernel_count", ctypes.c_uint32),
+        ("kernels", _POINTER),
+        ("target", ctypes.POINTER(Table)),
+    )
+
+
+@dataclass(frozen=True)
+class OneKernel:
+    """A source tree whose kernel is a row without functions."""
+
+    root: Path
+    library_name: str = "one"
+    name: str = "nothing"
+    symbol: str = "row"
+    key: str = "00"
+
+    @property
+    def kernels(self) -> list[OneKernel]:
+        return [self]
+
+    @property
+    def instance(self) -> OneKernel:
+        return self
+
+    @property
+    def header(self) -> Path:
+        return self.root / "nothing.hpp"
+
+    @property
+    def entry(self) -> Path:
+        return self.root / "nothing.cpp"
+
+
+@pytest.fixture(scope="module")
+def table(compiler, tmp_path_factory) -> Table:
+    """Build a library with all support sources, without a warning, and return its target."""
+    tree = OneKernel(tmp_path_factory.mktemp("tree"))
+    tree.header.write_text("")
+    # the prefix header is all that declares the row's type
+    tree.entry.write_text('extern "C" { extern const ckprof_kernel row; const ckprof_kernel row{}; }\n')
+    library = tree.root / "library.cpp"
+    library.write_text(library_source(tree.library_name, [tree.symbol]))
+    result = build_library(
+        tree,
+        CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-Werror", "-O1"))),
+        timeout_s=120,
+        work_dir=tree.root,
+        cache=ObjectCache(tree.root / "cache"),
+        write_library=lambda *_: library,
+    )
+    assert result.failures == {}
+    function = ctypes.CDLL(str(result.library)).ckprof_get_library
+    function.restype = ctypes.POINTER(Library)
+    loaded = function().contents
+    assert (loaded.abi_version, loaded.kernel_count) == (abi_version(), 1)
+    return loaded.target.contents
+
+
+def text_of(function, *arguments: object) -> tuple[object, str]:
+    buffer = ctypes.create_string_buffer(200)
+    status = function(*arguments, buffer, len(buffer))
+    return status, buffer.value.decode()
+
+
+@pytest.mark.compiler
+def test_selects_and_describes_devices(table):
+    assert table.id == b"cpu"
+    assert text_of(table.select_device, b"gfx942:xnack-", 0) == (0, "")
+    table.set_workers(3)
+    description = text_of(table.describe_device)[1]
+    assert re.fullmatch(r"gfx942 modelled with 304 compute units on 3 CPU threads, \w.*", description)
+    table.set_workers(0)
+    assert f"on {len(os.sched_getaffinity(0))} CPU threads" in text_of(table.describe_device)[1]
+    status, why = text_of(table.select_device, b"sm_90", 0)
+    assert status == 1 and why == f"'sm_90' is not modelled; known are {', '.join(ARCHS)}"
+    assert text_of(table.select_device, b"gfx942", 1)[0] == 1
+    assert text_of(table.describe_device)[1].startswith("gfx942")
+    short = ctypes.create_string_buffer(b"x" * 7, 8)
+    assert table.select_device(b"sm_90", 0, short, 5) == 1 and short.value == b"'sm_"
+
+
+@pytest.mark.compiler
+def test_memory_is_aligned_and_copied(table):
+    for size in (0, 1, 4097, 5 << 20):
+        memory = table.allocate(size)
+        assert memory and memory % (1 << 21 if size > 1 << 21 else 4096) == 0
+        data = os.urandom(size)
+        back = ctypes.create_string_buffer(size + 1)
+        assert table.copy_to_device(memory, data, size) == 0
+        assert table.copy_to_host(back, memory, size) == 0
+        assert back.raw[:size] == data
+        table.release(memory)
+    assert table.allocate(2**64 - 1) is None
+    assert table.allocate(2**62) is None
+
+
+@pytest.mark.compiler
+def test_flushing_touches_all_that_memory(table):
+    def seconds(size: int) -> float:
+        assert table.flush_cache(size) == 0  # the first call allocates
+        best = 1e9
+        for _ in range(5):
+            started = time.perf_counter()
+            assert table.flush_cache(size) == 0
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    small, large = seconds(1 << 20), seconds(64 << 20)
+    # what is not left out by the compiler takes its time: 64 MiB at less than 400 GB/s, far more than 1 MiB
+    assert large > 64 * 2**20 / 400e9 and large > 3 * small
+    assert table.flush_cache(0) == 0 and table.flush_cache(1) == 0
+    assert table.flush_cache(2**62) == 2
+    assert table.flush_cache(1 << 20) == 0

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from ckprof import paths
+
+
+def test_the_environment_moves_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path))
+    assert paths.cache_dir() == tmp_path
+    assert paths.object_cache_dir().parent == paths.work_dir().parent == tmp_path
+    monkeypatch.setenv("CKPROF_CACHE_DIR", "~/somewhere")
+    assert paths.cache_dir() == Path.home() / "somewhere"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CKPROF_CACHE_DIR", "relative")
+    assert paths.cache_dir() == tmp_path / "relative"
+
+
+def test_without_it_the_system_decides(monkeypatch, tmp_path):
+    monkeypatch.delenv("CKPROF_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert paths.cache_dir().name == "ckprof"
+    assert paths.cache_dir().is_absolute()
+
+
+def test_the_shipped_lists_are_found():
+    assert list(paths.conf_root().rglob("*.conf"))
