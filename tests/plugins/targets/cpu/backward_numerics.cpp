@@ -55,8 +55,13 @@ void add_kernels(std::vector<entry>& all)
     all.push_back(make<backward_weight_family<T, D, kernel_config{.vectors{1, 1, 2}, .explicit_gemm = true, .specialization = Filter1x1Stride1Pad0}>, T>(false));
     all.push_back(make<backward_weight_family<T, D, kernel_config{.merged = 4, .pipeline = COMPUTE_V5}>, T>(false));
     all.push_back(make<backward_weight_family<T, D, kernel_config{.tile{32, 16, 16}, .merged = 8}>, T>(false));
+    using enum ck_tile::StreamKReductionStrategy;
+    all.push_back(make<stream_k_family<T, D, kernel_config{.tile{16, 16, 8}, .waves{1, 1, 1}}, Tree, false>, T>(false));
+    all.push_back(make<stream_k_family<T, D, kernel_config{.tile{16, 32, 8}, .waves{1, 1, 1}}, Linear, true>, T>(false));
+    all.push_back(make<stream_k_family<T, D, kernel_config{.tile{4, 16, 8}, .waves{1, 1, 1}}, Tree, true>, T>(false));
     if constexpr(!std::is_same_v<T, float>)
     {
+        all.push_back(make<two_stage_family<T, D, kernel_config{.vectors{1, 1, 1}}>, T>(false));
         all.push_back(make<backward_weight_family<T, D, kernel_config{}, float>, T, float>(false));
     }
 }
@@ -109,11 +114,30 @@ bool exact_when_split(const std::vector<double>& expected, data_type result)
     return most < (result == data_type::bf16 ? 120 : 1000);
 }
 
+// Every K block of every tile belongs to exactly one workgroup.
+void check_stream_k_coverage()
+{
+    for(int i = 0; i < 3000; ++i)
+    {
+        const auto plan = ck_tile::host_model::make_stream_k_plan(pick(1, 9), pick(1, 9), pick(1, 20), pick(1, 40));
+        if(plan.sk_ctas == 0)
+        {
+            EXPECT(plan.dp_tiles == plan.tiles && plan.workspace_bytes(64) == 0);
+            continue;
+        }
+        EXPECT(plan.start(0) == plan.dp_tiles * plan.loops && plan.start(plan.sk_ctas) == plan.tiles * plan.loops);
+        for(std::int64_t c = 0; c < plan.sk_ctas; ++c) { EXPECT(plan.start(c) < plan.start(c + 1)); }
+        EXPECT(plan.dp_tiles % plan.workgroups == 0);
+        EXPECT(plan.workspace_bytes(64) == plan.flag_bytes() + plan.sk_ctas * 256 && plan.flag_bytes() % 128 == 0);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
+    check_stream_k_coverage();
     std::vector<entry> entries;
     add_kernels<float, 1>(entries);
     add_kernels<half_t, 2>(entries);
@@ -145,7 +169,7 @@ int main(int argc, char** argv)
             {
                 if(e.dimensions != dimensions) { continue; }
                 const auto& expected = e.data ? data : weight;
-                for(const index_t k_batch : {1, 2, 5})
+                for(const index_t k_batch : {1, 2, 5, 13}) // stream-K: workgroups
                 {
                     if(!e.is_supported(param, k_batch)) { continue; }
                     if(k_batch > 1 && !exact_when_split(expected, e.result)) { continue; }

@@ -9,8 +9,10 @@
 
 #include "ck_tile/core.hpp"
 #include "ck_tile/host.hpp"
+#include "ck_tile/ops/elementwise.hpp"
 #include "ck_tile/ops/epilogue.hpp"
 #include "ck_tile/ops/gemm.hpp"
+#include "ck_tile/ops/gemm/kernel/streamk_gemm/streamk_gemm_tile_partitioner.hpp"
 #include "ck_tile/ops/grouped_convolution.hpp"
 
 namespace test {
@@ -282,6 +284,68 @@ struct backward_weight_family : family_types<direction::backward_weight, T, Dime
     {
         const ck_tile::GroupedConvBwdWeightHostArgs args(param, in, wei, {}, out, k_batch);
         return launch_backward<kernel>(args, wei, k_batch > 1 ? param.GetWeightByte<Result>() : 0, ck_tile::stream_config{});
+    }
+};
+
+// Stage 1 sums into a float workspace, stage 2 converts it.
+template <typename T, index_t Dimensions, kernel_config C>
+struct two_stage_family : backward_weight_family<T, Dimensions, C, float>
+{
+    using shape   = ck_tile::ElementWiseShape<ck_tile::sequence<8>, ck_tile::sequence<2048>, ck_tile::sequence<64>, float>;
+    using problem = ck_tile::ElementWisePipelineProblem<float, float, T, shape, ck_tile::element_wise::UnaryConvert>;
+    using convert = ck_tile::ElementWiseKernel<problem, ck_tile::ElementWiseDefaultPolicy>;
+    using kernel  = typename backward_weight_family<T, Dimensions, C, float>::kernel;
+
+    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
+    {
+        const auto count = param.GetWeightByte<float>() / sizeof(float);
+        ck_tile::DeviceMem workspace(count * sizeof(float));
+        workspace.SetValue(0.25f);
+        ck_tile::GroupedConvBwdWeightHostArgs args(param, in, wei, {}, out, k_batch);
+        args.wei_ptr     = workspace.GetDeviceBuffer();
+        const auto kargs = kernel::MakeKernelArgs(args);
+        if(!kernel::IsSupportedArgument(kargs)) { throw std::runtime_error("unsupported"); }
+        const auto rows    = static_cast<index_t>(param.G_ * param.K_);
+        const auto columns = static_cast<index_t>(count) / rows;
+        const auto lengths = ck_tile::make_tuple(rows, columns);
+        const auto strides = ck_tile::make_tuple(columns, index_t{1});
+        const dim3 grid(static_cast<unsigned>((count + 2047) / 2048));
+        if(!convert::IsSupportedArgument(lengths)) { throw std::runtime_error("unsupported"); }
+        return ck_tile::launch_kernel_time_mask(
+            ck_tile::stream_config{},
+            [&] { if(k_batch > 1) { workspace.SetZero(); } },
+            ck_tile::make_kernel<1>(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs),
+            ck_tile::make_kernel<1>(convert{}, grid, convert::BlockSize(), 0, lengths, strides, strides,
+                                    ck_tile::make_tuple(static_cast<const float*>(workspace.GetDeviceBuffer())),
+                                    static_cast<T*>(wei)));
+    }
+};
+
+// Stream-K; launch takes the number of workgroups as k_batch.
+template <typename T, index_t Dimensions, kernel_config C, ck_tile::StreamKReductionStrategy Strategy, bool Persistent>
+struct stream_k_family : family_types<direction::backward_weight, T, Dimensions, C>
+{
+    using types  = family_types<direction::backward_weight, T, Dimensions, C>;
+    using kernel = ck_tile::GroupedConvolutionBackwardWeightKernel<
+        typename types::conv_traits,
+        ck_tile::StreamKTilePartitioner<typename types::shape, Strategy, Persistent>,
+        typename types::pipeline,
+        typename types::epilogue>;
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, index_t)
+    {
+        return kernel::IsSupportedArgument(kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, 1}));
+    }
+    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t workgroups)
+    {
+        auto kargs = kernel::MakeKernelArgs({param, in, wei, {}, out, 1}, workgroups, 1);
+        if(!kernel::IsSupportedArgument(kargs)) { throw std::runtime_error("unsupported"); }
+        ck_tile::DeviceMem workspace(kernel::GetWorkSpaceSize(kargs));
+        kernel::SetWorkSpacePointer(kargs, workspace.GetDeviceBuffer());
+        return ck_tile::launch_kernel_time_mask(
+            ck_tile::stream_config{},
+            [&] { workspace.SetZero(); },
+            ck_tile::make_kernel<1>(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
     }
 };
 

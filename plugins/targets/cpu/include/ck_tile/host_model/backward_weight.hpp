@@ -29,6 +29,9 @@ CK_TILE_HOST_MODEL_API backward_weight_call make_backward_weight_call(const kern
                                                                       const conv_shape& shape,
                                                                       std::int64_t k_batch);
 
+// Workgroups that fit on a compute unit, by local memory and waves; at least 1.
+CK_TILE_HOST_MODEL_API int estimated_occupancy(const kernel_facts& facts);
+
 // The automatic k_batch: max(1, floor(occupancy * compute units / (tiles * GEMM batch))), at most
 // GemmK. The occupancy is an estimate from local memory and waves; registers are not modelled.
 CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts,

@@ -42,6 +42,75 @@ inline k_range split_k(const kernel_facts& facts, const backward_weight_call& ca
             part == call.k_batch - 1 ? depth : std::min(depth, begin + length)};
 }
 
+// A tile's place in the GEMM of the groups that start at first_group.
+struct weight_tile
+{
+    std::int64_t first_row, rows;
+    std::int64_t first_column, columns;
+    std::int64_t first_group;
+};
+
+inline weight_tile place_weight_tile(const kernel_facts& facts,
+                                     const backward_weight_call& call,
+                                     std::int64_t tile_m,
+                                     std::int64_t tile_n,
+                                     std::int64_t batch)
+{
+    weight_tile place{};
+    place.first_row    = tile_m * facts.m_per_block;
+    place.rows         = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - place.first_row);
+    place.first_column = tile_n * facts.n_per_block;
+    place.columns = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - place.first_column);
+    place.first_group  = batch * facts.groups_to_merge;
+    return place;
+}
+
+// Leaves the sum over a range of k in this thread's accumulators.
+inline void accumulate_weights(const kernel_facts& facts,
+                               const backward_weight_call& call,
+                               const weight_tile& place,
+                               const k_range& range)
+{
+    const conv_shape& s = call.shape;
+    const window w{call.in,
+                   {s.input[0], s.input[1], s.input[2]},
+                   s.G,
+                   s.C,
+                   {s.filter[0], s.filter[1], s.filter[2]},
+                   {s.dilation[0], s.dilation[1], s.dilation[2]}};
+    static thread_local std::vector<window_origin> windows;
+    static thread_local std::vector<float> scratch;
+
+    tile_gemm& gemm = thread_tile_gemm();
+    gemm.start(place.rows, place.columns, facts.k_per_block, facts.accumulators);
+    int accumulator = 0;
+    for(std::int64_t k0 = range.begin; k0 < range.end; k0 += facts.k_per_block)
+    {
+        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, range.end - k0);
+        with_element_type(facts.a_type, [&]<typename T>(T*) {
+            const T* out =
+                static_cast<const T*>(call.out) + (place.first_group * s.K + place.first_row);
+            pack_a_m_contiguous<T>(gemm, place.rows, depth, [&](std::int64_t k) {
+                return out + (k0 + k) * s.G * s.K;
+            });
+        });
+        windows.resize(static_cast<std::size_t>(depth));
+        decompose_rows(w, s, 1, k0, place.first_group, 0, windows);
+        with_element_type(facts.b_type, [&]<typename T>(T*) {
+            pack_b_windows<T>(gemm,
+                              w,
+                              facts.groups_to_merge * s.C,
+                              windows,
+                              place.first_column,
+                              place.columns,
+                              scratch);
+        });
+        gemm.multiply(depth, accumulator);
+        accumulator = (accumulator + 1) % facts.accumulators;
+    }
+    if(facts.accumulators == 2) { gemm.add_accumulators(); }
+}
+
 // Stores columns (tap,gm',c) of the rows (gm,k) whose group is that of the column.
 template <typename T>
 inline void store_weights(const tile_gemm& gemm,
@@ -82,22 +151,45 @@ inline void store_weights(const tile_gemm& gemm,
     }
 }
 
+inline void store_weight_tile(const kernel_facts& facts,
+                              const backward_weight_call& call,
+                              const weight_tile& place,
+                              bool add)
+{
+    with_element_type(facts.e_type, [&]<typename T>(T*) {
+        store_weights<T>(thread_tile_gemm(),
+                         call,
+                         store_mode{facts.rounding, add},
+                         facts.groups_to_merge,
+                         place.first_row,
+                         place.rows,
+                         place.first_column,
+                         place.columns,
+                         place.first_group);
+    });
+}
+
 } // namespace ck_tile::host_model::impl
 
 namespace ck_tile::host_model {
 
-CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts, const gemm_sizes& gemm)
+CK_TILE_HOST_MODEL_API int estimated_occupancy(const kernel_facts& facts)
 {
     const device_model& device = current_device();
-    const std::int64_t lds     = std::int64_t{facts.k_per_block} * (facts.double_smem_buffer ? 2 : 1) *
-                             (facts.m_per_block * size_of(facts.a_type) + facts.n_per_block * size_of(facts.b_type));
-    const std::int64_t by_lds   = std::max<std::int64_t>(1, device.lds_bytes / lds);
-    const std::int64_t by_waves = std::max(1, device.max_waves_per_cu * device.lanes / facts.block_size);
-    const std::int64_t tiles    = (gemm.m + facts.m_per_block - 1) / facts.m_per_block *
+    const int tiles = facts.k_per_block * (facts.m_per_block * size_of(facts.a_type) +
+                                           facts.n_per_block * size_of(facts.b_type));
+    const int by_lds   = device.lds_bytes / (facts.double_smem_buffer ? 2 * tiles : tiles);
+    const int by_waves = device.max_waves_per_cu * device.lanes / facts.block_size;
+    return std::max(1, std::min(by_lds, by_waves));
+}
+
+CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts, const gemm_sizes& gemm)
+{
+    const std::int64_t tiles = (gemm.m + facts.m_per_block - 1) / facts.m_per_block *
                                ((gemm.n + facts.n_per_block - 1) / facts.n_per_block) * gemm.batch;
-    const std::int64_t wanted =
-        std::min(by_lds, by_waves) * device.compute_units / std::max<std::int64_t>(tiles, 1);
-    return std::max<std::int64_t>(1, std::min(std::max<std::int64_t>(wanted, 1), gemm.k));
+    const std::int64_t slots =
+        std::int64_t{estimated_occupancy(facts)} * current_device().compute_units;
+    return std::min(std::max<std::int64_t>(slots / tiles, 1), gemm.k);
 }
 
 CK_TILE_HOST_MODEL_API backward_weight_call make_backward_weight_call(const kernel_facts& facts,
@@ -136,6 +228,12 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
         if(k_batch != 1) { return refuse(equation("k_batch", k_batch) + ": stream-K does not split K"); }
     }
     if(!check_at_least("k_batch", k_batch, 1)) { return false; }
+    if(facts.stream_k && call.gemm.batch > 1 && call.gemm.m % facts.m_per_block != 0)
+    {
+        // CK Tile counts the tiles of all groups together and leaves the last groups unwritten.
+        return refuse("stream-K with several groups needs " + equation("GemmM", call.gemm.m) +
+                      " to be a multiple of the tile's " + std::to_string(facts.m_per_block) + " rows");
+    }
     const std::int64_t loops = (call.gemm.k - 1) / saturated_product(k_batch, facts.k_per_block) + 1;
     if(loops < facts.min_loops_per_split)
     {
@@ -178,51 +276,10 @@ CK_TILE_HOST_MODEL_API void run_backward_weight_block(const kernel_facts& facts,
                                                       std::int64_t part)
 {
     using namespace impl;
-    const conv_shape& s             = call.shape;
-    const std::int64_t merged       = facts.groups_to_merge;
-    const std::int64_t first_group  = batch * merged;
-    const std::int64_t first_row    = tile_m * facts.m_per_block;
-    const std::int64_t first_column = tile_n * facts.n_per_block;
-    const std::int64_t rows    = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
-    const std::int64_t columns = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
-    if(rows <= 0 || columns <= 0) { return; }
-
-    const window w{call.in,
-                   {s.input[0], s.input[1], s.input[2]},
-                   s.G,
-                   s.C,
-                   {s.filter[0], s.filter[1], s.filter[2]},
-                   {s.dilation[0], s.dilation[1], s.dilation[2]}};
-    static thread_local std::vector<window_origin> windows;
-    static thread_local std::vector<float> scratch;
-
-    tile_gemm& gemm = thread_tile_gemm();
-    gemm.start(rows, columns, facts.k_per_block, facts.accumulators);
-    int accumulator   = 0;
-    const k_range own = split_k(facts, call, part);
-    for(std::int64_t k0 = own.begin; k0 < own.end; k0 += facts.k_per_block)
-    {
-        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, own.end - k0);
-        with_element_type(facts.a_type, [&]<typename T>(T*) {
-            const T* out = static_cast<const T*>(call.out) + (first_group * s.K + first_row);
-            pack_a_m_contiguous<T>(gemm, rows, depth, [&](std::int64_t k) {
-                return out + (k0 + k) * s.G * s.K;
-            });
-        });
-        windows.resize(static_cast<std::size_t>(depth));
-        decompose_rows(w, s, 1, k0, first_group, 0, windows);
-        with_element_type(facts.b_type, [&]<typename T>(T*) {
-            pack_b_windows<T>(gemm, w, merged * s.C, windows, first_column, columns, scratch);
-        });
-        gemm.multiply(depth, accumulator);
-        accumulator = (accumulator + 1) % facts.accumulators;
-    }
-    if(facts.accumulators == 2) { gemm.add_accumulators(); }
-
-    with_element_type(facts.e_type, [&]<typename T>(T*) {
-        const store_mode mode{facts.rounding, call.k_batch > 1};
-        store_weights<T>(gemm, call, mode, merged, first_row, rows, first_column, columns, first_group);
-    });
+    const weight_tile place = place_weight_tile(facts, call, tile_m, tile_n, batch);
+    if(place.rows <= 0 || place.columns <= 0) { return; }
+    accumulate_weights(facts, call, place, split_k(facts, call, part));
+    store_weight_tile(facts, call, place, call.k_batch > 1);
 }
 
 } // namespace ck_tile::host_model

@@ -156,6 +156,7 @@ public:
     }
 
     const float* result_row(std::int64_t row) const { return acc_ + row * columns_; }
+    float* result_row(std::int64_t row) { return acc_ + row * columns_; }
 
 private:
     template <int Vectors>

@@ -11,6 +11,7 @@
 #include "ck_tile/host_model/make_kernel_facts.hpp"
 #include "ck_tile/host_model/refusal.hpp"
 #include "ck_tile/host_model/runtime.hpp"
+#include "ck_tile/host_model/stream_k.hpp"
 #include "ck_tile/ops/grouped_convolution/kernel/grouped_convolution_kernel_args.hpp"
 #include "ck_tile/ops/grouped_convolution/utils/grouped_convolution_utils.hpp"
 
@@ -36,6 +37,10 @@ struct GroupedConvBwdWeightKernelArgs : GroupedConvLengths<NDimSpatial>
     const void* out_ptr = nullptr;
 
     host_model::backward_weight_call call{};
+
+    // Stream-K only.
+    host_model::stream_k_plan plan{};
+    void* workspace_ptr = nullptr;
 };
 
 // wei[g,k,z,y,x,c] = sum over (n,do,ho,wo) of out[n,do,ho,wo,g,k] * in[n,position,g,c]. With k_batch > 1
@@ -63,14 +68,28 @@ struct GroupedConvolutionBackwardWeightKernel
 
     using KernelArgs = GroupedConvBwdWeightKernelArgs<NDimSpatial>;
 
-    static constexpr host_model::kernel_facts facts =
-        host_model::make_kernel_facts<host_model::direction::backward_weight,
-                                      GroupedConvTraitsType,
-                                      TilePartitioner,
-                                      GemmPipeline,
-                                      EpiloguePipeline>();
+    // The partitioner is a StreamKTilePartitioner.
+    static constexpr bool IsStreamK = requires { TilePartitioner::ReductionStrategy; };
 
-    static KernelArgs MakeKernelArgs(const GroupedConvBwdWeightHostArgs& args)
+    static constexpr host_model::kernel_facts facts = [] {
+        auto result = host_model::make_kernel_facts<host_model::direction::backward_weight,
+                                                    GroupedConvTraitsType,
+                                                    TilePartitioner,
+                                                    GemmPipeline,
+                                                    EpiloguePipeline>();
+        if constexpr(IsStreamK)
+        {
+            result.stream_k            = true;
+            result.stream_k_reduction  = static_cast<int>(TilePartitioner::ReductionStrategy);
+            result.stream_k_persistent = TilePartitioner::PERSISTENT;
+        }
+        return result;
+    }();
+
+    // num_cu and occupancy matter to stream-K only; 0 takes the modelled device's values.
+    static KernelArgs MakeKernelArgs(const GroupedConvBwdWeightHostArgs& args,
+                                     [[maybe_unused]] int num_cu    = 0,
+                                     [[maybe_unused]] int occupancy = 0)
     {
         if(args.num_dim_spatial_ != NDimSpatial)
         {
@@ -93,6 +112,22 @@ struct GroupedConvolutionBackwardWeightKernel
         kargs.in_ptr    = args.in_ptr;
         kargs.wei_ptr   = args.wei_ptr;
         kargs.out_ptr   = args.out_ptr;
+        if constexpr(IsStreamK)
+        {
+            if(num_cu <= 0) { num_cu = host_model::current_device().compute_units; }
+            if(occupancy <= 0)
+            {
+                constexpr bool interwave = GemmPipeline::Scheduler == GemmPipelineScheduler::Interwave;
+                const int estimate       = host_model::estimated_occupancy(facts);
+                occupancy                = interwave && estimate < 2 ? 2 : estimate;
+            }
+            const auto tiles = [](std::int64_t length, std::int64_t tile) { return (length + tile - 1) / tile; };
+            kargs.plan       = host_model::make_stream_k_plan(
+                tiles(call.gemm.m, TilePartitioner::MPerBlock) * call.gemm.batch,
+                tiles(call.gemm.n, TilePartitioner::NPerBlock),
+                tiles(call.gemm.k, TilePartitioner::KPerBlock),
+                std::int64_t{num_cu} * occupancy);
+        }
         return kargs;
     }
 
@@ -103,9 +138,29 @@ struct GroupedConvolutionBackwardWeightKernel
 
     static dim3 GridSize(const KernelArgs& kargs)
     {
-        return dim3(static_cast<std::uint32_t>(TilePartitioner::GridSize(kargs.GemmM, kargs.GemmN)),
-                    static_cast<std::uint32_t>(kargs.GemmBatch),
-                    static_cast<std::uint32_t>(kargs.k_batch));
+        if constexpr(IsStreamK)
+        {
+            return dim3(static_cast<std::uint32_t>(TilePartitioner::GridSize(kargs.plan)));
+        }
+        else
+        {
+            return dim3(static_cast<std::uint32_t>(TilePartitioner::GridSize(kargs.GemmM, kargs.GemmN)),
+                        static_cast<std::uint32_t>(kargs.GemmBatch),
+                        static_cast<std::uint32_t>(kargs.k_batch));
+        }
+    }
+
+    // Bytes for flags and partial tiles of stream-K, to be zeroed before every launch.
+    static std::size_t GetWorkSpaceSize(const KernelArgs& kargs)
+    {
+        return static_cast<std::size_t>(
+            kargs.plan.workspace_bytes(std::int64_t{facts.m_per_block} * facts.n_per_block) *
+            kargs.call.gemm.batch);
+    }
+
+    static void SetWorkSpacePointer(KernelArgs& kargs, void* workspace)
+    {
+        kargs.workspace_ptr = workspace;
     }
 
     static dim3 BlockSize() { return dim3(kBlockSize); }
@@ -121,9 +176,16 @@ struct GroupedConvolutionBackwardWeightKernel
         // A two-stage launcher redirects wei_ptr after the arguments were made.
         host_model::backward_weight_call call = kargs.call;
         call.wei                              = kargs.wei_ptr;
-        const auto [tile_m, tile_n] = TilePartitioner(kargs.GemmM, kargs.GemmN)
-                                          .GetOutputTileIndex(static_cast<index_t>(block.x));
-        host_model::run_backward_weight_block(facts, call, tile_m, tile_n, block.y, block.z);
+        if constexpr(IsStreamK)
+        {
+            host_model::run_stream_k_block(facts, call, kargs.plan, kargs.workspace_ptr, block);
+        }
+        else
+        {
+            const auto [tile_m, tile_n] = TilePartitioner(kargs.GemmM, kargs.GemmN)
+                                              .GetOutputTileIndex(static_cast<index_t>(block.x));
+            host_model::run_backward_weight_block(facts, call, tile_m, tile_n, block.y, block.z);
+        }
     }
 };
 
