@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.catalog.errors import Diagnostic, ListError
+from ckprof.errors import PluginError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
@@ -85,7 +86,10 @@ class Collector:
         """
         family = compiled.family
         bucket = self.touch(compiled, facts)
-        row = compiled.record_values(values)
+        try:
+            row = compiled.record_values(values)
+        except KeyError as exc:
+            raise PluginError(f"conf family {family.id}: nothing gives a value for {exc}") from None
         equal = bucket.duplicate_of(row)
         bucket.count += 1
         if family.note:
@@ -130,7 +134,7 @@ class Collector:
         for repeated in self._errors:
             message = repeated.diagnostic.message
             if repeated.more:
-                message += f" (and {repeated.more} more lines)"
+                message += f" (and {repeated.more} more line{'s' * (repeated.more > 1)})"
             diagnostics.append(
                 Diagnostic(
                     path=repeated.diagnostic.path,

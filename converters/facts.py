@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.dtype import DataType, spellings
 from ckprof.model.layout import LAYOUTS, ConvLayout, find_layout, layout_of_tensors
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.family import ConfFamily
+
+
+_FILE_NAME: Final = "the file name"
+_LAYOUT_OPTION: Final = "--layout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,8 @@ class FileFacts:
     layout: Expected
     dtype: Expected
     mma_k_table: tuple[int, int]
-    asked_layout: ConvLayout | None
+    #: the file name says the layout, and that it is a list of stream-K instances
+    named_stream_k: bool
     notes: list[str] = field(default_factory=list)
     _known: dict[tuple[str, tuple[Any, ...]], LineFacts | FactProblem] = field(default_factory=dict)
 
@@ -72,14 +77,15 @@ class FileFacts:
         """Start with what the request says, else with what the file name says."""
         layout, dtype = Expected(), Expected()
         if request.layout is not None:
-            layout = Expected(request.layout, "--layout")
+            layout = Expected(request.layout, _LAYOUT_OPTION)
         elif (named := layout_in_name(request.path)) is not None:
-            layout = Expected(named, "the file name")
+            layout = Expected(named, _FILE_NAME)
         if request.dtype is not None:
             dtype = Expected(request.dtype, "--dtype")
         elif (named_type := dtype_in_name(request.path)) is not None:
-            dtype = Expected(named_type, "the file name")
-        return cls(layout, dtype, request.mma_k_table, request.layout)
+            dtype = Expected(named_type, _FILE_NAME)
+        named_stream_k = layout.origin == _FILE_NAME and "streamk" in _words(request.path)
+        return cls(layout, dtype, request.mma_k_table, named_stream_k)
 
     def of_line(self, compiled: CompiledFamily, values: dict[str, Any], line: int) -> LineFacts | FactProblem:
         """Return the facts that hold for a line, or why they do not.
@@ -129,7 +135,7 @@ class FileFacts:
 
     def _line_layout(self, family: ConfFamily, values: dict[str, Any]) -> ConvLayout | FactProblem | None:
         if family.layout:
-            return find_layout(family.layout)
+            return self._only_layout(family)
         if not family.layout_fields:
             return None
         orders = [values[name] for name in family.layout_fields]
@@ -141,13 +147,8 @@ class FileFacts:
                 message=f"unknown layout {'/'.join(orders)} of input/weight/output (known: {known})",
                 field=first,
             )
-        expected: ConvLayout | None = self.layout.value
-        if (
-            family.lax_ndim
-            and expected is not None
-            and expected is not layout
-            and _same_but_depth(expected, layout)
-        ):
+        if family.lax_ndim and self.named_stream_k and _differ_in_depth(self.layout.value, layout):
+            expected: ConvLayout = self.layout.value
             note = (
                 f"{family.title} lines say {layout.name}, {self.layout.origin} says {expected.name}: "
                 f"read as {expected.name}"
@@ -162,6 +163,16 @@ class FileFacts:
                 field=family.ndim_field,
             )
         return layout
+
+    def _only_layout(self, family: ConfFamily) -> ConvLayout | FactProblem | None:
+        """Return the one layout of a family; file names are free to speak of other lines of the file."""
+        asked = self.layout.value
+        if self.layout.origin == _LAYOUT_OPTION and asked.name != family.layout:
+            return FactProblem(
+                message=f"{family.title} lines have layout {family.layout}, --layout says {asked.name}",
+                whole_file=True,
+            )
+        return find_layout(family.layout)
 
     @staticmethod
     def _agree(
@@ -198,5 +209,5 @@ def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | FactPr
         )
 
 
-def _same_but_depth(one: ConvLayout, other: ConvLayout) -> bool:
-    return one.name.replace("d", "") == other.name.replace("d", "")
+def _differ_in_depth(one: ConvLayout, other: ConvLayout) -> bool:
+    return one is not other and one.name.replace("d", "") == other.name.replace("d", "")

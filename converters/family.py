@@ -96,8 +96,8 @@ class ConfFamily:
     :param needs_dtype: the steps depend on the data type. Where neither lines, request nor file name know it,
         the conversion fails if this is set, and gives one catalog for each type if not.
     :param index_ids: ids count the family's instances; otherwise they are zero-based line numbers.
-    :param lax_ndim: the file's name decides between 2-D and 3-D where the layouts in the lines differ from it
-        in nothing else.
+    :param lax_ndim: in a list whose name says layout and ``streamk``, the name decides between 2-D and 3-D
+        where the layouts in the lines differ from it in nothing else.
     :param fixed: values that hold for all lines.
     :param steps: derivations in order: names of :data:`ckprof_converters.derivation.STEPS`, or functions.
     :param note: an assumption that the user should hear of when such lines are converted.

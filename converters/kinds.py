@@ -75,7 +75,7 @@ OPERATION = Kind(expected="the name of an operation", pattern="[A-Za-z_][A-Za-z0
 LAYOUT = Kind(expected="a tensor layout", pattern="[A-Z]{3,8}")
 TUPLE = Kind(expected="a tuple", pattern=r"EmptyTuple|[Tt]uple\([A-Za-z0-9_, ]*\)")
 ELEMENT_TYPE = words(("fp32", "fp16", "bf16", "tf32", "fp64", "fp8", "bf8", "s8", "s32"))
-SEQUENCE = Kind(expected="a sequence such as Seq(4,64,1)", pattern=r"Seq\((?:[0-9]+(?:,[0-9]+)*)?\)")
+SEQUENCE = Kind(expected="a sequence such as Seq(4,64,1)", pattern=r"Seq\((?:[0-9]+(?: *, *[0-9]+)*)?\)")
 GEMM_PADDING = Kind(expected="a padding such as MNKPadding", pattern="Default|[MNKO]{1,4}Padding")
 #: orders of the three matrices of a GEMM, row or column
 MATRIX_ORDERS = Kind(expected="three matrix orders such as CRR", pattern="[CR]{3}")

@@ -57,6 +57,8 @@ def _lines(request: ConversionRequest, data: bytes) -> Iterator[str]:
 
 
 def _check_text(request: ConversionRequest, data: bytes) -> None:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("UTF-16 text, expected UTF-8", request.path, 1, 1)
     nul = data.find(b"\0")
     if nul >= 0:
         raise InputError(

@@ -1,0 +1,349 @@
+"""What the lines of each family become."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+
+from .samples import FAMILIES, SHORT, change, line
+
+NHWGC = find_layout("nhwgc")
+
+
+def convert_one(convert, text, dtype="fp16", **request):
+    """Return the one record of a line and its catalog's variant."""
+    conversion = convert(text, layout=NHWGC, dtype=DataType(dtype), **request)
+    catalog = conversion.catalogs[0]
+    (record,) = catalog.records
+    return catalog.variant, record
+
+
+def summary(record):
+    """Return the fields in the order of the file, without id and constants."""
+    values = msgspec.structs.asdict(record)
+    shapes = [
+        ",".join(str(values[key.format(axis)]) for axis in axes)
+        for key, axes in (
+            ("tile_{}", "mnk"),
+            ("warp_{}", "mnk"),
+            ("warp_tile_{}", "mnk"),
+            ("vector_size_{}", "abc"),
+        )
+    ]
+    flags = ("double_smem_buffer", "two_stage", "explicit_gemm", "split_image", "streamk_enabled")
+    words = [values["pipeline"], values["scheduler"], values["specialization"]]
+    words += [name for name in flags if values[name]]
+    return " ".join((*shapes, *words, f"groups={values['num_groups_to_merge']}"))
+
+
+BLOCKS = [
+    (
+        line("forward", "fp32"),
+        "fp32",
+        "64,16,16 1,1,1 16,16,4 4,1,1 compv1 intrawave default groups=8",
+    ),
+    (
+        line("forward_large_tensor", "bf16"),
+        "bf16",
+        "64,64,32 1,1,1 32,32,16 1,1,1 compv1 intrawave default split_image groups=1",
+    ),
+    (
+        line("forward_v3", "fp32"),
+        "fp32",
+        "128,128,32 2,2,1 32,32,8 4,4,8 compv4 intrawave filter1x1_pad0 double_smem_buffer groups=1",
+    ),
+    (
+        line("backward_weight", "bf16"),
+        "bf16",
+        "128,256,32 2,2,1 32,32,16 8,8,8 compv1 intrawave default groups=1",
+    ),
+    (
+        line("backward_weight_v3", "bf16"),
+        "bf16",
+        "256,32,64 4,1,1 32,32,16 8,8,8 basic_async_v1 intrawave default groups=1",
+    ),
+    (
+        line("backward_weight_two_stage", "bf16"),
+        "bf16",
+        "32,32,32 1,1,1 32,32,16 2,2,1 compv1 intrawave default two_stage groups=2",
+    ),
+    (
+        line("backward_weight_explicit"),
+        "bf16",
+        "128,128,64 2,2,1 32,32,16 8,8,4 compv4 intrawave filter1x1_stride1_pad0 "
+        "double_smem_buffer explicit_gemm groups=1",
+    ),
+    (
+        line("backward_weight_explicit")
+        .replace("256, BlkTile: 128x128x64, WaveTile: 32x32", "128, BlkTile: 32x16x64, WaveTile: 16x16")
+        .replace("WaveMap: 2x2, VmemReadVec: 8x8xSeq(4)", "WaveMap: 1x1, VmemReadVec: 4x1xSeq(1)")
+        .replace("v4", "v1"),
+        "bf16",
+        "32,16,64 2,1,1 16,16,32 4,1,1 compv1 intrawave filter1x1_stride1_pad0 "
+        "two_stage explicit_gemm groups=1",
+    ),
+    (
+        line("backward_data"),
+        "fp16",
+        "16,64,32 1,1,1 16,16,32 8,8,4 compv1 intrawave default groups=1",
+    ),
+    (
+        line("native_backward_weight", "bf16"),
+        "bf16",
+        "64,64,64 2,2,1 16,16,16 8,8,8 basic_async_v1 intrawave default streamk_enabled groups=1",
+    ),
+    (
+        line("native_forward"),
+        "fp16",
+        "64,64,64 2,2,1 16,16,16 8,8,8 basic_async_v1 intrawave default groups=1",
+    ),
+    (
+        line("short_forward"),
+        "fp16",
+        "64,16,32 1,1,1 16,16,32 4,1,1 compv1 intrawave filter3x3 groups=32",
+    ),
+    (
+        line("short_forward_large_tensor"),
+        "fp16",
+        "256,128,32 2,2,1 32,32,16 8,8,8 compv1 intrawave default split_image groups=1",
+    ),
+    (
+        line("short_forward_v3"),
+        "fp16",
+        "128,128,64 2,2,1 32,32,16 8,8,8 compv4 intrawave default double_smem_buffer groups=1",
+    ),
+    (
+        line("short_forward_v3_direct_load"),
+        "fp16",
+        "64,64,64 2,2,1 16,16,32 2,2,4 basic_async_v1 intrawave default groups=1",
+    ),
+    (
+        line("short_backward_data"),
+        "fp16",
+        "16,64,32 1,1,1 16,16,32 8,1,1 compv1 intrawave default groups=1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "dtype", "expected"), BLOCKS, ids=[block[0][:60] for block in BLOCKS])
+def test_gemm_records(convert, text, dtype, expected):
+    _, record = convert_one(convert, text, dtype)
+    assert summary(record) == expected
+    assert (record.id, record.epilogue, record.num_wave_groups) == (0, "cshuffle", 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_converted_for_its_direction(converter, convert, family):
+    compiled, _ = converter.grammar.read(line(family))
+    assert compiled.family.id == family
+    request = {"layout": NHWGC} if family in SHORT else {}
+    conversion = convert(line(family), direction=compiled.family.direction, dtype=DataType.FP16, **request)
+    assert [catalog.variant for catalog in conversion.catalogs] == [compiled.family.variant]
+    assert conversion.catalogs[0].dtype is DataType.FP16
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_usual_spelling_takes_the_fast_way_and_both_ways_agree(converter, family):
+    text = line(family)
+    compiled, arguments = converter.grammar.split(text)
+    start = text.index("<") + 1
+    assert compiled.read_fast(text, start) == compiled.read_slowly(arguments)
+    assert compiled.read_fast(text[:-1] + " >", start) is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_blanks_around_arguments_mean_nothing(convert, family):
+    text = line(family)
+    head, bracket, rest = text.partition("<")
+    spaced = f"  {head} {bracket}{rest.replace(',', ' ,  ')} \t"
+    assert convert_one_any(convert, spaced) == convert_one_any(convert, text)
+
+
+def convert_one_any(convert, text):
+    request = {} if "Depthwise" in text else {"layout": NHWGC}
+    return convert(text, dtype=DataType.FP16, **request).catalogs
+
+
+@pytest.mark.parametrize(
+    ("version", "direct", "pipeline", "double"),
+    [
+        ("v1", "false", "compv1", False),
+        ("v2", "false", "mem", False),
+        ("v3", "false", "compv3", False),
+        ("v4", "false", "compv4", True),
+        ("v5", "false", "compv6", False),
+        ("v1", "true", "basic_async_v1", False),
+        ("v4", "true", "mem", True),
+        ("v1", "1", "basic_async_v1", False),
+        ("v1", "0", "compv1", False),
+    ],
+)
+def test_pipelines_of_forward_v3(convert, version, direct, pipeline, double):
+    text = change(change(line("forward_v3"), 46, version), 49, direct)
+    _, record = convert_one(convert, text)
+    assert (record.pipeline, record.double_smem_buffer) == (pipeline, double)
+
+
+@pytest.mark.parametrize(
+    ("name", "pipeline"),
+    [
+        *(("BASIC_V1", "compv1"), ("MEMORY", "mem"), ("COMPUTE_V3", "compv3"), ("COMPUTE_V4", "compv4")),
+        *(("COMPUTE_V5", "compv5"), ("COMPUTE_V6", "compv6"), ("BASIC_ASYNC_V1", "basic_async_v1")),
+        *(("COMPUTE_ASYNC", "mem"), ("WAVELET", "wavelet")),
+    ],
+)
+def test_pipelines_of_native_lines(convert, name, pipeline):
+    _, record = convert_one(convert, change(line("native_forward"), 24, name))
+    assert record.pipeline == pipeline
+
+
+@pytest.mark.parametrize(("number", "strategy"), [("0", "0"), ("1", "LINEAR"), ("2", "TREE")])
+def test_reduction_strategies(convert, number, strategy):
+    _, record = convert_one(convert, change(line("native_backward_weight"), 33, number))
+    assert record.streamk_reduction_strategy == strategy
+
+
+@pytest.mark.parametrize("tail", ["", ",0"])
+def test_native_backward_weight_of_either_age(convert, tail):
+    text = line("native_backward_weight").replace(",1,2,0>", f"{tail}>")
+    _, record = convert_one(convert, text)
+    assert (record.streamk_enabled, record.streamk_reduction_strategy, record.streamk_persistent) == (
+        *(False, None),
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "tail", "two_stage"),
+    [
+        ("fp16", "1", ",0", True),
+        ("fp16", "2", ",0", False),
+        ("fp32", "1", ",0", False),
+        ("fp16", "1", ",1,2,0", False),
+    ],
+)
+def test_second_stage_of_native_lines(convert, dtype, width, tail, two_stage):
+    text = change(line("native_backward_weight", dtype), 9, width).replace("BASIC_ASYNC_V1", "BASIC_V1")
+    _, record = convert_one(convert, text.replace(",1,2,0>", f"{tail}>"), dtype)
+    assert record.two_stage is two_stage
+
+
+def test_a_newer_backward_weight_line_says_whether_tensors_are_large(convert):
+    older = line("backward_weight_v3")
+    for word, split_image in (("true", True), ("false", False)):
+        _, record = convert_one(convert, older.replace(">", f",{word}>"))
+        assert record.split_image is split_image
+
+
+def test_the_longer_name_of_backward_data(convert):
+    text = line("backward_data")
+    renamed = text.replace("CShuffle<", "CShuffle_v1<")
+    assert convert_one(convert, renamed) == convert_one(convert, text)
+
+
+def test_interwave_backward_data(convert):
+    _, record = convert_one(convert, change(line("backward_data"), 47, "Interwave"))
+    assert (record.scheduler, record.pipeline) == ("interwave", "compv1")
+
+
+def test_the_mma_tile_of_short_lines_without_version(convert):
+    for dtype, wide, extent in (
+        ("fp32", True, 4),
+        ("fp32", False, 8),
+        ("fp16", True, 16),
+        ("fp16", False, 32),
+    ):
+        family = "short_forward_large_tensor" if wide else "short_forward"
+        _, record = convert_one(convert, line(family), dtype)
+        assert record.warp_tile_k == extent
+    _, record = convert_one(convert, line("short_forward_v3"), "fp32")
+    assert record.warp_tile_k == 8
+
+
+def test_an_assumption_is_told(convert):
+    conversion = convert(line("short_backward_data"), layout=NHWGC, dtype=DataType.FP16)
+    assert conversion.notes == (
+        "short backward-data lines do not print vector_size_c: vector_size_b is taken for it",
+    )
+
+
+DROPS = [
+    ("backward_weight", {33: "3"}, "irregular-vector", "vector_size_b is 3, neither 1 nor even"),
+    (
+        "backward_weight",
+        {33: "2"},
+        "one-wave-coverage",
+        "tile_n 256 exceeds 128, what one wave loads with vector_size_b 2",
+    ),
+    (
+        "backward_weight",
+        {26: "1"},
+        "one-wave-coverage",
+        "tile_m 128 exceeds 64, what one wave loads with vector_size_a 1",
+    ),
+    (
+        "backward_data",
+        {21: "128", 32: "1"},
+        "one-wave-coverage",
+        "tile_k 128 exceeds 64, what one wave loads with vector_size_a 1",
+    ),
+    (
+        "backward_data",
+        {32: "16"},
+        "thread-share",
+        "vector_size_a 16 exceeds 8, the share of one of 64 threads in tile_m 16 x tile_k 32",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "rule", "reason"), DROPS, ids=[f"{d[0]}-{d[2]}" for d in DROPS]
+)
+def test_rules_that_drop_lines(convert, family, changes, rule, reason):
+    text = line(family)
+    for position, value in changes.items():
+        text = change(text, position, value)
+    conversion = convert(line(family), text)
+    assert [(item.line, item.rule, item.reason) for item in conversion.dropped] == [(2, rule, reason)]
+
+
+def test_stream_k_with_asynchronous_loads_does_not_exist_for_fp32(convert):
+    text = line("native_backward_weight", "fp32")
+    conversion = convert(text, text.replace("BASIC_ASYNC_V1", "BASIC_V1"))
+    assert [(item.line, item.rule) for item in conversion.dropped] == [(1, "streamk-async-float")]
+    assert [record.id for record in conversion.catalogs[0].records] == [1]
+
+
+def test_a_list_whose_lines_are_all_dropped_gives_an_empty_catalog(convert):
+    conversion = convert(change(line("backward_weight"), 33, "3"))
+    assert [catalog.records for catalog in conversion.catalogs] == [()]
+
+
+REFUSED = [
+    "DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<2,NHWGC> AEnableLds: 1",
+    "DeviceGroupedConvBwdWeight_Wmma_CShuffleV3<1,NGCW>",
+    "DeviceGroupedConvFwdDlMultipleD_NHWC_KYXC_NHWK<2>",
+    "DeviceGroupedConvBwdWeight_Dl<2>",
+    "DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle<2>",
+    "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffleV3_DirectLoad<64, 16>",
+    "DeviceGroupedConvBwdWeight_Xdl_CShuffle<64, 64, 64, 4, Default, 8, 2, 2, 2, 4, 2, 4, 1, 1, 2>",
+    "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text.split("<")[0])
+def test_known_families_that_are_refused_give_their_reason(convert, text):
+    conversion = convert(line("forward"), text, text)
+    assert [item.rule for item in conversion.dropped] == ["unsupported-family"] * 2
+    title, _, sentence = conversion.dropped[0].reason.partition(": ")
+    assert title
+    assert len(sentence) > 20
+    assert conversion.dropped_by_rule["unsupported-family"] == 2
+
+
+def test_a_list_of_refused_lines_only_is_an_error(errors_of):
+    (message,) = errors_of(REFUSED[0], REFUSED[1])
+    assert message.startswith("list.conf: none of the 2 instances can be converted: WMMA: ")

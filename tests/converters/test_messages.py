@@ -1,0 +1,250 @@
+"""Every message about a wrong line, with the line and the column that it points at."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.catalog.errors import ListError
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+
+from .samples import FAMILIES, SHORT, arguments, change, column, line, with_arguments
+
+FORWARD = line("forward")
+V3 = line("forward_v3")
+EXPLICIT = line("backward_weight_explicit")
+NATIVE = line("native_backward_weight")
+WEIGHT_V3 = line("backward_weight_v3")
+
+#: family, changed argument, new text, where the message points (an argument), message
+ARGUMENTS = [
+    ("forward", 1, "two", 1, "expected an integer for ndim (argument 1), got 'two'"),
+    ("forward", 2, "nhwgc", 2, "expected a tensor layout for layout_input (argument 2), got 'nhwgc'"),
+    ("forward", 4, "Empty", 4, "expected a tuple for layout_extra (argument 4), got 'Empty'"),
+    (
+        *("forward", 6, "half", 6),
+        "expected one of fp32, fp16, bf16, tf32, fp64, fp8, bf8, s8, s32 for type_a (argument 6), got 'half'",
+    ),
+    ("forward", 12, "1", 12, "expected the name of an operation for operation_a (argument 12), got '1'"),
+    (
+        *("forward", 15, "Filter5x5", 15),
+        "expected one of Default, OddC, Filter1x1Pad0, Filter1x1Stride1Pad0, Filter3x3 "
+        "for specialization (argument 15), got 'Filter5x5'",
+    ),
+    (
+        "forward",
+        16,
+        "Pad",
+        16,
+        "expected a padding such as MNKPadding for gemm_padding (argument 16), got 'Pad'",
+    ),
+    ("forward", 17, "one", 17, "expected an integer for prefetch_stages (argument 17), got 'one'"),
+    ("forward", 19, "x", 19, "expected an integer for tile_m (argument 19), got 'x'"),
+    ("forward", 19, "", 19, "expected an integer for tile_m (argument 19), got ''"),
+    ("forward", 19, "-64", 19, "expected an integer for tile_m (argument 19), got '-64'"),
+    ("forward", 19, "6_4", 19, "expected an integer for tile_m (argument 19), got '6_4'"),
+    ("forward", 19, "0", 19, "expected a positive integer for tile_m (argument 19), got '0'"),
+    (
+        *("forward", 19, "1234567890", 19),
+        "expected an integer of at most nine digits for tile_m (argument 19), got '1234567890'",
+    ),
+    (
+        *("forward", 23, "9" * 5000, 23),
+        "expected an integer of at most nine digits for k1_b (argument 23), got '" + "9" * 57 + "...'",
+    ),
+    (
+        *("forward", 28, "Seq(4,,1)", 28),
+        "expected a sequence such as Seq(4,64,1) for cluster_lengths_a (argument 28), got 'Seq(4,,1)'",
+    ),
+    (
+        "forward",
+        34,
+        "True",
+        34,
+        "expected one of 0, 1, false, true for lds_extra_a (argument 34), got 'True'",
+    ),
+    (
+        *("forward", 48, "v1", 48),
+        "expected one of Default, Intrawave, Interwave for loop_scheduler (argument 48), got 'v1'",
+    ),
+    (
+        *("forward_v3", 45, "Wave", 45),
+        "expected one of Intrawave, Interwave for scheduler (argument 45), got 'Wave'",
+    ),
+    ("forward_v3", 46, "v9", 46, "expected one of v1, v2, v3, v4, v5 for version (argument 46), got 'v9'"),
+    (
+        "forward_v3",
+        49,
+        "yes",
+        49,
+        "expected one of 0, 1, false, true for direct_load (argument 49), got 'yes'",
+    ),
+    # What the arguments mean together.
+    ("forward", 2, "GNHWC", 2, "unknown layout GNHWC/GKYXC/NHWGK of input/weight/output (known: "),
+    ("forward", 1, "3", 1, "3 spatial dimensions do not fit layout nhwgc, which has 2"),
+    ("forward", 11, "bf16", 11, "data types within a line must agree: type_a is fp16, type_output is bf16"),
+    ("forward", 24, "32", 25, "the MMA tile must be square, got 32x16"),
+    ("forward", 19, "65", 19, "tile_m 65 is no multiple of 16 x 4 (MMA tile x repeats per wave)"),
+    ("forward", 20, "8", 20, "tile_n 8 is no multiple of 16 x 1 (MMA tile x repeats per wave)"),
+    ("forward", 18, "96", 18, "block size 96 is no multiple of 64, the lanes of 1x1 waves"),
+    ("forward", 18, "32", 18, "block size 32 is no multiple of 64, the lanes of 1x1 waves"),
+    ("backward_weight_v3", 41, "v3", 41, "direct load is known for v1 and v4 only, got v3"),
+    (
+        "backward_weight_v3",
+        44,
+        "2",
+        44,
+        "expected one of 0, 1, false, true for direct_load (argument 44), got '2'",
+    ),
+    ("backward_data", 23, "4", 23, "K1 of both operands must agree, got 8 and 4"),
+    (
+        *("backward_weight_explicit", 2, "BlkTile: 128x128", 2),
+        "expected 3 integers joined by x for tile (argument 2), got '128x128'",
+    ),
+    (
+        *("backward_weight_explicit", 4, "K2: 4x4", 4),
+        "expected 'K1: ...' for k1_pair (argument 4), got 'K2'",
+    ),
+    ("backward_weight_explicit", 4, "4x4", 4, "expected 'K1: ...' for k1_pair (argument 4), got '4x4'"),
+    (
+        *("backward_weight_explicit", 6, "VmemReadVec: 8x8", 6),
+        "expected vector widths such as 8x8xSeq(4) for vectors (argument 6), got '8x8'",
+    ),
+    (
+        *("native_backward_weight", 24, "LEAN", 24),
+        "expected one of BASIC_V1, MEMORY, COMPUTE_V3, COMPUTE_V4, COMPUTE_V5, COMPUTE_V6, BASIC_ASYNC_V1, "
+        "COMPUTE_ASYNC, WAVELET for pipeline_name (argument 24), got 'LEAN'",
+    ),
+    (
+        *("native_backward_weight", 33, "3", 33),
+        "expected one of 0, 1, 2 for streamk_reduction_strategy (argument 33), got '3'",
+    ),
+    (
+        *("native_backward_weight", 32, "0", 32),
+        "stream-K is not enabled: expected no reduction strategy and no persistence flag (32 arguments)",
+    ),
+    (
+        *("short_forward_v3", 16, "BlkGemmPipelineVersion: v7", 16),
+        "expected one of v1, v2, v3, v4, v5, v6 for version (argument 16), got 'v7'",
+    ),
+    ("depthwise", 1, "a", 1, "expected an integer for tile_h (argument 1), got 'a'"),
+]
+
+
+def _columns_of_value(text, position):
+    """Return the column of an argument's value, behind its label."""
+    value = arguments(text)[position - 1]
+    label, colon, rest = value.partition(": ")
+    return column(text, position) + (len(label) + 2 if colon and rest else 0)
+
+
+@pytest.mark.parametrize(
+    ("family", "position", "value", "place", "message"),
+    ARGUMENTS,
+    ids=[f"{a[0]}-{a[4][:50]}" for a in ARGUMENTS],
+)
+def test_wrong_arguments(errors_of, family, position, value, place, message):
+    text = change(line(family), position, value)
+    request = {"layout": find_layout("nhwgc"), "dtype": DataType.FP16} if family in SHORT else {}
+    (found,) = errors_of("# first", f"  {text}", **request)
+    start, _, rest = found.partition(": ")
+    assert rest == message or (message.endswith("(known: ") and rest.startswith(message))
+    assert start == f"list.conf:2:{2 + _columns_of_value(text, place)}"
+
+
+OTHERS = [
+    ("abc", 1, "expected Name<argument,...>, found no '<' in 'abc'"),
+    ("abc>", 1, "expected Name<argument,...>, found no '<' in 'abc>'"),
+    ("<1,2>", 1, "expected the name of a kernel before '<', got ''"),
+    ("a b<1,2>", 1, "expected the name of a kernel before '<', got 'a b'"),
+    ("Some<1", 7, "the line ends without '>' (arguments of Some)"),
+    (f"{FORWARD} tail", len(FORWARD) + 2, "unexpected text behind '>': 'tail'"),
+    ("Some<1>", 1, "unknown kernel name 'Some'"),
+    (
+        FORWARD.replace("Xdl_CShuffle<", "Xdl_CShufle<"),
+        1,
+        "unknown kernel name 'DeviceGroupedConvFwdMultipleABD_Xdl_CShufle'; "
+        "did you mean DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle?",
+    ),
+    ("1,2,3", 1, "depthwise forward needs 12 arguments, got 3"),
+    (
+        "DeviceGroupedConvBwdWeight_Explicit_Xdl<1, 2>",
+        41,
+        "expected DeviceBatchedGemmXdlUniversal<...> as start of backward-weight explicit GEMM",
+    ),
+    (
+        EXPLICIT.replace("<Default, CRR>", "<CRR>"),
+        71,
+        "DeviceBatchedGemmXdlUniversal needs 2 arguments, got 1",
+    ),
+    (
+        EXPLICIT.replace("CRR", "CRX"),
+        80,
+        "expected three matrix orders such as CRR for matrix_orders (argument 2), got 'CRX'",
+    ),
+    (
+        NATIVE.replace(",1,2,0>", ",1>"),
+        column(NATIVE, 32),
+        "stream-K is enabled: expected a reduction strategy and a persistence flag (34 arguments)",
+    ),
+    (
+        line("forward", "s8"),
+        column(FORWARD, 6),
+        "data type s8 is not supported: expected one of fp32, fp16, bf16",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "message"), OTHERS, ids=[other[2][:50] for other in OTHERS])
+def test_other_wrong_lines(errors_of, text, place, message):
+    assert errors_of(FORWARD, text) == [f"list.conf:2:{place}: {message}"]
+
+
+COUNTS = {
+    "forward": "forward XDL needs 49",
+    "forward_large_tensor": "forward large tensor needs 48",
+    "forward_v3": "forward XDL V3 needs 50",
+    "backward_weight": "backward-weight XDL needs 43",
+    "backward_weight_v3": "backward-weight XDL V3 needs 45 or 46",
+    "backward_weight_two_stage": "backward-weight two-stage XDL needs 46",
+    "backward_weight_explicit": "backward-weight explicit GEMM needs 9",
+    "backward_data": "backward-data XDL needs 51",
+    "native_forward": "native forward kernel needs 31",
+    "native_backward_data": "native backward-data kernel needs 31",
+    "native_backward_weight": "native backward-weight kernel needs 31 or 32 or 34",
+    "short_forward": "short forward XDL needs 15",
+    "short_forward_large_tensor": "short forward large tensor needs 14",
+    "short_forward_v3": "short forward XDL V3 needs 16",
+    "short_forward_v3_direct_load": "short forward XDL V3 with direct load needs 16",
+    "short_backward_data": "short backward-data XDL needs 15",
+    "depthwise": "depthwise forward needs 12",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("off", [-1, 1])
+def test_a_wrong_number_of_arguments_names_the_family_and_both_numbers(errors_of, family, off):
+    text = line(family)
+    values = arguments(text)
+    if off < 0:
+        del values[2]
+    else:
+        values.insert(2, values[2])
+    wrong = with_arguments(text, values)
+    if family == "backward_weight_v3" and off > 0:
+        # Newer lines have one argument more, so the shift is found instead.
+        assert "expected" in errors_of(wrong)[0]
+        return
+    (message,) = errors_of(wrong)
+    assert message == f"list.conf:1:{message.split(':')[2]}: {COUNTS[family]} arguments, got {len(values)}"
+    assert text[: int(message.split(":")[2]) - 1].endswith(("<", ">"))
+
+
+def test_a_long_list_of_errors_is_cut_in_the_text_only(convert):
+    with pytest.raises(ListError) as caught:
+        convert(*["abc"] * 25)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "... and 5 more"
+    assert len(caught.value.diagnostics) == 25
+    assert (caught.value.line, caught.value.column) == (1, 1)

@@ -1,0 +1,139 @@
+"""Whatever is done to a list: a right conversion or an input error, never a silently wrong value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.errors import InputError
+from ckprof.model.conversion import ConversionRequest
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+from ckprof_converters.converter import ConfConverter
+from ckprof_converters.explain import explain
+from ckprof_converters.families import FAMILIES as TABLES
+
+from .samples import FAMILIES, SHORT, arguments, change, line, with_arguments
+
+CONVERTER = ConfConverter(TABLES)
+GARBAGE = st.text(alphabet="0123456789abvxSeqWM<>(),:;#- \t\r\n\"'\\é", max_size=12)
+
+
+def attempt(text, family="", **request):
+    """Return the conversion of a text, or ``None`` if it is refused with an input error."""
+    if family in SHORT:
+        request = {"layout": find_layout("nhwgc"), "dtype": DataType.FP16, **request}
+    try:
+        conversion = CONVERTER.convert(
+            ConversionRequest(path=Path("x.conf"), data=text.encode(errors="surrogatepass"), **request)
+        )
+    except InputError as error:
+        assert error.message
+        return None
+    accounted = sorted({item.line for item in conversion.dropped} | set(conversion.source_lines.values()))
+    assert accounted == list(range(1, conversion.lines + 1))
+    return conversion
+
+
+@given(data=st.binary(max_size=300), lenient=st.booleans())
+def test_any_bytes(data, lenient):
+    request = ConversionRequest(path=Path("x.conf"), data=data, lenient=lenient)
+    CONVERTER.recognises(request)
+    try:
+        CONVERTER.convert(request)
+    except InputError as error:
+        assert str(error).startswith("x.conf")
+
+
+@given(text=st.text(max_size=60), lenient=st.booleans())
+def test_any_text_beside_a_good_line(text, lenient):
+    good = line("forward")
+    attempt(f"{good}\n{text}\n{good}", lenient=lenient)
+    attempt(f"{text}{good}{text}", lenient=lenient)
+
+
+@given(family=st.sampled_from(FAMILIES), data=st.data())
+def test_a_missing_argument_is_always_noticed(family, data):
+    text = line(family)
+    values = arguments(text)
+    position = data.draw(st.integers(0, len(values) - 1))
+    del values[position]
+    assert attempt(with_arguments(text, values), family) is None
+
+
+@given(family=st.sampled_from(FAMILIES), data=st.data())
+def test_an_additional_argument_is_always_noticed(family, data):
+    text = line(family)
+    values = arguments(text)
+    position = data.draw(st.integers(0, len(values)))
+    values.insert(position, data.draw(st.sampled_from(values)))
+    assert attempt(with_arguments(text, values), family) is None
+
+
+@given(family=st.sampled_from(FAMILIES), data=st.data(), value=GARBAGE)
+def test_garbage_in_an_argument(family, data, value):
+    text = line(family)
+    position = data.draw(st.integers(1, len(arguments(text))))
+    wrong = change(text, position, value)
+    attempt(wrong, family)
+    attempt(wrong, family, lenient=True)
+    explain(wrong, CONVERTER.grammar, layout=find_layout("nhwgc"), dtype=DataType.FP16)
+
+
+@given(family=st.sampled_from(FAMILIES), data=st.data(), number=st.integers(1, 300))
+@settings(max_examples=300)
+def test_a_changed_number_is_never_lost_on_the_way(family, data, number):
+    """An argument that a record shows under its own name has the value that the line says."""
+    text = line(family)
+    compiled, _ = CONVERTER.grammar.split(text)
+    record_keys = compiled.family.record_type.__struct_fields__
+    shown = [
+        position
+        for position, (field, value) in enumerate(
+            zip(compiled.family.fields, arguments(text), strict=False), 1
+        )
+        if field.name in record_keys and value.isdigit()
+    ]
+    if not shown:
+        return
+    position = data.draw(st.sampled_from(shown))
+    conversion = attempt(change(text, position, str(number)), family)
+    if conversion is None or not conversion.catalogs[0].records:
+        return
+    value = getattr(conversion.catalogs[0].records[0], compiled.family.fields[position - 1].name)
+    assert value == (bool(number) if isinstance(value, bool) else number) or isinstance(value, str)
+
+
+@given(family=st.sampled_from(FAMILIES), data=st.data())
+def test_cutting_a_line_anywhere(family, data):
+    text = line(family)
+    end = data.draw(st.integers(0, len(text) - 1))
+    assert attempt(text[:end], family) is None
+
+
+@given(
+    family=st.sampled_from(FAMILIES), data=st.data(), char=st.characters(min_codepoint=9, max_codepoint=255)
+)
+@settings(max_examples=300)
+def test_one_character_inserted(family, data, char):
+    text = line(family)
+    place = data.draw(st.integers(0, len(text)))
+    attempt(text[:place] + char + text[place:], family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_explaining_agrees_with_converting(family):
+    text = line(family)
+    conversion = attempt(text, family, dtype=DataType.FP16)
+    explained = explain(text, CONVERTER.grammar, layout=_layout(family), dtype=DataType.FP16)
+    record = msgspec.structs.asdict(conversion.catalogs[0].records[0])
+    del record["id"]
+    assert {key.name: key.value for key in explained.record} == record
+
+
+def _layout(family):
+    return None if family == "depthwise" else find_layout("nhwgc")
