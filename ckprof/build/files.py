@@ -23,3 +23,18 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a text file unless it already has that content, so that its time of change stays.
+
+    :param path: the file; missing folders are created.
+    :param text: its whole content.
+    :raises OSError: nothing was changed.
+    """
+    try:
+        if path.read_text(encoding="utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass  # to be written, which tells what is wrong
+    write_atomically(path, text)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.build.files import write_if_changed
 from ckprof.build.step import Step
-from ckprof.codegen.files import write_if_changed
 from ckprof.model.recipe import CompilerFamily
 
 if TYPE_CHECKING:

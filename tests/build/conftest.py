@@ -15,6 +15,7 @@ import pytest
 
 from ckprof.build.builder import BuildResult, build_library
 from ckprof.build.cache import ObjectCache
+from ckprof.build.files import write_if_changed
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
@@ -50,9 +51,8 @@ def write_tiny_library(tree: TinyTree, symbols: Sequence[str]) -> Path:
     path = tree.root / "library.cpp"
     declared = "".join(f'extern "C" int {symbol}();\n' for symbol in symbols)
     total = " + ".join(f"{symbol}()" for symbol in symbols)
-    path.write_text(
-        f'{declared}extern "C" __attribute__((visibility("default"))) int total() {{ return {total}; }}\n'
-    )
+    exported = 'extern "C" __attribute__((visibility("default")))'
+    write_if_changed(path, f"{declared}{exported} int total() {{ return {total}; }}\n")
     return path
 
 
