@@ -291,6 +291,81 @@ void texts()
     EXPECT(pipeline_name.operator()<WAVELET>() == "WAVELET");
 }
 
+void backward_texts()
+{
+    constexpr kernel_config built{.tile{128, 128, 32}, .waves{4, 1, 1}, .vectors{4, 4, 4}};
+    EXPECT((backward_data_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
+            "GroupedConvolutionBackwardDataKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,128,32,4,1,1,"
+            "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>"));
+    EXPECT((backward_weight_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
+            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,128,32,4,1,1,"
+            "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,0>"));
+    using enum StreamKReductionStrategy;
+    EXPECT((stream_k_family<bf16_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_ASYNC_V1}, Tree, false>::kernel::GetInstanceString() ==
+            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,8,8,8,1,0,0,64,64,64,2,2,1,"
+            "16,16,16,bf16,bf16,BASIC_ASYNC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,0>"));
+    EXPECT((stream_k_family<bf16_t, 2, kernel_config{.tile{32, 16, 64}, .waves{2, 1, 1}, .vectors{4, 2, 2}, .pipeline = BASIC_V1}, Tree, true>::kernel::GetInstanceString() ==
+            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,2,2,1,0,0,32,16,64,2,1,1,"
+            "16,16,16,bf16,bf16,BASIC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,1>"));
+    const std::string name = backward_weight_family<bf16_t, 2, built>::kernel::GetName();
+    EXPECT(name.ends_with("ExplicitGemm_0_SplitK"));
+}
+
+void backward_support()
+{
+    const auto plain_problem = problem_2d(1, 1, 64, 64, 3, 28);
+    constexpr auto data = &backward_data_family<half_t, 2, kernel_config{.vectors{8, 4, 2}}>::is_supported;
+    expect_support(data, plain_problem);
+    EXPECT(data(plain_problem, 7));
+    expect_refusal(data, plain_problem, 0, "k_batch = 0 is less than 1");
+    expect_refusal(data, problem_2d(1, 1, 64, 6, 3, 28), 1, "C = 6 is not a multiple of the B vector width 4");
+    expect_refusal(data, problem_2d(1, 1, 60, 64, 3, 28), 1, "K = 60 is not a multiple of the A vector width 8");
+    expect_refusal(data, problem_2d(1, 1, 64, 64, 12, 40, 12, 1, 0), 1, "144 GEMMs, a kernel takes 128");
+    constexpr auto odd_data = &backward_data_family<half_t, 2, kernel_config{}>::is_supported;
+    expect_support(odd_data, plain_problem);
+    expect_refusal(odd_data, plain_problem, 2, "needs an even C vector width for fp16 results, got 1");
+    EXPECT((backward_data_family<float, 2, kernel_config{}>::is_supported(plain_problem, 2)));
+    constexpr auto wide_data = &backward_data_family<half_t, 2, kernel_config{.vectors{1, 1, 8}}>::is_supported;
+    expect_refusal(wide_data, problem_2d(1, 1, 64, 12, 3, 28), 1, "C = 12 is not a multiple of the C vector width 8");
+
+    using weight_kernel = backward_weight_family<half_t, 2, kernel_config{.tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>;
+    constexpr auto weight = &weight_kernel::is_supported;
+    // Answers and grids of real CK Tile headers.
+    expect_support(weight, plain_problem);
+    expect_refusal(weight, problem_2d(2, 4, 64, 12, 3, 28), 1, "C = 12 is not a multiple of the B vector width 8");
+    expect_refusal(weight, problem_2d(2, 4, 60, 64, 3, 28), 1, "K = 60 is not a multiple of the A vector width 8");
+    EXPECT(weight(problem_2d(1, 2, 64, 64, 3, 14), 2));
+    expect_refusal(weight, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1");
+    const auto kargs = weight_kernel::kernel::MakeKernelArgs({problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1});
+    const dim3 grid  = weight_kernel::kernel::GridSize(kargs);
+    EXPECT(kargs.GemmM == 64 && kargs.GemmN == 108 && kargs.GemmK == 3136 && grid.x == 1 && grid.y == 2 && grid.z == 1);
+
+    expect_refusal(weight, plain_problem, 0, "k_batch = 0 is less than 1");
+    expect_refusal(weight, plain_problem, 50, "k_batch = 50 is more than the 49 MMA steps of GemmK = 784");
+    expect_refusal(weight, problem_2d(1, 64, 64, 64, 3, 28), 129, "k_batch = 129 is more than 128");
+    EXPECT((backward_weight_family<half_t, 2, kernel_config{}, float>::is_supported(problem_2d(1, 64, 64, 64, 3, 28), 129)));
+    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{}>::is_supported, plain_problem, 2, "needs an even C vector width");
+    constexpr auto v6 = &backward_weight_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{1, 1, 2}, .pipeline = COMPUTE_V6}>::is_supported;
+    expect_support(v6, plain_problem);
+    expect_refusal(v6, plain_problem, 5, "COMPUTE_V6 needs 4 K blocks per split, GemmK = 784 gives 3");
+    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{.merged = 4}>::is_supported, problem_2d(6, 1, 8, 2, 3, 14), 1, "G = 6 is not a multiple of the 4 merged groups");
+    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0), 1, "an explicit GEMM needs");
+    // The automatic value: 256 compute units, 2 tiles of 64 x 64, and at least one part.
+    using automatic = backward_weight_family<float, 2, kernel_config{}>::kernel;
+    const auto filled = automatic::MakeKernelArgs({problem_2d(2, 8, 64, 64, 1, 28, 1, 1, 0), nullptr, nullptr, {}, nullptr, -1});
+    EXPECT(filled.k_batch == host_model::estimated_occupancy(automatic::facts) * 256 / 2);
+
+    using enum StreamKReductionStrategy;
+    constexpr auto stream_k = &stream_k_family<half_t, 2, kernel_config{}, Tree, false>::is_supported;
+    expect_support(stream_k, plain_problem);
+    expect_refusal(stream_k, problem_2d(2, 1, 32, 64, 3, 28), 1, "stream-K with several groups needs GemmM = 32 to be a multiple of the tile's 64 rows");
+    using stream_k_kernel = stream_k_family<half_t, 2, kernel_config{}, Tree, false>::kernel;
+    EXPECT(!stream_k_kernel::IsSupportedArgument(stream_k_kernel::MakeKernelArgs({plain_problem, nullptr, nullptr, {}, nullptr, 2})));
+    host_model::set_device("gfx1201");
+    expect_refusal(stream_k, plain_problem, 1, "stream-K runs on gfx90a, gfx942 and gfx950; the device is gfx1201");
+    host_model::set_device("gfx950");
+}
+
 // The tail handler must call back once, with constants equal to what the base computed.
 template <GemmPipeline P, kernel_config C = kernel_config{.pipeline = P}>
 void check_tails()
@@ -521,6 +596,8 @@ int main()
     split_batch();
     grids();
     texts();
+    backward_texts();
+    backward_support();
     tails();
     conversions();
     launching();
