@@ -75,7 +75,7 @@ def test_surface(compiler: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
 def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
     """Random problems in all types and dimensions against the definition."""
     binary = build(compiler, f"{direction}_numerics", tmp_path, ["-O1", "-march=native"])
@@ -89,7 +89,7 @@ def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sanitizer", sorted(SANITIZERS))
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
 def test_sanitizers(sanitizer: str, direction: str, tmp_path: Path) -> None:
     """No undefined behaviour, no access outside the tensors, no data race."""
     flags = ["-O1", "-march=native", "-DCKPROF_TEST_FEW_KERNELS", *SANITIZERS[sanitizer]]

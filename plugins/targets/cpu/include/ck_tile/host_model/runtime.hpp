@@ -8,6 +8,7 @@
 #if defined(CK_TILE_HOST_MODEL_HEADER_ONLY) || defined(CK_TILE_HOST_MODEL_RUNTIME)
 #include "ck_tile/host_model/impl/backward_data.hpp"
 #include "ck_tile/host_model/impl/backward_weight.hpp"
+#include "ck_tile/host_model/impl/depthwise.hpp"
 #include "ck_tile/host_model/impl/device.hpp"
 #include "ck_tile/host_model/impl/forward.hpp"
 #include "ck_tile/host_model/impl/grid.hpp"

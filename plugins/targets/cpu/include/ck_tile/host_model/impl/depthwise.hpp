@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ck_tile/host_model/depthwise.hpp"
+#include "ck_tile/host_model/impl/kernel_text.hpp"
+#include "ck_tile/host_model/impl/rows.hpp"
+#include "ck_tile/host_model/impl/support.hpp"
+
+namespace ck_tile::host_model::impl {
+
+// The input under one output tile, widened; positions outside the image are zeros.
+template <typename T>
+inline void stage_input(const depthwise_facts& f,
+                        const conv_shape& s,
+                        const T* image,
+                        std::int64_t first_row,
+                        std::int64_t first_column,
+                        float* staged)
+{
+    const std::int64_t columns = f.lds_columns();
+    const std::int64_t height  = s.input[1], width = s.input[2];
+    const std::int64_t begin   = std::clamp<std::int64_t>(-first_column, 0, columns);
+    const std::int64_t end     = std::clamp<std::int64_t>(width - first_column, begin, columns);
+    for(std::int64_t row = 0; row < f.lds_rows(); ++row, staged += columns)
+    {
+        const std::int64_t at = first_row + row;
+        if(at < 0 || at >= height || begin == end)
+        {
+            zero_run(staged, columns);
+            continue;
+        }
+        zero_run(staged, begin);
+        widen_run(image + (at * width + first_column + begin), staged + begin, end - begin);
+        zero_run(staged + end, columns - end);
+    }
+}
+
+// One row of outputs: taps in rising order, one multiply-add each.
+inline void depthwise_row(const depthwise_facts& f,
+                          const float* staged,
+                          const float* weights,
+                          std::int64_t count,
+                          float* sums)
+{
+    zero_run(sums, count);
+    for(int y = 0; y < f.filter[0]; ++y)
+    {
+        for(int x = 0; x < f.filter[1]; ++x)
+        {
+            const float weight  = weights[y * f.filter[1] + x];
+            const float* source = staged + y * f.lds_columns() + x;
+            if(f.stride[1] == 1)
+            {
+                for(std::int64_t i = 0; i < count; ++i) { sums[i] += weight * source[i]; }
+            }
+            else
+            {
+                for(std::int64_t i = 0; i < count; ++i) { sums[i] += weight * source[i * f.stride[1]]; }
+            }
+        }
+    }
+}
+
+} // namespace ck_tile::host_model::impl
+
+namespace ck_tile::host_model {
+
+CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const conv_shape& shape)
+{
+    using namespace impl;
+    clear_refusal();
+    if(!check_problem(shape)) { return false; }
+
+    const int at_once = f.tiles_at_once();
+    const int vector  = std::min(f.in_vector, 4);
+    if(current_device().lanes != 64)
+    {
+        return refuse("depthwise kernels need waves of 64; the device is " + current_device().name);
+    }
+    if(at_once < 1 || f.batch % at_once != 0)
+    {
+        return refuse(equation("the batch per block", f.batch) + " is not a multiple of the " +
+                      std::to_string(at_once) + " tiles per wave");
+    }
+    if(f.sub_tile[1] * f.stride[1] % vector != 0)
+    {
+        return refuse("sub-tile width times stride = " + std::to_string(f.sub_tile[1] * f.stride[1]) +
+                      " is not a multiple of the input vector " + std::to_string(vector));
+    }
+    if(!check_at_least("the kernel's width pad", f.pad[1], 1)) { return false; }
+    if((f.lds_columns() + f.in_vector - 1) / f.in_vector > f.block_size)
+    {
+        return refuse("a staged row of " + std::to_string(f.lds_columns()) + " elements needs more than " +
+                      std::to_string(f.block_size) + " threads");
+    }
+    if(f.smem_bytes() > current_device().lds_bytes)
+    {
+        return refuse(std::to_string(f.smem_bytes()) + " bytes of local memory, the device has " +
+                      std::to_string(current_device().lds_bytes));
+    }
+    // Not tested by CK Tile, which then leaves outputs unwritten or reads past a pair.
+    if(f.sub_tile[1] % std::min(f.out_vector, 4) != 0)
+    {
+        return refuse("sub-tile width " + std::to_string(f.sub_tile[1]) +
+                      " is not a multiple of the output vector " + std::to_string(std::min(f.out_vector, 4)));
+    }
+    if(f.stride[1] != 1 && f.stride[1] % 2 != 0)
+    {
+        return refuse("the width stride " + std::to_string(f.stride[1]) + " is neither 1 nor even");
+    }
+
+    const auto equal = [](const std::string& what, std::int64_t got, std::int64_t wanted) {
+        return got == wanted ||
+               refuse(equation(what, got) + ", the kernel is for " + std::to_string(wanted));
+    };
+    if(!equal("K", shape.K, 1) || !equal("C", shape.C, 1)) { return false; }
+    for(int i = 0; i < 2; ++i)
+    {
+        if(!equal(axis_name("filter", i + 1), shape.filter[i + 1], f.filter[i]) ||
+           !equal(axis_name("stride", i + 1), shape.stride[i + 1], f.stride[i]) ||
+           !equal(axis_name("dilation", i + 1), shape.dilation[i + 1], f.dilation[i]) ||
+           !equal(axis_name("left pad", i + 1), shape.left_pad[i + 1], f.pad[i]))
+        {
+            return false;
+        }
+    }
+    if(shape.N % f.batch != 0)
+    {
+        return refuse(equation("N", shape.N) + " is not a multiple of the " + std::to_string(f.batch) +
+                      " images per block");
+    }
+    if(at_once != 1 && (shape.output[1] > f.tile[0] || shape.output[2] > f.tile[1]))
+    {
+        return refuse("output " + std::to_string(shape.output[1]) + "x" + std::to_string(shape.output[2]) +
+                      " exceeds the single tile " + times(f.tile[0], f.tile[1]));
+    }
+    return true;
+}
+
+CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
+                                                const depthwise_call& call,
+                                                const block_position& block)
+{
+    using namespace impl;
+    const conv_shape& s       = call.shape;
+    const std::int64_t group  = block.x;
+    const std::int64_t taps   = std::int64_t{f.filter[0]} * f.filter[1];
+    const std::int64_t height = s.output[1], width = s.output[2];
+
+    static thread_local std::vector<float> staged, weights, sums;
+    staged.resize(static_cast<std::size_t>(f.lds_rows() * f.lds_columns()));
+    weights.resize(static_cast<std::size_t>(taps));
+    sums.resize(static_cast<std::size_t>(f.tile[1]));
+    with_element_type(f.wei_type, [&]<typename T>(T*) {
+        widen_run(static_cast<const T*>(call.wei) + group * taps, weights.data(), taps);
+    });
+
+    const std::int64_t last = std::min<std::int64_t>(s.N, (std::int64_t{block.y} + 1) * f.batch);
+    for(std::int64_t image = std::int64_t{block.y} * f.batch; image < last; ++image)
+    {
+        const std::int64_t plane = image * s.G + group;
+        for(std::int64_t row = 0; row < height; row += f.tile[0])
+        {
+            for(std::int64_t column = 0; column < width; column += f.tile[1])
+            {
+                with_element_type(f.in_type, [&]<typename T>(T*) {
+                    stage_input(f,
+                                s,
+                                static_cast<const T*>(call.in) + plane * s.input[1] * s.input[2],
+                                row * f.stride[0] - f.pad[0],
+                                column * f.stride[1] - f.pad[1],
+                                staged.data());
+                });
+                const std::int64_t rows    = std::min<std::int64_t>(f.tile[0], height - row);
+                const std::int64_t columns = std::min<std::int64_t>(f.tile[1], width - column);
+                for(std::int64_t i = 0; i < rows; ++i)
+                {
+                    depthwise_row(f,
+                                  staged.data() + i * f.stride[0] * f.lds_columns(),
+                                  weights.data(),
+                                  columns,
+                                  sums.data());
+                    with_element_type(f.out_type, [&]<typename T>(T*) {
+                        narrow_run(sums.data(),
+                                   static_cast<T*>(call.out) + ((plane * height + row + i) * width + column),
+                                   columns,
+                                   f.rounding);
+                    });
+                }
+            }
+        }
+    }
+}
+
+CK_TILE_HOST_MODEL_API std::string instance_string(const depthwise_facts& f)
+{
+    impl::field_list fields(',');
+    fields << f.num_dim_spatial << "Default" << "Depthwise" << f.in_vector << f.in_vector
+           << f.out_vector << f.block_size << f.tile[0] << f.tile[1] << f.filter[0] << f.filter[1]
+           << f.stride[0] << f.stride[1] << f.batch << f.sub_tile[0] << f.sub_tile[1]
+           << name_of(f.in_type) << name_of(f.wei_type) << "fp32" << name_of(f.out_type);
+    return "GroupedConvolutionForwardKernel<" + fields.text() + ">";
+}
+
+CK_TILE_HOST_MODEL_API std::string kernel_name(const depthwise_facts& f)
+{
+    impl::field_list tokens('_');
+    tokens << "grouped_convolution_forward_depthwise" << name_of(f.in_type) << "bs" << f.block_size
+           << "th" << f.tile[0] << "tw" << f.tile[1] << "fh" << f.filter[0] << "fw" << f.filter[1]
+           << "sh" << f.stride[0] << "sw" << f.stride[1] << "nb" << f.batch << "sbh" << f.sub_tile[0]
+           << "sbw" << f.sub_tile[1] << "iv" << f.in_vector << "ov" << f.out_vector;
+    return tokens.text();
+}
+
+} // namespace ck_tile::host_model

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Depthwise kernels against the definition, their conditions and texts.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "check.hpp"
+#include "kernel_family.hpp"
+#include "random_problems.hpp"
+#include "reference.hpp"
+
+namespace {
+
+using namespace test;
+using ck_tile::bf16_t;
+using ck_tile::half_t;
+using ck_tile::host_model::last_refusal;
+
+template <typename T, index_t TileH, index_t TileW, index_t F, index_t S, index_t Batch, index_t SubH, index_t SubW, index_t In, index_t Out>
+struct depthwise
+{
+    using traits = ck_tile::DepthwiseConvFwdTraits<T, T, float, T, 64, TileH, TileW, F, F, S, S, 1, 1, (F - 1) / 2, (F - 1) / 2, Batch, SubH, SubW, In, Out>;
+    using conv   = ck_tile::GroupedConvTraits<2, ck_tile::ConvolutionSpecialization::Default, void, void, ck_tile::tuple<>, void, In, In, Out, 1, false, false, traits>;
+    struct epilogue
+    {
+        using ODataType = T;
+    };
+    using kernel = ck_tile::GroupedConvolutionForwardKernel<conv, void, ck_tile::DepthwiseConvFwdPipeline<traits>, epilogue>;
+
+    static bool supported(const ck_tile::conv::ConvParam& p)
+    {
+        return kernel::IsSupportedArgument(kernel::MakeKernelArgs(ck_tile::GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1)));
+    }
+
+    static void check(const ck_tile::conv::ConvParam& p)
+    {
+        EXPECT_MSG(supported(p), last_refusal());
+        if(!supported(p)) { return; }
+        const conv_shape s = ck_tile::host_model::make_conv_shape(p);
+        // The reference is channels-last; with one channel per group its tensors are N(HW)G.
+        const auto fill = [](std::size_t count) {
+            std::vector<double> values(count);
+            for(double& value : values) { value = pick(-4, 4); }
+            return values;
+        };
+        const auto in = fill(input_size(s)), wei = fill(weight_size(s));
+        const auto expected = reference_forward(s, in, wei);
+        const auto transposed = [&s](std::size_t index, std::int64_t plane) { // N(HW)G to NG(HW)
+            const auto i = static_cast<std::int64_t>(index);
+            const std::int64_t g = i % s.G, at = i / s.G % plane, n = i / s.G / plane;
+            return static_cast<std::size_t>((n * s.G + g) * plane + at);
+        };
+        std::vector<T> in_data(in.size()), wei_data, out_data(expected.size(), T(std::nanf("")));
+        for(std::size_t i = 0; i < in.size(); ++i)
+        {
+            in_data[transposed(i, volume(s.input))] = T(static_cast<float>(in[i]));
+        }
+        for(const double value : wei) { wei_data.push_back(T(static_cast<float>(value))); }
+        const auto kargs = kernel::MakeKernelArgs(ck_tile::GroupedConvFwdHostArgs<>(p, in_data.data(), wei_data.data(), {}, out_data.data(), 1));
+        ck_tile::launch_kernel(ck_tile::stream_config{}, ck_tile::make_kernel(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
+        for(std::size_t i = 0; i < expected.size(); ++i)
+        {
+            const float got = static_cast<float>(out_data[transposed(i, volume(s.output))]);
+            EXPECT_MSG(got == static_cast<float>(T(static_cast<float>(expected[i]))), kernel::GetInstanceString() + " element " + std::to_string(i));
+        }
+    }
+};
+
+ck_tile::conv::ConvParam problem(int g, int n, int filter, int height, int width, int stride, int right)
+{
+    const auto both = [](int value) { return lengths(2, value); };
+    return ck_tile::conv::ConvParam(2, g, n, 1, 1, both(filter), lengths{height, width}, both(stride), both(1), both((filter - 1) / 2), both(right));
+}
+
+template <typename T>
+void check_type()
+{
+    using single = depthwise<T, 8, 8, 3, 1, 8, 2, 2, 2, 2>; // four tiles at once
+    single::check(problem(3, 8, 3, 7, 8, 1, 1));
+    single::check(problem(5, 16, 3, 1, 1, 1, 1));
+    using large = depthwise<T, 16, 16, 5, 2, 1, 1, 4, 8, 4>;
+    large::check(problem(2, 3, 5, 40, 37, 2, 2));
+    large::check(problem(2, 1, 5, 33, 5, 2, 1)); // right pads are free
+    EXPECT(!single::supported(problem(3, 8, 3, 9, 8, 1, 1)));
+    EXPECT(last_refusal().find("exceeds the single tile 8x8") != std::string::npos);
+    EXPECT(!single::supported(problem(3, 6, 3, 7, 8, 1, 1)));
+    EXPECT(last_refusal().find("N = 6 is not a multiple of the 8 images") != std::string::npos);
+    EXPECT(!single::supported(problem(3, 8, 5, 7, 8, 1, 1)));
+    EXPECT(last_refusal().find("filter height = 5, the kernel is for 3") != std::string::npos);
+}
+
+} // namespace
+
+int main()
+{
+    check_type<float>();
+    check_type<half_t>();
+    check_type<bf16_t>();
+    EXPECT((depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel::GetInstanceString() ==
+            "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>"));
+    EXPECT((depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel::GetName() ==
+            "grouped_convolution_forward_depthwise_fp16_bs_64_th_8_tw_8_fh_3_fw_3_sh_1_sw_1_nb_8_sbh_2_sbw_2_iv_2_ov_2"));
+    using unaligned = depthwise<half_t, 8, 8, 3, 1, 4, 2, 2, 2, 8>;
+    EXPECT(!unaligned::supported(problem(1, 4, 3, 8, 8, 1, 1)));
+    EXPECT(last_refusal() == "sub-tile width 2 is not a multiple of the output vector 4");
+    return test::finish("depthwise numerics");
+}
