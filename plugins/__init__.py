@@ -7,6 +7,9 @@ from typing import Final
 #: modules with hook implementations, loaded by the plugin manager
 PLUGIN_MODULES: Final = (
     "ckprof_plugins.directions.plugin",
+    "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines.implicit_gemm.plugin",
+    "ckprof_plugins.pipelines.stream_k.plugin",
+    "ckprof_plugins.pipelines.two_stage.plugin",
     "ckprof_plugins.targets.cpu.plugin",
 )

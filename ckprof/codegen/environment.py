@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, PrefixLoader
+    from jinja2 import Environment
 
 #: Between the package and the file in a template's name.
 _DELIMITER = ":"
@@ -19,21 +19,25 @@ def render(package: str, template: str, **values: object) -> str:
     """Return the text of a template filled with ``values``.
 
     :param package: import name of the package in whose folder ``templates`` the file lies. A template may
-        include others of its package by their file name.
+        include or extend others of its package by their file name, and those of another package as
+        ``package:file``.
     :param template: file name, e.g. ``kernel.hpp.j2``.
     :raises jinja2.UndefinedError: the template names a value that was not given.
     """
-    environment, loader = _environment()
-    if package not in loader.mapping:
-        from jinja2 import PackageLoader
-
-        loader.mapping = {**loader.mapping, package: PackageLoader(package)}
-    return environment.get_template(f"{package}{_DELIMITER}{template}").render(values)
+    return _environment().get_template(f"{package}{_DELIMITER}{template}").render(values)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> tuple[Environment, PrefixLoader]:
+def _environment() -> Environment:
     import jinja2
+
+    class PackageLoaders(dict[str, jinja2.BaseLoader]):
+        """Makes the loader of a package when one of its templates is first asked for."""
+
+        def __missing__(self, package: str) -> jinja2.BaseLoader:
+            loader = jinja2.PackageLoader(package)
+            self[package] = loader
+            return loader
 
     class PackageEnvironment(jinja2.Environment):
         """Resolves included templates relative to the package of the including one."""
@@ -43,9 +47,8 @@ def _environment() -> tuple[Environment, PrefixLoader]:
                 return template
             return f"{parent.partition(_DELIMITER)[0]}{_DELIMITER}{template}"
 
-    loader = jinja2.PrefixLoader({}, delimiter=_DELIMITER)
-    environment = PackageEnvironment(
-        loader=loader,
+    return PackageEnvironment(
+        loader=jinja2.PrefixLoader(PackageLoaders(), delimiter=_DELIMITER),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -53,4 +56,3 @@ def _environment() -> tuple[Environment, PrefixLoader]:
         auto_reload=False,
         cache_size=-1,
     )
-    return environment, loader

@@ -74,12 +74,14 @@ namespace ns_grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x3
 
 using Config = grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x1_16x16x16_vec4_4_4_filter1x1_stride1_pad0_explicit_gemm_Config;
 
-constexpr const char* CONV_FWD_KERNEL_NAME = "grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x1_16x16x16_vec4_4_4_filter1x1_stride1_pad0_explicit_gemm";
-
 using SelectedConvFwdKernel = Config;
+
+constexpr const char* CONV_FWD_KERNEL_NAME = "grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x1_16x16x16_vec4_4_4_filter1x1_stride1_pad0_explicit_gemm";
 
 struct grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x1_16x16x16_vec4_4_4_filter1x1_stride1_pad0_explicit_gemm_Launcher
 {
+    using HostArgs = GroupedConvFwdHostArgs<>;
+
     using KernelConfig = Config;
 
     using InDataType  = Config::InDataType;
@@ -125,6 +127,20 @@ struct grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x
                                                         FixedParams::Persistent,
                                                         Config::NumWaveGroups>;
 
+    using UniversalGemmProblem = UniversalGemmPipelineProblem<InDataType,
+                                                              WeiDataType,
+                                                              AccDataType,
+                                                              GemmShape,
+                                                              GemmUniversalTraits,
+                                                              Config::Scheduler,
+                                                              element_wise::PassThrough,
+                                                              element_wise::PassThrough,
+                                                              InDataType,
+                                                              WeiDataType,
+                                                              FixedParams::FixedVectorSize,
+                                                              Config::VectorSizeA,
+                                                              Config::VectorSizeB>;
+
     // Only asked about the main loop; the kernel itself is built from UniversalGemmProblem.
     using LoopProblem = GemmPipelineProblem<
         InDataType,
@@ -141,20 +157,6 @@ struct grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x
         Config::VectorSizeB>;
 
     using BaseGemmPipeline = BaseGemmPipelineAGmemBGmemCRegV1<LoopProblem>;
-
-    using UniversalGemmProblem = UniversalGemmPipelineProblem<InDataType,
-                                                              WeiDataType,
-                                                              AccDataType,
-                                                              GemmShape,
-                                                              GemmUniversalTraits,
-                                                              Config::Scheduler,
-                                                              element_wise::PassThrough,
-                                                              element_wise::PassThrough,
-                                                              InDataType,
-                                                              WeiDataType,
-                                                              FixedParams::FixedVectorSize,
-                                                              Config::VectorSizeA,
-                                                              Config::VectorSizeB>;
 
     using ConvPipeline = GemmPipelineAGmemBGmemCRegV1<UniversalGemmProblem, GroupedConvUniversalPipelineAgBgCrPolicy>;
 
@@ -183,25 +185,46 @@ struct grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x
     using Kernel =
         GroupedConvolutionForwardKernel<GroupedConvTraitsType, TilePartitioner, ConvPipeline, ConvEpilogue>;
 
+    // Why the launcher refuses a problem before the kernel is asked; null if it does not.
+    static const char* refusal([[maybe_unused]] const ck_tile::conv::ConvParam& param,
+                               [[maybe_unused]] int k_batch)
+    {
+        if(k_batch != 1)
+        {
+            return "a forward kernel cannot split its reduction: split_k must be 1";
+        }
+        return nullptr;
+    }
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
+    {
+        if(refusal(param, k_batch) != nullptr)
+        {
+            return false;
+        }
+        const HostArgs args(param, nullptr, nullptr, {}, nullptr, k_batch);
+        return Kernel::IsSupportedArgument(Kernel::MakeKernelArgs(args));
+    }
+
     // Runs the kernel once, or as often as the stream configuration asks; returns milliseconds, 0 if not timed.
     // Throws std::runtime_error if the kernel does not support the problem.
-    static float launch(const GroupedConvFwdHostArgs<>& args, const stream_config& s)
+    static float launch(const HostArgs& args, const stream_config& s)
     {
-        const auto kargs = Kernel::MakeKernelArgs(args);
-        // Comes first: it also refuses a k_batch that the divisions below could not stand.
-        if(!Kernel::IsSupportedArgument(kargs))
+        // Comes first: it also refuses what the arithmetic below could not stand.
+        if(!is_supported(args, args.k_batch))
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + CONV_FWD_KERNEL_NAME);
         }
+        const auto kargs = Kernel::MakeKernelArgs(args);
 
-        const auto gemm_k       = std::accumulate(args.filter_spatial_lengths_.begin(),
-                                            args.filter_spatial_lengths_.end(),
-                                            args.C_,
-                                            std::multiplies<>{});
-        const auto k_grain      = args.k_batch * Config::K_Tile;
-        const auto k_split      = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;
-        const index_t num_loop  = TilePartitioner::GetLoopNum(static_cast<index_t>(k_split));
-        const bool has_hot_loop = BaseGemmPipeline::BlockHasHotloop(num_loop);
+        const auto& lengths        = args.filter_spatial_lengths_;
+        const long_index_t gemm_k  = std::accumulate(
+            lengths.begin(), lengths.end(), args.C_, std::multiplies<long_index_t>{});
+        // The splits of kargs, because those of args may be left to the kernel.
+        const long_index_t k_grain = static_cast<long_index_t>(kargs.k_batch) * Config::K_Tile;
+        const long_index_t k_split = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;
+        const index_t num_loop     = TilePartitioner::GetLoopNum(static_cast<index_t>(k_split));
+        const bool has_hot_loop    = BaseGemmPipeline::BlockHasHotloop(num_loop);
 
         const dim3 grids  = Kernel::GridSize(kargs);
         const dim3 blocks = Kernel::BlockSize();
@@ -216,12 +239,6 @@ struct grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x
 
         BaseGemmPipeline::TailHandler(Run, has_hot_loop);
         return ave_time;
-    }
-
-    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
-    {
-        const GroupedConvFwdHostArgs<> args(param, nullptr, nullptr, {}, nullptr, k_batch);
-        return Kernel::IsSupportedArgument(Kernel::MakeKernelArgs(args));
     }
 
 #ifdef CKPROF_HAS_INSTANCE_STRING

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from ckprof.errors import InputError
-from ckprof_plugins.pipelines.implicit_gemm.operation import OPERATIONS
+from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.implicit_gemm.validity import API_LEVELS, RULES
-from ckprof_plugins.pipelines.implicit_gemm.vocabulary import GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
+from ckprof_plugins.pipelines.kernel_family.rules import API_LEVELS
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = "2026-06"
@@ -145,7 +145,7 @@ def test_a_good_instance_breaks_no_rule(make_instance):
 @pytest.mark.parametrize(
     ("rule", "changes"),
     [
-        ("direction", {"direction": "bwd_weight"}),
+        ("direction", {"direction": "sideways"}),
         ("layout", {"layout": "ngchw"}),
         ("wave-divides-tile", {"tile_m": 96}),
         ("wave-divides-tile", {"warp_k": 3}),
@@ -203,7 +203,7 @@ def test_messages_have_the_numbers(make_instance):
 
 
 def test_rule_ids_are_unique():
-    assert len({rule.id for rule in RULES}) == len(RULES)
+    assert len({rule.id for rule in PIPELINE.rules}) == len(PIPELINE.rules)
 
 
 def test_foreign_instances_are_a_bug(make_instance):

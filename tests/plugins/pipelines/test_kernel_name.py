@@ -8,9 +8,9 @@ import pytest
 
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
-from ckprof_plugins.pipelines.implicit_gemm.instance import Extent
-from ckprof_plugins.pipelines.implicit_gemm.kernel_name import implicit_gemm_name, kernel_name
-from ckprof_plugins.pipelines.implicit_gemm.vocabulary import (
+from ckprof_plugins.pipelines.gemm_family.instance import Extent
+from ckprof_plugins.pipelines.gemm_family.kernel_name import gemm_kernel_name, name_of_instance
+from ckprof_plugins.pipelines.gemm_family.vocabulary import (
     Epilogue,
     GemmPipeline,
     Scheduler,
@@ -105,17 +105,17 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("expected", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_examples(expected):
-    assert implicit_gemm_name(**{**BASE, **EXAMPLES[expected]}) == expected
+    assert gemm_kernel_name(**{**BASE, **EXAMPLES[expected]}) == expected
 
 
 def test_name_of_an_instance(make_instance):
     instance = make_instance(
         dtype="fp16", pipeline="compv4", double_smem_buffer=True, vector_size_b=8, vector_size_c=8
     )
-    assert kernel_name(instance) == (
+    assert name_of_instance(instance) == (
         "grouped_conv_fwd_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_dsb"
     )
-    assert kernel_name(instance).isidentifier()
+    assert name_of_instance(instance).isidentifier()
 
 
 #: A different value for every field of an instance that is part of its identity.
@@ -151,7 +151,7 @@ def test_every_field_changes_key_and_name(make_instance):
     assert fields == set(MUTATIONS)
     mutants = [dataclasses.replace(instance, **{name: value}) for name, value in MUTATIONS.items()]
     assert len({mutant.key for mutant in (instance, *mutants)}) == len(mutants) + 1
-    assert len({kernel_name(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
+    assert len({name_of_instance(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert set(instance.identity()) == fields | {"pipeline"}
 
 

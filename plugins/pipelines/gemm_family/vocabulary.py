@@ -1,4 +1,4 @@
-"""The closed sets of values that an implicit-GEMM instance is made of, with one table per set.
+"""The closed sets of values that a GEMM instance is made of, with one table per set.
 
 Spellings of catalogs are the enum values; everything C++ stands in the tables.
 """

@@ -1,32 +1,27 @@
-"""Everything that the template of an implicit-GEMM header shows, as plain strings and numbers.
+"""What the headers of GEMM kernels show, as plain strings and numbers.
 
-All C++ spellings are computed here; the template only lays them out.
+All C++ spellings are computed here; the templates only lay them out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.version import __version__
-from ckprof_plugins.pipelines.implicit_gemm.kernel_name import kernel_name
-from ckprof_plugins.pipelines.implicit_gemm.operation import OPERATIONS
-from ckprof_plugins.pipelines.implicit_gemm.vocabulary import TailForm
+from ckprof_plugins.pipelines.gemm_family.vocabulary import TailForm
+from ckprof_plugins.pipelines.kernel_family.header import KernelHeader, includes, split_k_refusals
+from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
 
 if TYPE_CHECKING:
-    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
-    from ckprof_plugins.pipelines.implicit_gemm.operation import Operation
+    from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderParameters:
+class GemmHeader(KernelHeader):
     """The values of one header."""
 
-    version: str
-    name: str
-    key: str
-    operation: Operation
     #: (name, C++ type) of the Config's type aliases, in groups that are set apart
     types: tuple[tuple[tuple[str, str], ...], ...]
     #: (C++ type, name, value) of the Config's constants, in groups
@@ -41,6 +36,10 @@ class HeaderParameters:
     uses_tail_number: bool
     #: statement that starts the kernel
     run_statement: str
+    #: type of what the kernel stores
+    stored_type: str
+    #: number of elements of the result: C++ factors that are members of the problem
+    result_factors: str
 
 
 _RUN_PARAMETERS = {
@@ -56,30 +55,46 @@ _RUN_STATEMENTS = {
 }
 
 
-def header_parameters(instance: ImplicitGemmInstance, arch: str) -> HeaderParameters:
-    """Return the values of an instance's header.
+def gemm_values(
+    instance: GemmInstance, arch: str, name: str, further_includes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the arguments of :class:`GemmHeader` for an instance; a family replaces what differs.
 
     :param arch: recorded in the Config, of no influence on the code.
+    :param name: name of the kernel.
+    :param further_includes: files behind those of every GEMM kernel.
     """
     facts = instance.gemm_pipeline.facts
-    return HeaderParameters(
-        version=__version__,
-        name=kernel_name(instance),
-        key=instance.key,
-        operation=OPERATIONS[instance.direction],
-        types=_types(instance),
-        constants=_constants(instance, arch),
-        specialization=instance.specialization.enumerator,
-        pipeline_class=facts.cpp_class,
-        pipeline_base=facts.cpp_base,
-        pipeline_arguments=", ".join(("UniversalGemmProblem", *facts.arguments)),
-        run_parameters=_RUN_PARAMETERS[facts.tail],
-        uses_tail_number=facts.tail is not TailForm.HOT_LOOP,
-        run_statement=_RUN_STATEMENTS[facts.tail],
-    )
+    operation = OPERATIONS[instance.direction]
+    return {
+        "version": __version__,
+        "name": name,
+        "key": instance.key,
+        "variant": operation.variant,
+        "operation": operation,
+        "includes": includes(
+            "ck_tile/ops/epilogue.hpp",
+            operation.kernel_header,
+            "ck_tile/ops/grouped_convolution/pipeline/grouped_conv_universal_pipeline_ag_bg_cr_policy.hpp",
+            *further_includes,
+        ),
+        "refusals": split_k_refusals(operation),
+        "deduces_split_k": operation.deduces_split_k,
+        "types": _types(instance),
+        "constants": _constants(instance, arch),
+        "specialization": instance.specialization.enumerator,
+        "pipeline_class": facts.cpp_class,
+        "pipeline_base": facts.cpp_base,
+        "pipeline_arguments": ", ".join(("UniversalGemmProblem", *facts.arguments)),
+        "run_parameters": _RUN_PARAMETERS[facts.tail],
+        "uses_tail_number": facts.tail is not TailForm.HOT_LOOP,
+        "run_statement": _RUN_STATEMENTS[facts.tail],
+        "stored_type": operation.c_type,
+        "result_factors": " * ".join(f"param.{member}" for member in operation.result_factors),
+    }
 
 
-def _types(instance: ImplicitGemmInstance) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _types(instance: GemmInstance) -> tuple[tuple[tuple[str, str], ...], ...]:
     element = instance.dtype.facts.cpp_type
     layouts = "tensor_layout::convolution"
     return (
@@ -97,9 +112,7 @@ def _types(instance: ImplicitGemmInstance) -> tuple[tuple[tuple[str, str], ...],
     )
 
 
-def _constants(
-    instance: ImplicitGemmInstance, arch: str
-) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
+def _constants(instance: GemmInstance, arch: str) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
     def sizes(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
         return tuple(("index_t", name, value) for name, value in zip(names.split(), values, strict=True))
 

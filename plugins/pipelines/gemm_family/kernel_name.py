@@ -1,4 +1,4 @@
-"""The name of an implicit-GEMM kernel.
+"""The names of GEMM kernels.
 
 A name identifies a kernel for people and for files. It is written here and never read back: what a kernel is
 travels as data beside it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+    from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
 
 #: Vector sizes that a name leaves out.
 DEFAULT_VECTOR_SIZES = (4, 8, 8)
@@ -17,7 +17,7 @@ DEFAULT_VECTOR_SIZES = (4, 8, 8)
 Sizes = tuple[int, int, int]
 
 
-def implicit_gemm_name(
+def gemm_kernel_name(
     *,
     direction: str,
     dtype: str,
@@ -44,7 +44,7 @@ def implicit_gemm_name(
     """Return the name of the kernel that these values describe.
 
     Every value that tells two kernels apart is in the name; those that have their usual value are left out.
-    The families that build on implicit GEMM (two-stage, stream-K) are named by the same rule.
+    All families are named by the same rule.
 
     :param stream_k_strategy: ``tree`` or ``linear`` for a stream-K kernel, else ``None``.
     :param pads: whether M, N and K are padded.
@@ -79,9 +79,18 @@ def implicit_gemm_name(
     return "".join(parts)
 
 
-def kernel_name(instance: ImplicitGemmInstance) -> str:
-    """Return the name of an instance's kernel, a C++ identifier."""
-    return implicit_gemm_name(
+def name_of_instance(
+    instance: GemmInstance,
+    *,
+    two_stage: bool = False,
+    stream_k_strategy: str | None = None,
+    stream_k_persistent: bool = False,
+) -> str:
+    """Return the name of an instance's kernel, a C++ identifier.
+
+    The further arguments are those of :func:`gemm_kernel_name` that not every family has.
+    """
+    return gemm_kernel_name(
         direction=instance.direction,
         dtype=instance.dtype.value,
         layout=instance.layout.name,
@@ -96,8 +105,11 @@ def kernel_name(instance: ImplicitGemmInstance) -> str:
         num_wave_groups=instance.num_wave_groups,
         num_groups_to_merge=instance.num_groups_to_merge,
         double_smem_buffer=instance.double_smem_buffer,
+        two_stage=two_stage,
         specialization=instance.specialization.value,
         explicit_gemm=instance.explicit_gemm,
+        stream_k_strategy=stream_k_strategy,
+        stream_k_persistent=stream_k_persistent,
         split_image=instance.split_image,
         pads=instance.pads,
     )

@@ -1,0 +1,58 @@
+"""The depthwise family behind the interface that ckprof expects of a pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ckprof_plugins.pipelines.depthwise import text
+from ckprof_plugins.pipelines.depthwise.header import DepthwiseHeader, depthwise_header
+from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
+from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
+from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
+
+if TYPE_CHECKING:
+    from ckprof.model.catalog import Catalog
+
+#: The catalog variant whose records describe depthwise kernels.
+VARIANT = "forward_depthwise"
+
+
+class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
+    """Convolutions with one channel per group, computed directly on tiles of the image."""
+
+    id = DepthwiseInstance.pipeline
+    label = "depthwise: one channel per group, tiles of the image in local memory"
+    directions = frozenset({"fwd"})
+    instance_type = DepthwiseInstance
+    rules = depthwise_rules(directions)
+    template = (__package__, "depthwise.hpp.j2")
+
+    def claims(self, variant: str, record: Any) -> bool:
+        """Say whether the record is an instance of this family."""
+        return variant == VARIANT
+
+    def read_record(self, catalog: Catalog, direction: str, record: Any) -> DepthwiseInstance:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is out of range.
+        """
+        return DepthwiseInstance(
+            id=record.id,
+            direction=direction,
+            ndim=catalog.ndim,
+            layout=catalog.layout,
+            dtype=catalog.dtype,
+            **{name: getattr(record, name) for name in SIZES},
+        )
+
+    def name_of(self, instance: DepthwiseInstance) -> str:
+        """Return the name of the instance's kernel."""
+        return text.kernel_name(instance)
+
+    def string_of(self, instance: DepthwiseInstance) -> str:
+        """Return CK Builder's text for the instance."""
+        return text.instance_string(instance)
+
+    def header_of(self, instance: DepthwiseInstance, arch: str) -> DepthwiseHeader:
+        """Return what the template shows; it does not record the architecture."""
+        return depthwise_header(instance, VARIANT)

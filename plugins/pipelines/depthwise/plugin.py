@@ -1,0 +1,19 @@
+"""Announces the depthwise family."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof import hookimpl
+from ckprof_plugins.pipelines.depthwise.pipeline import DepthwisePipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.plugin.protocols import Pipeline
+
+
+@hookimpl
+def ckprof_register_pipelines() -> Sequence[Pipeline]:
+    """Add the depthwise family."""
+    return [DepthwisePipeline()]

@@ -1,0 +1,106 @@
+"""The part of the pipeline interface that all kernel families implement alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from ckprof.codegen.environment import render
+from ckprof.errors import InputError
+from ckprof.model.instance import Instance
+from ckprof.plugin.protocols import KernelSource
+from ckprof_plugins.pipelines.kernel_family.rules import broken_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.refusal import Refusal
+    from ckprof_plugins.pipelines.kernel_family.header import KernelHeader
+    from ckprof_plugins.pipelines.kernel_family.rules import Rule
+
+InstanceT = TypeVar("InstanceT", bound=Instance)
+
+
+class KernelFamily(ABC, Generic[InstanceT]):
+    """A family of kernels with one instance class, one set of rules and one template."""
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    directions: ClassVar[frozenset[str]]
+
+    #: the only instances that the family takes
+    instance_type: ClassVar[type[Instance]]
+    rules: ClassVar[tuple[Rule, ...]]
+    #: import name of the package that holds the template, and its file name
+    template: ClassVar[tuple[str, str]]
+
+    @abstractmethod
+    def claims(self, variant: str, record: Any) -> bool:
+        """Say whether the record is an instance of this family."""
+
+    @abstractmethod
+    def read_record(self, catalog: Catalog, direction: str, record: Any) -> InstanceT:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown, out of range or contradicts another one.
+        """
+
+    @abstractmethod
+    def name_of(self, instance: InstanceT) -> str:
+        """Return the name of the instance's kernel, a C++ identifier."""
+
+    @abstractmethod
+    def string_of(self, instance: InstanceT) -> str:
+        """Return CK Builder's text for the instance."""
+
+    @abstractmethod
+    def header_of(self, instance: InstanceT, arch: str) -> KernelHeader:
+        """Return what the template shows, under the name ``p``.
+
+        :param arch: recorded in the header, of no influence on the code.
+        """
+
+    def make_instance(self, catalog: Catalog, direction: str, record: Any) -> InstanceT:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown or out of range; the message says in which instance.
+        """
+        try:
+            return self.read_record(catalog, direction, record)
+        except InputError as error:
+            raise InputError(f"instance {record.id}: {error.message}") from None
+
+    def kernel_name(self, instance: Instance) -> str:
+        """Return the kernel's file stem and registry name."""
+        return self.name_of(self._own(instance))
+
+    def instance_string(self, instance: Instance) -> str:
+        """Return CK Builder's text for the instance."""
+        return self.string_of(self._own(instance))
+
+    def refusals(self, instance: Instance, arch: str, api_level: str) -> Sequence[Refusal]:
+        """Return every rule that forbids building the instance."""
+        return broken_rules(self.rules, self._own(instance), arch, api_level)
+
+    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of a valid instance.
+
+        :raises InputError: the instance is not valid; :meth:`refusals` says the same without raising.
+        """
+        own = self._own(instance)
+        broken = self.refusals(own, arch, api_level)
+        if broken:
+            raise InputError(f"{self.name_of(own)}: {broken[0].message} [{broken[0].rule}]")
+        header = self.header_of(own, arch)
+        return KernelSource(
+            name=header.name,
+            header=render(*self.template, p=header),
+            launcher=f"{header.name}_Launcher",
+        )
+
+    def _own(self, instance: Instance) -> InstanceT:
+        expected = self.instance_type
+        if not isinstance(instance, expected):
+            raise TypeError(f"expected an instance of {expected.__name__}, got a {type(instance).__name__}")
+        return cast("InstanceT", instance)

@@ -1,0 +1,52 @@
+"""What the header of a stream-K kernel shows besides the things of every GEMM kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.codegen.cpp import boolean
+from ckprof_plugins.pipelines.gemm_family.header import GemmHeader, gemm_values
+from ckprof_plugins.pipelines.kernel_family.header import refusal
+from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
+
+if TYPE_CHECKING:
+    from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance
+
+_REFUSALS = (
+    refusal("k_batch != 1", "stream-K divides the reduction by itself: split_k must be 1"),
+    refusal(
+        "misses_tiles(param)",
+        "stream-K would not reach all groups: their rows (output channels) do not fill whole tiles",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamKHeader(GemmHeader):
+    """The values of one header."""
+
+    #: enumerator of ``StreamKReductionStrategy``
+    strategy: str
+    persistent: str
+
+
+def stream_k_header(instance: StreamKInstance, arch: str) -> StreamKHeader:
+    """Return the values of an instance's header.
+
+    :param arch: recorded in the Config, of no influence on the code.
+    """
+    values = gemm_values(
+        instance,
+        arch,
+        kernel_name(instance),
+        (
+            "ck_tile/ops/gemm/kernel/streamk_gemm/streamk_gemm_tile_partitioner.hpp",
+            "ckprof_workspace.hpp",
+        ),
+    )
+    return StreamKHeader(
+        **{**values, "refusals": (*values["refusals"], *_REFUSALS), "deduces_split_k": False},
+        strategy=instance.strategy.enumerator,
+        persistent=boolean(instance.persistent),
+    )

@@ -1,0 +1,64 @@
+"""The stream-K family behind the interface that ckprof expects of a pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ckprof.errors import InputError
+from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields
+from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
+from ckprof_plugins.pipelines.gemm_family.vocabulary import parse
+from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
+from ckprof_plugins.pipelines.kernel_family.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines.stream_k.header import StreamKHeader, stream_k_header
+from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
+from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
+
+if TYPE_CHECKING:
+    from ckprof.model.catalog import Catalog
+
+
+class StreamKPipeline(KernelFamily[StreamKInstance]):
+    """Backward weight whose workgroups share the iterations of all tiles evenly."""
+
+    id = StreamKInstance.pipeline
+    label = "stream-K: iterations are shared evenly, partial tiles are added up"
+    directions = frozenset({"bwd_weight"})
+    instance_type = StreamKInstance
+    rules = (*gemm_rules(directions), WAVE_SIZE_RULE)
+    template = (__package__, "stream_k.hpp.j2")
+
+    def claims(self, variant: str, record: Any) -> bool:
+        """Say whether the record asks for stream-K, which wins over two stages."""
+        return variant in VARIANTS and bool(record.streamk_enabled)
+
+    def read_record(self, catalog: Catalog, direction: str, record: Any) -> StreamKInstance:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown, out of range or missing.
+        """
+        if record.streamk_reduction_strategy is None:
+            raise InputError("streamk_reduction_strategy is missing while streamk_enabled is true")
+        return StreamKInstance(
+            **gemm_fields(catalog, direction, record),
+            strategy=parse(
+                ReductionStrategy, "streamk_reduction_strategy", record.streamk_reduction_strategy
+            ),
+            persistent=record.streamk_persistent,
+            two_stage=record.two_stage,
+        )
+
+    def name_of(self, instance: StreamKInstance) -> str:
+        """Return the name of the instance's kernel."""
+        return kernel_name(instance)
+
+    def string_of(self, instance: StreamKInstance) -> str:
+        """Return CK Builder's text for the instance."""
+        return gemm_instance_string(
+            instance, stream_k=(1, instance.strategy.number, int(instance.persistent))
+        )
+
+    def header_of(self, instance: StreamKInstance, arch: str) -> StreamKHeader:
+        """Return what the template shows."""
+        return stream_k_header(instance, arch)

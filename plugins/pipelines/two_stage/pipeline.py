@@ -1,0 +1,53 @@
+"""The two-stage family behind the interface that ckprof expects of a pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ckprof.model.dtype import DataType
+from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
+from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields, refuse_stream_k_fields
+from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
+from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
+from ckprof_plugins.pipelines.kernel_family.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines.two_stage.header import TwoStageHeader, two_stage_header
+from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
+
+if TYPE_CHECKING:
+    from ckprof.model.catalog import Catalog
+
+
+class TwoStagePipeline(KernelFamily[TwoStageInstance]):
+    """Backward weight that sums in fp32, whatever the type of the weight, and converts at the end."""
+
+    id = TwoStageInstance.pipeline
+    label = "two-stage: sums in an fp32 workspace, then converts"
+    directions = frozenset({"bwd_weight"})
+    instance_type = TwoStageInstance
+    rules = (*gemm_rules(directions), WAVE_SIZE_RULE)
+    template = (__package__, "two_stage.hpp.j2")
+
+    def claims(self, variant: str, record: Any) -> bool:
+        """Say whether the record asks for two stages; one that asks for stream-K as well is stream-K."""
+        return variant in VARIANTS and record.two_stage and not record.streamk_enabled
+
+    def read_record(self, catalog: Catalog, direction: str, record: Any) -> TwoStageInstance:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown, out of range or contradicts another one.
+        """
+        refuse_stream_k_fields(record)
+        return TwoStageInstance(**gemm_fields(catalog, direction, record))
+
+    def name_of(self, instance: TwoStageInstance) -> str:
+        """Return the name of the instance's kernel."""
+        return name_of_instance(instance, two_stage=True)
+
+    def string_of(self, instance: TwoStageInstance) -> str:
+        """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
+        return gemm_instance_string(instance, result_type=DataType.FP32.value)
+
+    def header_of(self, instance: TwoStageInstance, arch: str) -> TwoStageHeader:
+        """Return what the template shows."""
+        return two_stage_header(instance, arch)
