@@ -100,7 +100,6 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         stages[name] = time.monotonic() - started - sum(stages.values())
 
     direction = options.chosen_direction(arguments, session)
-    run_options = chosen_run_options(arguments, session)
     conversions = options.read_lists(arguments, session, direction)
     candidates = options.selected_candidates(arguments, session, conversions)
     if not candidates:
@@ -112,7 +111,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             session.console.result(f"[{candidate.index}] {candidate.instance_string}")
         session.console.result(f"Total: {len(candidates)} instances")
         return ExitCode.OK
-    problems = _problems(arguments, session, direction, candidates)
+    parsed = _parsed_problems(arguments, session, direction)
+    problems = _problems(parsed, session, direction, candidates)
+    run_options = chosen_run_options(
+        arguments, session, [one.split_k for one in parsed if one.split_k is not None]
+    )
     target = options.chosen_target(arguments, session)
     stage_done("convert")
     if arguments.dry_run:
@@ -133,10 +136,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return _exit_code(results)
 
 
-def _problems(
-    arguments: argparse.Namespace, session: Session, direction: Direction, candidates: Sequence[Candidate]
-) -> list[ConvProblem]:
-    """Return the problems asked for, or the direction's default for the dimensions of the list."""
+def _parsed_problems(
+    arguments: argparse.Namespace, session: Session, direction: Direction
+) -> list[ParsedProblem]:
+    """Return the problems of ``--problem`` and ``--problems``."""
     directions = tuple(session.registry.directions)
     parsed = [
         parse_problem(ProblemLine(text=text, path="--problem"), direction, directions)
@@ -144,6 +147,13 @@ def _problems(
     ]
     for path in arguments.problems:
         parsed += read_problem_file(path, direction, directions)
+    return parsed
+
+
+def _problems(
+    parsed: Sequence[ParsedProblem], session: Session, direction: Direction, candidates: Sequence[Candidate]
+) -> list[ConvProblem]:
+    """Return the problems asked for, or the direction's default for the dimensions of the list."""
     if not parsed:
         ndims = sorted({candidate.instance.ndim for candidate in candidates})
         problems = [direction.default_problem[ndim] for ndim in ndims]
@@ -204,7 +214,7 @@ def _profile(
     from ckprof.model.results import RunResults
 
     started = time.monotonic()
-    total = len(candidates) * len(problems)
+    total = len(candidates) * len(problems) * len(run_options.splits)
     names = {candidate.instance.key: candidate.name for candidate in candidates}
     outcomes: list[Outcome] = []
     watch = _Watch(session)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.run.inputs import InitKind
@@ -11,8 +11,15 @@ from ckprof.run.stopping import CRITERIA
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+
+#: what the interface of kernel libraries takes for "deduce the number of splits"
+AUTO: Final = -1
+
+#: ckProfiler's sweep
+ALL_SPLITS: Final = (AUTO, 1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +69,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:KEY=VALUE,...]",
         help=f"when sampling stops: {', '.join(CRITERIA)} (default: {default.criterion})",
     )
+    group.add_argument(
+        "--split-k",
+        metavar="N,N,...|all|auto",
+        help="splits of the reduction to run, one after the other; auto is deduced by the kernel, all is "
+        "auto and the powers of two up to 128 (default: what the problem line says, else 1)",
+    )
     group.add_argument("--warmup", type=int, default=default.warmup, metavar="N", help="untimed runs")
     group.add_argument("--timeout", type=float, metavar="S", help="seconds for one kernel's runs")
     group.add_argument("--threads", type=int, default=0, metavar="N", help="CPU threads of the kernels")
@@ -69,8 +82,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
 
 
-def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOptions:
+def chosen_run_options(
+    arguments: argparse.Namespace, session: Session, problem_splits: Sequence[int]
+) -> RunOptions:
     """Return what the options say.
+
+    :param problem_splits: numbers of splits that problem lines name; used without ``--split-k``.
 
     :raises UsageError: a value is out of range, or the criterion is unknown.
     """
@@ -87,10 +104,34 @@ def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOp
         criterion=criterion,
         criterion_parameters=tuple(_criterion_parameters(parameters)),
         timeout_s=session.settings.timeout if arguments.timeout is None else arguments.timeout,
+        splits=_splits(arguments.split_k, problem_splits),
         workers=arguments.threads,
         device=arguments.device,
         keep_samples=arguments.samples,
     )
+
+
+def _splits(text: str | None, problem_splits: Sequence[int]) -> tuple[int, ...]:
+    """Parse ``1,2,4``, ``all`` or ``auto``.
+
+    :raises UsageError: it is none of these, or the problem lines do not agree.
+    """
+    if text is None:
+        if len(set(problem_splits)) > 1:
+            raise UsageError(
+                f"the problem lines name different split-K ({', '.join(map(str, problem_splits))}): "
+                "say which with --split-k"
+            )
+        return (problem_splits[0] if problem_splits[0] > 0 else AUTO,) if problem_splits else (1,)
+    if text == "all":
+        return ALL_SPLITS
+    try:
+        splits = tuple(AUTO if part in ("auto", str(AUTO)) else int(part) for part in text.split(","))
+    except ValueError:
+        splits = ()
+    if not splits or any(split < 1 and split != AUTO for split in splits):
+        raise UsageError(f"--split-k: expected positive integers, all or auto, got {text!r}")
+    return splits
 
 
 def _criterion_parameters(text: str) -> list[tuple[str, float]]:

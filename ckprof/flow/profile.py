@@ -33,7 +33,7 @@ def profile(
     manager: PluginManager,
     on_event: Callable[[RunEvent], None],
 ) -> Iterator[Outcome]:
-    """Yield one outcome per candidate and problem, as they come.
+    """Yield one outcome per candidate, problem and number of splits, as they come.
 
     Candidates that have no kernel come first: their outcome is known.
 
@@ -64,13 +64,14 @@ def profile(
     if library.path is None:
         for index in range(len(problems)):
             start(index)
-    for index, rejection in product(range(len(problems)), library.rejected):
+    for index, rejection, split_k in product(range(len(problems)), library.rejected, options.splits):
         yield announce(
             Outcome(
                 key=rejection.candidate.instance.key,
                 problem_index=index,
                 status=rejection.status,
                 reason=rejection.reason,
+                split_k=split_k,
             )
         )
     if library.path is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
@@ -11,10 +12,11 @@ from ckprof.model.outcome import Status
 from ckprof.report.rows import rates, rows_of_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckprof.model.outcome import Outcome
     from ckprof.model.results import RunResults
     from ckprof.report.rows import Row
-
-_HEADERS = ("rank", "instance", "status", "time [ms]", "GFLOP/s", "GB/s", "max error", "reason")
 
 
 def render_table(results: RunResults) -> str:
@@ -31,36 +33,66 @@ def _render(results: RunResults, style: str) -> str:
     parts = []
     for index, problem in enumerate(results.problems):
         heading = f"Problem {index}: {results.direction} {problem.describe()}"
-        rows = rows_of_problem(results, index)
+        columns = _columns(results)
         table = tabulate(
-            [_cells(row) for row in rows],
-            headers=_HEADERS,
+            [[column.cell(row) for column in columns] for row in rows_of_problem(results, index)],
+            headers=[column.title for column in columns],
             tablefmt=style,
             disable_numparse=True,
-            colalign=("right", "left", "left", "right", "right", "right", "right", "left"),
+            colalign=[column.align for column in columns],
         )
         parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
         parts += [counts_line(results, index), *_best_lines(results, index, style), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _cells(row: Row) -> list[str]:
-    measurement = row.outcome.measurement
-    verification = row.outcome.verification
-    time = f"{measurement.median_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
-    status = row.outcome.status.value
-    if row.outcome.status is Status.OK and verification is None:
-        status = "ok (not verified)"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A column of the table."""
+
+    title: str
+    align: str
+    cell: Callable[[Row], str]
+
+
+def _columns(results: RunResults) -> list[_Column]:
+    """Return the columns; the number of splits is shown where any kernel was run with more than one."""
+    split = _Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
     return [
-        "" if row.rank is None else str(row.rank),
-        f"[{row.instance.index}] {row.instance.name}",
-        status,
-        time,
-        "" if row.gflops is None else f"{row.gflops:.2f}",
-        "" if row.gbytes is None else f"{row.gbytes:.2f}",
-        f"{verification.max_error:.2e}" if verification else "",
-        " ".join(row.outcome.reason.split()),
+        _Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
+        _Column(
+            title="instance", align="left", cell=lambda row: f"[{row.instance.index}] {row.instance.name}"
+        ),
+        *([split] if any(outcome.split_k != 1 for outcome in results.outcomes) else []),
+        _Column(title="status", align="left", cell=_status),
+        _Column(title="time [ms]", align="right", cell=_time),
+        _Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
+        _Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
+        _Column(title="max error", align="right", cell=_max_error),
+        _Column(title="reason", align="left", cell=lambda row: " ".join(row.outcome.reason.split())),
     ]
+
+
+def _split(outcome: Outcome) -> str:
+    return str(outcome.split_k) if outcome.split_k >= 1 else "auto"
+
+
+def _status(row: Row) -> str:
+    unverified = row.outcome.status is Status.OK and row.outcome.verification is None
+    return "ok (not verified)" if unverified else row.outcome.status.value
+
+
+def _time(row: Row) -> str:
+    measurement = row.outcome.measurement
+    return f"{measurement.median_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _max_error(row: Row) -> str:
+    return f"{row.outcome.verification.max_error:.2e}" if row.outcome.verification else ""
 
 
 def counts_line(results: RunResults, problem_index: int) -> str:
@@ -89,7 +121,7 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
         f"name: {instance.instance_string} (instance {instance.index})",
         f"avg_time: {best.measurement.median_ms:.6g} (median of {best.measurement.samples})",
         f"tflops: {(gflops or 0) / 1e3:.6g}",
-        f"GB/s: {gbytes or 0:.6g}" + (f", SplitK {best.split_k}" if best.split_k != 1 else ""),
+        f"GB/s: {gbytes or 0:.6g}" + (f", SplitK {_split(best)}" if best.split_k != 1 else ""),
     ]
     if style == "github":
         return ["", "```", *lines, "```"]

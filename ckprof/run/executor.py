@@ -137,7 +137,7 @@ class Executor:
             problem_index=problem_index,
             status=measured.status,
             reason=measured.reason,
-            split_k=self._options.split_k,
+            split_k=self._problem.split_k if self._problem else 1,
             measurement=measured.measurement,
             verification=measured.verification,
         )

@@ -50,8 +50,8 @@ class RunOptions:
     timeout_s: float = 30.0
     #: CPU threads that kernels may use; 0 leaves it to the target
     workers: int = 0
-    #: splits of the reduction; less than 1 lets the kernel deduce them
-    split_k: int = 1
+    #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
+    splits: tuple[int, ...] = (1,)
     #: index of the device
     device: int = 0
     #: keep the raw samples in each measurement
@@ -66,6 +66,8 @@ class RunOptions:
             raise UsageError(f"timeout_s is {self.timeout_s}, expected more than 0 seconds")
         if self.flush_bytes is not None:
             _check("flush_bytes", self.flush_bytes, 0)
+        if not self.splits or len(set(self.splits)) < len(self.splits):
+            raise UsageError(f"splits are {list(self.splits)}, expected at least one, and each once")
         make_criterion(self.criterion, dict(self.criterion_parameters))
 
 

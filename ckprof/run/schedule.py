@@ -89,7 +89,7 @@ class _ProblemRunner:
         for instance in instances:
             if instance.ndim != self._problem.ndim:
                 reason = f"a kernel for {instance.ndim}D problems, this one is {self._problem.ndim}D"
-                yield self._unsupported(instance, reason)
+                yield from self._unsupported(instance, reason)
             else:
                 groups.setdefault((instance.layout.name, instance.dtype.value), []).append(instance)
         for group in groups.values():
@@ -102,7 +102,7 @@ class _ProblemRunner:
             prepared = prepare_problem(self._direction, self._problem, layout, dtype, self._options, folder)
         except NotEnoughRoomError as exc:
             for instance in group:
-                yield self._unsupported(instance, str(exc))
+                yield from self._unsupported(instance, str(exc))
             return
         self._on_event(
             OperandsReady(
@@ -113,15 +113,17 @@ class _ProblemRunner:
                 seconds=prepared.seconds,
             )
         )
-        self._executor.set_problem(prepared.request)
-        for instance in group:
-            yield self._executor.measure(instance.key, self._index)
+        for request in prepared.requests:
+            self._executor.set_problem(request)
+            for instance in group:
+                yield self._executor.measure(instance.key, self._index)
 
-    def _unsupported(self, instance: Instance, reason: str) -> Outcome:
-        return Outcome(
-            key=instance.key,
-            problem_index=self._index,
-            status=Status.UNSUPPORTED,
-            reason=reason,
-            split_k=self._options.split_k,
-        )
+    def _unsupported(self, instance: Instance, reason: str) -> Iterator[Outcome]:
+        for split_k in self._options.splits:
+            yield Outcome(
+                key=instance.key,
+                problem_index=self._index,
+                status=Status.UNSUPPORTED,
+                reason=reason,
+                split_k=split_k,
+            )

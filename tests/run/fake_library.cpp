@@ -18,14 +18,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int run_count = 0;
+int run_count    = 0;
 int worker_count = -1;
 
 int64_t elements(const ckprof_problem& p)
 {
     int64_t n = p.groups * p.batch * p.out_channels;
-    for(int i = 0; i < p.ndim; ++i)
-        n *= p.input[i];
+    for(int i = 0; i < p.ndim; ++i) n *= p.input[i];
     return n;
 }
 
@@ -36,8 +35,7 @@ void multiply(const ckprof_problem& p, const ckprof_buffers& b, int64_t count)
     auto* in  = static_cast<const float*>(b.input);
     auto* wei = static_cast<const float*>(b.weight);
     auto* out = static_cast<float*>(b.output);
-    for(int64_t i = 0; i < count; ++i)
-        out[i] = in[i] * wei[0];
+    for(int64_t i = 0; i < count; ++i) out[i] = in[i] * wei[0];
     (void)p;
 }
 
@@ -50,8 +48,12 @@ void spin(double ms)
 using Body = ckprof_status (*)(const ckprof_problem&, const ckprof_buffers&, char*, size_t);
 
 template <Body body>
-ckprof_status run(const ckprof_problem* p, const ckprof_buffers* b, int32_t time_it, double* time_ms,
-                  char* reason, size_t size)
+ckprof_status run(const ckprof_problem* p,
+                  const ckprof_buffers* b,
+                  int32_t time_it,
+                  double* time_ms,
+                  char* reason,
+                  size_t size)
 {
     ++run_count;
     auto start         = Clock::now();
@@ -69,39 +71,63 @@ ckprof_status refuse(const ckprof_problem*, char* reason, size_t size)
     return CKPROF_REFUSED;
 }
 
-ckprof_status crash_in_support(const ckprof_problem*, char*, size_t)
-{
-    std::abort();
-}
+ckprof_status crash_in_support(const ckprof_problem*, char*, size_t) { std::abort(); }
 
-#define RUN(name, code)                                                                              \
-    ckprof_status name(const ckprof_problem& p, const ckprof_buffers& b, char* reason, size_t size)  \
-    {                                                                                                \
-        [[maybe_unused]] auto* in  = static_cast<float*>(b.input);                                   \
-        [[maybe_unused]] auto* wei = static_cast<float*>(b.weight);                                  \
-        [[maybe_unused]] auto* out = static_cast<float*>(b.output);                                  \
-        [[maybe_unused]] const int64_t n = elements(p);                                              \
-        (void)reason;                                                                                \
-        (void)size;                                                                                  \
-        code;                                                                                        \
-        return CKPROF_OK;                                                                            \
+#define RUN(name, code)                                                                            \
+    ckprof_status name(                                                                            \
+        const ckprof_problem& p, const ckprof_buffers& b, char* reason, size_t size)               \
+    {                                                                                              \
+        [[maybe_unused]] auto* in        = static_cast<float*>(b.input);                           \
+        [[maybe_unused]] auto* wei       = static_cast<float*>(b.weight);                          \
+        [[maybe_unused]] auto* out       = static_cast<float*>(b.output);                          \
+        [[maybe_unused]] const int64_t n = elements(p);                                            \
+        (void)reason;                                                                              \
+        (void)size;                                                                                \
+        code;                                                                                      \
+        return CKPROF_OK;                                                                          \
     }
 
 RUN(ok, multiply(p, b, n))
-RUN(ok_10ms, { multiply(p, b, n); spin(10); })
-RUN(slow, { multiply(p, b, n); spin(150); })
-RUN(refuses_run, { say(reason, size, "the grid is too large"); return CKPROF_REFUSED; })
-RUN(fails, { say(reason, size, "bad launch"); return CKPROF_FAILED; })
+RUN(ok_10ms, {
+    multiply(p, b, n);
+    spin(10);
+})
+RUN(slow, {
+    multiply(p, b, n);
+    spin(150);
+})
+RUN(refuses_run, {
+    say(reason, size, "the grid is too large");
+    return CKPROF_REFUSED;
+})
+RUN(fails, {
+    say(reason, size, "bad launch");
+    return CKPROF_FAILED;
+})
 RUN(fails_later, {
     multiply(p, b, n);
     static int runs = 0;
-    if(++runs > 2) { say(reason, size, "third time unlucky"); return CKPROF_FAILED; }
+    if(++runs > 2)
+    {
+        say(reason, size, "third time unlucky");
+        return CKPROF_FAILED;
+    }
 })
-RUN(segfault, { std::fprintf(stderr, "about to fall\n"); *reinterpret_cast<volatile int*>(8) = 1; })
-RUN(aborts, { std::fprintf(stderr, "assertion failed: x > 0\n"); std::abort(); })
-RUN(hangs, for(volatile bool go = true; go;) {})
+RUN(segfault, {
+    std::fprintf(stderr, "about to fall\n");
+    *reinterpret_cast<volatile int*>(8) = 1;
+})
+RUN(aborts, {
+    std::fprintf(stderr, "assertion failed: x > 0\n");
+    std::abort();
+})
+RUN(hangs, for(volatile bool go = true; go;){})
 RUN(leaves_child, {
-    if(fork() == 0) { sleep(600); _exit(0); }
+    if(fork() == 0)
+    {
+        sleep(600);
+        _exit(0);
+    }
     raise(SIGKILL);
 })
 RUN(exits, std::exit(0))
@@ -117,22 +143,46 @@ RUN(scribbles, {
         if(write(fd, "garbage\n", 8) < 0) {}
     multiply(p, b, n);
 })
-RUN(writes_before, { multiply(p, b, n); out[-1] = 0; })
-RUN(writes_after, { multiply(p, b, n); out[n] = 0; })
+RUN(writes_before, {
+    multiply(p, b, n);
+    out[-1] = 0;
+})
+RUN(writes_after, {
+    multiply(p, b, n);
+    out[n] = 0;
+})
 RUN(writes_after_later, {
     multiply(p, b, n);
     static int runs = 0;
     if(++runs > 2) out[n + 3] = 0;
 })
-RUN(writes_before_weight, { multiply(p, b, n); wei[-2] = 0; })
+RUN(writes_before_weight, {
+    multiply(p, b, n);
+    wei[-2] = 0;
+})
 RUN(skips_last, multiply(p, b, n - 1))
 RUN(writes_nothing, )
-RUN(writes_nan, { multiply(p, b, n); out[1] = std::numeric_limits<float>::quiet_NaN(); })
-RUN(writes_inf, { multiply(p, b, n); out[2] = std::numeric_limits<float>::infinity(); })
-RUN(changes_input, { multiply(p, b, n); in[n - 1] += 1; })
-RUN(wrong, { multiply(p, b, n); out[5] += 3; out[7] += 2; out[8] -= 4; })
+RUN(writes_nan, {
+    multiply(p, b, n);
+    out[1] = std::numeric_limits<float>::quiet_NaN();
+})
+RUN(writes_inf, {
+    multiply(p, b, n);
+    out[2] = std::numeric_limits<float>::infinity();
+})
+RUN(changes_input, {
+    multiply(p, b, n);
+    in[n - 1] += 1;
+})
+RUN(wrong, {
+    multiply(p, b, n);
+    out[5] += 3;
+    out[7] += 2;
+    out[8] -= 4;
+})
 
-ckprof_status no_time(const ckprof_problem* p, const ckprof_buffers* b, int32_t, double* time_ms, char*, size_t)
+ckprof_status
+no_time(const ckprof_problem* p, const ckprof_buffers* b, int32_t, double* time_ms, char*, size_t)
 {
     multiply(*p, *b, elements(*p));
     *time_ms = 0;
@@ -157,11 +207,29 @@ ckprof_status text_crashes(char*, size_t) { std::abort(); }
 #define KERNEL(name) {#name, "fake_" #name, supported, text<__COUNTER__>, run<name>}
 
 const ckprof_kernel kernel_table[] = {
-    KERNEL(ok), KERNEL(ok_10ms), KERNEL(slow), KERNEL(refuses_run), KERNEL(fails), KERNEL(fails_later),
-    KERNEL(segfault), KERNEL(aborts), KERNEL(hangs), KERNEL(leaves_child), KERNEL(exits), KERNEL(prints),
-    KERNEL(scribbles), KERNEL(writes_before), KERNEL(writes_after), KERNEL(writes_after_later),
-    KERNEL(writes_before_weight), KERNEL(skips_last), KERNEL(writes_nothing), KERNEL(writes_nan),
-    KERNEL(writes_inf), KERNEL(changes_input), KERNEL(wrong),
+    KERNEL(ok),
+    KERNEL(ok_10ms),
+    KERNEL(slow),
+    KERNEL(refuses_run),
+    KERNEL(fails),
+    KERNEL(fails_later),
+    KERNEL(segfault),
+    KERNEL(aborts),
+    KERNEL(hangs),
+    KERNEL(leaves_child),
+    KERNEL(exits),
+    KERNEL(prints),
+    KERNEL(scribbles),
+    KERNEL(writes_before),
+    KERNEL(writes_after),
+    KERNEL(writes_after_later),
+    KERNEL(writes_before_weight),
+    KERNEL(skips_last),
+    KERNEL(writes_nothing),
+    KERNEL(writes_nan),
+    KERNEL(writes_inf),
+    KERNEL(changes_input),
+    KERNEL(wrong),
     {"unsupported", "fake_unsupported", refuse, text_fails, run<ok>},
     {"support_crashes", "fake_support_crashes", crash_in_support, text_crashes, run<ok>},
     {"no_time", "fake_no_time", supported, text<100>, no_time},
@@ -178,7 +246,8 @@ ckprof_status select_device(const char* arch, int32_t index, char* reason, size_
 
 void set_workers(int32_t workers) { worker_count = workers; }
 
-void describe_device(char* text, size_t size) { std::snprintf(text, size, "fake device, %d workers", worker_count); }
+void describe_device(char* text, size_t size)
+{ std::snprintf(text, size, "fake device, %d workers", worker_count); }
 
 void* allocate(size_t bytes)
 {
@@ -196,7 +265,8 @@ ckprof_status flush_cache(size_t bytes)
 {
     static char* memory = nullptr;
     static size_t size  = 0;
-    if(size != bytes) {
+    if(size != bytes)
+    {
         std::free(memory);
         memory = bytes ? static_cast<char*>(std::malloc(bytes)) : nullptr;
         size   = bytes;
@@ -206,8 +276,15 @@ ckprof_status flush_cache(size_t bytes)
     return CKPROF_OK;
 }
 
-const ckprof_target target = {"fake",   select_device, set_workers, describe_device, allocate,
-                              std::free, copy,         copy,        flush_cache};
+const ckprof_target target = {"fake",
+                              select_device,
+                              set_workers,
+                              describe_device,
+                              allocate,
+                              std::free,
+                              copy,
+                              copy,
+                              flush_cache};
 
 } // namespace
 
@@ -218,8 +295,7 @@ const ckprof_target target = {"fake",   select_device, set_workers, describe_dev
 extern "C" const ckprof_library* ckprof_get_library(void)
 {
     static const ckprof_kernel* pointers[kernel_count];
-    for(size_t i = 0; i < kernel_count; ++i)
-        pointers[i] = &kernel_table[i];
+    for(size_t i = 0; i < kernel_count; ++i) pointers[i] = &kernel_table[i];
     static const ckprof_library library = {FAKE_ABI_VERSION, kernel_count, pointers, &target};
     return &library;
 }

@@ -24,4 +24,10 @@ def test_bad_values_are_named(changes, message):
 
 
 def test_deduced_split_k_is_allowed():
-    assert RunOptions(split_k=-1).split_k == -1
+    assert RunOptions(splits=(-1, 4)).splits == (-1, 4)
+
+
+@pytest.mark.parametrize("splits", [(), (2, 2)])
+def test_splits_are_at_least_one_and_distinct(splits):
+    with pytest.raises(UsageError, match="expected at least one, and each once"):
+        RunOptions(splits=splits)
