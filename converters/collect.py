@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from ckprof.catalog.errors import Diagnostic, ListError
 from ckprof.errors import PluginError
 from ckprof.model.catalog import Catalog
@@ -12,8 +14,6 @@ from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
 
 if TYPE_CHECKING:
-    import msgspec
-
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import ConvLayout
     from ckprof_converters.compiled import CompiledFamily
@@ -44,7 +44,7 @@ class _Bucket:
         slot = hash(values)
         while (index := self.seen.get(slot)) is not None:
             record = self.records[index]
-            if tuple(getattr(record, name) for name in record.__struct_fields__[1:]) == values:
+            if msgspec.structs.astuple(record)[1:] == values:
                 return record
             slot += 1
         self.seen[slot] = len(self.records)

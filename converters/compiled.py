@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ckprof_converters.family import ConfFamily, Field, Step
 
-#: distinct runs of arguments that are remembered with their values, for each run
+#: distinct texts that are remembered with their values, for each run of arguments and each half of a line
 _REMEMBERED: Final = 2000
 
 #: characters of a wrong text that messages show
@@ -63,6 +63,9 @@ class CompiledFamily:
         runs = _runs(family)
         self._runs = [_Run(family, run) for run in runs if run[0].read]
         self._pattern = re.compile(_expression(family, runs))
+        # Lists vary few arguments at a time, so each half of a line is mostly known already.
+        self._heads: dict[tuple[str | None, ...], dict[str, Any]] = {}
+        self._tails: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self.steps: tuple[Step, ...] = tuple(_step(family, step) for step in family.steps)
         #: values of the record, in order, without its id
         self.record_values = _picker(family.record_type.__struct_fields__[1:])
@@ -78,10 +81,24 @@ class CompiledFamily:
         match = self._pattern.match(text, start)
         if match is None:
             return None
-        values = dict(self.family.fixed)
-        for run, group in zip(self._runs, match.groups(), strict=True):
+        groups = match.groups()
+        half = len(groups) // 2
+        head, tail = groups[:half], groups[half:]
+        values = dict(self._heads.get(head) or self._remember(self._heads, 0, head))
+        values.update(self._tails.get(tail) or self._remember(self._tails, half, tail))
+        return values
+
+    def _remember(
+        self, known: dict[tuple[str | None, ...], dict[str, Any]], first: int, groups: tuple[str | None, ...]
+    ) -> dict[str, Any]:
+        """Return the values of neighbouring runs, with the fixed ones below those of the head."""
+        values = {} if first else dict(self.family.fixed)
+        for run, group in zip(self._runs[first:], groups, strict=False):
             if group is not None:
-                values.update(run.values(group))
+                values.update(run.known.get(group) or run.parse(group))
+        if len(known) >= _REMEMBERED:
+            known.clear()
+        known[groups] = values
         return values
 
     def read_slowly(self, arguments: Sequence[Argument]) -> dict[str, Any]:
@@ -134,22 +151,21 @@ class _Run:
         self._pattern = re.compile(
             re.escape(family.separator).join(_field_expression(field, "({})") for field in fields)
         )
-        self._known: dict[str, dict[str, Any]] = {}
+        #: spelling of the whole run -> values by name
+        self.known: dict[str, dict[str, Any]] = {}
 
-    def values(self, text: str) -> dict[str, Any]:
-        """Return the values of the run spelled ``text``, which matches."""
-        known = self._known.get(text)
-        if known is None:
-            match = self._pattern.fullmatch(text)
-            assert match is not None  # noqa: S101  # the whole line matched with the same expressions
-            known = {
-                field.name: field.kind.parse(group)
-                for field, group in zip(self._fields, match.groups(), strict=True)
-            }
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[text] = known
-        return known
+    def parse(self, text: str) -> dict[str, Any]:
+        """Return and remember the values of the run spelled ``text``, which matches."""
+        match = self._pattern.fullmatch(text)
+        assert match is not None  # noqa: S101  # the whole line matched with the same expressions
+        values = {
+            field.name: field.kind.parse(group)
+            for field, group in zip(self._fields, match.groups(), strict=True)
+        }
+        if len(self.known) >= _REMEMBERED:
+            self.known.clear()
+        self.known[text] = values
+        return values
 
 
 def _runs(family: ConfFamily) -> list[list[Field]]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 MAX_LINE: Final = 1_000_000
 
 _BOM: Final = b"\xef\xbb\xbf"
-_COMMENT_MARKS: Final = "#;"
 
 
 def iterate_lines(request: ConversionRequest) -> Iterator[str]:
@@ -36,9 +35,8 @@ def instance_text(line: str, *, upstream_comments: bool) -> str:
 
     :param upstream_comments: a comment mark anywhere makes the whole line a comment.
     """
-    for mark in _COMMENT_MARKS:
-        if mark in line:
-            line = "" if upstream_comments else line.partition(mark)[0]
+    if "#" in line or ";" in line:
+        line = "" if upstream_comments else line.partition("#")[0].partition(";")[0]
     return line.strip()
 
 
