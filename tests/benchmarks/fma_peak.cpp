@@ -1,5 +1,5 @@
-// Measures the machine's fp32 multiply-add peak: independent accumulators in registers, one thread per core.
-// Usage: fma_peak THREADS SECONDS; prints GFLOP/s.
+// Measures the machine's fp32 multiply-add peak: independent accumulators in registers, one thread
+// per core. Usage: fma_peak THREADS SECONDS; prints GFLOP/s.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,7 +27,10 @@ static float burn(float seed)
     factor += seed;
     addend += seed * 1e-3f;
     // different starts: equal chains would be computed only once
-    for(int chain = 0; chain < chains; ++chain) { sums[chain] = factor * static_cast<float>(chain + 1); }
+    for(int chain = 0; chain < chains; ++chain)
+    {
+        sums[chain] = factor * static_cast<float>(chain + 1);
+    }
     for(int i = 0; i < repeats; ++i)
     {
 #pragma GCC unroll 12

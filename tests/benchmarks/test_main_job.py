@@ -1,7 +1,7 @@
 """The main job, cold and warm.
 
-Goals on 2 cores: cold at most 90 s, with CPU time / (cores x wall) of the build at least 0.85 and at most 600 MB
-per compiler; warm at most 3 s beside the measuring itself.
+Goals on 2 cores: cold at most 90 s, with CPU time / (cores x wall) of the build at least 0.85 and at most
+600 MB per compiler; warm at most 3 s beside the measuring itself.
 """
 
 from __future__ import annotations

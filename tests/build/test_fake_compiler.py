@@ -193,7 +193,6 @@ def test_a_cache_that_cannot_be_written_is_one_clear_message(
         build(make_tree(1), make_recipe(fake_compiler()), cache=cache)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_cache_still_serves(make_tree, make_recipe, fake_compiler, build, cache, tmp_path):
     tree, recipe = make_tree(2), make_recipe(fake_compiler())
     build(tree, recipe)
@@ -201,6 +200,8 @@ def test_a_read_only_cache_still_serves(make_tree, make_recipe, fake_compiler, b
     for folder in folders:
         folder.chmod(0o500)
     try:
+        if os.access(cache.root, os.W_OK):
+            pytest.skip("this user may write everywhere")
         assert build(tree, recipe, work_dir=tmp_path / "other").summary.from_cache == 2
         tree.text(0, "return 9;")
         with pytest.raises(ToolchainError, match="cannot write to the object cache: Permission denied"):

@@ -2,9 +2,9 @@
  *
  * The C interface between a generated kernel library and the worker process that loads it.
  *
- * A library exports one function, ckprof_get_library(). Everything else is reached through the table that it
- * returns. No function throws; text results are written into the caller's buffer, always terminated, cut if
- * too long. Pointers inside the table live as long as the library.
+ * A library exports one function, ckprof_get_library(). Everything else is reached through the
+ * table that it returns. No function throws; text results are written into the caller's buffer,
+ * always terminated, cut if too long. Pointers inside the table live as long as the library.
  */
 #ifndef CKPROF_ABI_H
 #define CKPROF_ABI_H
@@ -19,8 +19,10 @@ extern "C" {
 /* Raised whenever anything below changes; part of every object's cache key. */
 #define CKPROF_ABI_VERSION 1
 
-/* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C are per group. */
-typedef struct ckprof_problem {
+/* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C
+ * are per group. */
+typedef struct ckprof_problem
+{
     int32_t ndim;
     int32_t split_k;
     int64_t groups;
@@ -36,36 +38,49 @@ typedef struct ckprof_problem {
 } ckprof_problem;
 
 /* Target memory of the three tensors, packed. Which one is written depends on the direction. */
-typedef struct ckprof_buffers {
+typedef struct ckprof_buffers
+{
     void* input;
     void* weight;
     void* output;
 } ckprof_buffers;
 
-typedef enum ckprof_status {
-    CKPROF_OK = 0,
+typedef enum ckprof_status
+{
+    CKPROF_OK      = 0,
     CKPROF_REFUSED = 1, /* the kernel does not support the problem; the reason says why */
-    CKPROF_FAILED = 2   /* something was thrown; the reason is its text */
+    CKPROF_FAILED  = 2  /* something was thrown; the reason is its text */
 } ckprof_status;
 
-typedef struct ckprof_kernel {
+typedef struct ckprof_kernel
+{
     const char* key;  /* content key of the instance, 32 hexadecimal digits */
     const char* name; /* kernel name */
     ckprof_status (*is_supported)(const ckprof_problem* problem, char* reason, size_t reason_size);
     /* CK Builder's text of the instance. */
     ckprof_status (*instance_string)(char* text, size_t text_size);
-    /* Runs the kernel once. With time_it != 0, *time_ms is the duration measured by the launcher (including
-     * its own zeroing of outputs and workspace); otherwise it is set to 0. Returns after the kernel is done. */
-    ckprof_status (*run)(const ckprof_problem* problem, const ckprof_buffers* buffers, int32_t time_it,
-                         double* time_ms, char* reason, size_t reason_size);
+    /* Runs the kernel once. With time_it != 0, *time_ms is the duration measured by the launcher
+     * (including its own zeroing of outputs and workspace); otherwise it is set to 0. Returns after
+     * the kernel is done. */
+    ckprof_status (*run)(const ckprof_problem* problem,
+                         const ckprof_buffers* buffers,
+                         int32_t time_it,
+                         double* time_ms,
+                         char* reason,
+                         size_t reason_size);
 } ckprof_kernel;
 
 /* What the target offers to the worker. */
-typedef struct ckprof_target {
+typedef struct ckprof_target
+{
     const char* id;
     /* Selects the device, or on the CPU the modelled one, by architecture name and index. */
-    ckprof_status (*select_device)(const char* arch, int32_t index, char* reason, size_t reason_size);
-    /* Number of CPU threads that kernels may use; 0 restores the default. Without effect on a GPU. */
+    ckprof_status (*select_device)(const char* arch,
+                                   int32_t index,
+                                   char* reason,
+                                   size_t reason_size);
+    /* Number of CPU threads that kernels may use; 0 restores the default. Without effect on a GPU.
+     */
     void (*set_workers)(int32_t workers);
     /* One line: device name and what matters for speed. */
     void (*describe_device)(char* text, size_t text_size);
@@ -73,11 +88,13 @@ typedef struct ckprof_target {
     void (*release)(void* memory);
     ckprof_status (*copy_to_device)(void* device, const void* host, size_t bytes);
     ckprof_status (*copy_to_host)(void* host, const void* device, size_t bytes);
-    /* Evicts the caches by touching that many bytes of memory of the target's own. 0 frees that memory. */
+    /* Evicts the caches by touching that many bytes of memory of the target's own. 0 frees that
+     * memory. */
     ckprof_status (*flush_cache)(size_t bytes);
 } ckprof_target;
 
-typedef struct ckprof_library {
+typedef struct ckprof_library
+{
     uint32_t abi_version;
     uint32_t kernel_count;
     const ckprof_kernel* const* kernels;

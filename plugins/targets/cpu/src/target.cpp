@@ -29,14 +29,14 @@ constexpr const char* known_archs = "gfx908, gfx90a, gfx942, gfx950, gfx1201";
 
 void copy_text(const char* text, char* buffer, size_t size) noexcept
 {
-    if(buffer == nullptr || size == 0)
-        return;
+    if(buffer == nullptr || size == 0) return;
     const size_t length = std::min(std::strlen(text), size - 1);
     std::memcpy(buffer, text, length);
     buffer[length] = '\0';
 }
 
-ckprof_status select_device(const char* arch, int32_t index, char* reason, size_t reason_size) noexcept
+ckprof_status
+select_device(const char* arch, int32_t index, char* reason, size_t reason_size) noexcept
 {
     try
     {
@@ -46,8 +46,7 @@ ckprof_status select_device(const char* arch, int32_t index, char* reason, size_
             copy_text("the host model has one device, number 0", reason, reason_size);
             return CKPROF_REFUSED;
         }
-        if(ck_tile::host_model::set_device(name))
-            return CKPROF_OK;
+        if(ck_tile::host_model::set_device(name)) return CKPROF_OK;
         const std::string why = "'" + name + "' is not modelled; known are " + known_archs;
         copy_text(why.c_str(), reason, reason_size);
         return CKPROF_REFUSED;
@@ -59,10 +58,7 @@ ckprof_status select_device(const char* arch, int32_t index, char* reason, size_
     }
 }
 
-void set_workers(int32_t workers) noexcept
-{
-    ck_tile::host_model::set_worker_count(workers);
-}
+void set_workers(int32_t workers) noexcept { ck_tile::host_model::set_worker_count(workers); }
 
 const char* vector_set() noexcept
 {
@@ -100,8 +96,7 @@ void* allocate(size_t bytes) noexcept
 {
     // Large buffers start at a large page, so that address translation costs every run the same.
     const size_t alignment = bytes >= large_page_size ? large_page_size : page_bytes;
-    if(bytes > SIZE_MAX - alignment)
-        return nullptr;
+    if(bytes > SIZE_MAX - alignment) return nullptr;
     const size_t whole = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
     void* memory       = std::aligned_alloc(alignment, whole);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
@@ -115,15 +110,13 @@ void release(void* memory) noexcept { std::free(memory); }
 
 ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
 {
-    if(bytes != 0)
-        std::memcpy(device, host, bytes);
+    if(bytes != 0) std::memcpy(device, host, bytes);
     return CKPROF_OK;
 }
 
 ckprof_status copy_to_host(void* host, const void* device, size_t bytes) noexcept
 {
-    if(bytes != 0)
-        std::memcpy(host, device, bytes);
+    if(bytes != 0) std::memcpy(host, device, bytes);
     return CKPROF_OK;
 }
 
@@ -146,16 +139,13 @@ struct flush_buffer
 
     bool resize(size_t wanted) noexcept
     {
-        if(wanted == bytes)
-            return true;
+        if(wanted == bytes) return true;
         release(memory);
         memory = nullptr;
         bytes  = 0;
-        if(wanted == 0)
-            return true;
+        if(wanted == 0) return true;
         memory = static_cast<unsigned char*>(allocate(wanted));
-        if(memory == nullptr)
-            return false;
+        if(memory == nullptr) return false;
         // Untouched pages may all be the same zero page, which would evict next to nothing.
         std::memset(memory, 1, wanted);
         bytes = wanted;
@@ -167,12 +157,11 @@ ckprof_status flush_cache(size_t bytes) noexcept
 {
     static flush_buffer buffer;
     const size_t whole = bytes / line_bytes * line_bytes;
-    if(!buffer.resize(whole))
-        return CKPROF_FAILED;
-    if(whole == 0)
-        return CKPROF_OK;
+    if(!buffer.resize(whole)) return CKPROF_FAILED;
+    if(whole == 0) return CKPROF_OK;
 
-    // One thread per worker: faster, and each evicts the private caches of the core that it runs on.
+    // One thread per worker: faster, and each evicts the private caches of the core that it runs
+    // on.
     const size_t lines   = whole / line_bytes;
     const size_t workers = static_cast<size_t>(std::max(1, ck_tile::host_model::worker_count()));
     const size_t threads = std::clamp<size_t>(whole / bytes_per_thread, 1, workers);
@@ -187,18 +176,15 @@ ckprof_status flush_cache(size_t bytes) noexcept
     try
     {
         helpers.reserve(threads);
-        for(; started < threads; ++started)
-            helpers.emplace_back(share, started);
+        for(; started < threads; ++started) helpers.emplace_back(share, started);
     }
     catch(const std::exception&)
     {
         // No more threads are to be had: this one does their shares.
     }
     share(0);
-    for(size_t thread = started; thread < threads; ++thread)
-        share(thread);
-    for(std::thread& helper : helpers)
-        helper.join();
+    for(size_t thread = started; thread < threads; ++thread) share(thread);
+    for(std::thread& helper : helpers) helper.join();
     return CKPROF_OK;
 }
 

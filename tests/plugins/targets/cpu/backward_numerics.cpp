@@ -48,17 +48,51 @@ template <typename T, index_t D>
 void add_kernels(std::vector<entry>& all)
 {
     all.push_back(make<backward_data_family<T, D, kernel_config{.pipeline = BASIC_V1}>, T>(true));
-    all.push_back(make<backward_data_family<T, D, kernel_config{.tile{16, 32, 8}, .waves{1, 1, 1}, .vectors{4, 4, 2}, .pipeline = MEMORY}>, T>(true));
-    all.push_back(make<backward_data_family<T, D, kernel_config{.tile{128, 64, 16}, .vectors{1, 1, 2}, .specialization = Filter1x1Stride1Pad0}>, T>(true));
-    all.push_back(make<backward_weight_family<T, D, kernel_config{.pipeline = BASIC_V1}>, T>(false));
-    all.push_back(make<backward_weight_family<T, D, kernel_config{.tile{16, 32, 8}, .waves{1, 1, 1}, .vectors{4, 4, 2}, .pipeline = MEMORY}>, T>(false));
-    all.push_back(make<backward_weight_family<T, D, kernel_config{.vectors{1, 1, 2}, .explicit_gemm = true, .specialization = Filter1x1Stride1Pad0}>, T>(false));
-    all.push_back(make<backward_weight_family<T, D, kernel_config{.merged = 4, .pipeline = COMPUTE_V5}>, T>(false));
-    all.push_back(make<backward_weight_family<T, D, kernel_config{.tile{32, 16, 16}, .merged = 8}>, T>(false));
+    all.push_back(
+        make<backward_data_family<
+                 T,
+                 D,
+                 kernel_config{
+                     .tile{16, 32, 8}, .waves{1, 1, 1}, .vectors{4, 4, 2}, .pipeline = MEMORY}>,
+             T>(true));
+    all.push_back(make<backward_data_family<T,
+                                            D,
+                                            kernel_config{.tile{128, 64, 16},
+                                                          .vectors{1, 1, 2},
+                                                          .specialization = Filter1x1Stride1Pad0}>,
+                       T>(true));
+    all.push_back(
+        make<backward_weight_family<T, D, kernel_config{.pipeline = BASIC_V1}>, T>(false));
+    all.push_back(
+        make<backward_weight_family<
+                 T,
+                 D,
+                 kernel_config{
+                     .tile{16, 32, 8}, .waves{1, 1, 1}, .vectors{4, 4, 2}, .pipeline = MEMORY}>,
+             T>(false));
+    all.push_back(
+        make<backward_weight_family<T,
+                                    D,
+                                    kernel_config{.vectors{1, 1, 2},
+                                                  .explicit_gemm  = true,
+                                                  .specialization = Filter1x1Stride1Pad0}>,
+             T>(false));
+    all.push_back(
+        make<backward_weight_family<T, D, kernel_config{.merged = 4, .pipeline = COMPUTE_V5}>, T>(
+            false));
+    all.push_back(
+        make<backward_weight_family<T, D, kernel_config{.tile{32, 16, 16}, .merged = 8}>, T>(
+            false));
     using enum ck_tile::StreamKReductionStrategy;
-    all.push_back(make<stream_k_family<T, D, kernel_config{.tile{16, 16, 8}, .waves{1, 1, 1}}, Tree, false>, T>(false));
-    all.push_back(make<stream_k_family<T, D, kernel_config{.tile{16, 32, 8}, .waves{1, 1, 1}}, Linear, true>, T>(false));
-    all.push_back(make<stream_k_family<T, D, kernel_config{.tile{4, 16, 8}, .waves{1, 1, 1}}, Tree, true>, T>(false));
+    all.push_back(
+        make<stream_k_family<T, D, kernel_config{.tile{16, 16, 8}, .waves{1, 1, 1}}, Tree, false>,
+             T>(false));
+    all.push_back(
+        make<stream_k_family<T, D, kernel_config{.tile{16, 32, 8}, .waves{1, 1, 1}}, Linear, true>,
+             T>(false));
+    all.push_back(
+        make<stream_k_family<T, D, kernel_config{.tile{4, 16, 8}, .waves{1, 1, 1}}, Tree, true>, T>(
+            false));
     if constexpr(!std::is_same_v<T, float>)
     {
         all.push_back(make<two_stage_family<T, D, kernel_config{.vectors{1, 1, 1}}>, T>(false));
@@ -71,41 +105,59 @@ void with_type(data_type type, const Function& function)
 {
     if(type == data_type::fp32) { function(float{}); }
     else if(type == data_type::fp16) { function(half_t{}); }
-    else { function(bf16_t{}); }
+    else
+    {
+        function(bf16_t{});
+    }
 }
 
 template <typename T>
 std::vector<T> convert(const std::vector<double>& values)
 {
     std::vector<T> result;
-    for(const double value : values) { result.push_back(static_cast<T>(static_cast<float>(value))); }
+    for(const double value : values)
+    {
+        result.push_back(static_cast<T>(static_cast<float>(value)));
+    }
     return result;
 }
 
-void run(entry& e, const ck_tile::conv::ConvParam& param, index_t k_batch,
-         const std::vector<double>& in, const std::vector<double>& wei, const std::vector<double>& out,
+void run(entry& e,
+         const ck_tile::conv::ConvParam& param,
+         index_t k_batch,
+         const std::vector<double>& in,
+         const std::vector<double>& wei,
+         const std::vector<double>& out,
          const std::vector<double>& expected)
 {
     ++e.runs;
     with_type(e.type, [&]<typename T>(T) {
         with_type(e.result, [&]<typename R>(R) {
-            std::vector<T> in_data = convert<T>(in), wei_data = convert<T>(wei), out_data = convert<T>(out);
+            std::vector<T> in_data = convert<T>(in), wei_data = convert<T>(wei),
+                           out_data = convert<T>(out);
             std::vector<R> result(expected.size(), R(std::nanf("")));
-            e.launch(param, e.data ? static_cast<void*>(result.data()) : in_data.data(),
-                     e.data ? static_cast<void*>(wei_data.data()) : result.data(), out_data.data(), k_batch);
+            e.launch(param,
+                     e.data ? static_cast<void*>(result.data()) : in_data.data(),
+                     e.data ? static_cast<void*>(wei_data.data()) : result.data(),
+                     out_data.data(),
+                     k_batch);
             const std::vector<R> wanted = convert<R>(expected);
             for(std::size_t i = 0; i < result.size(); ++i)
             {
                 const bool good = static_cast<float>(result[i]) == static_cast<float>(wanted[i]);
-                EXPECT_MSG(good, e.instance_string + " k_batch " + std::to_string(k_batch) + " element " + std::to_string(i) +
-                                     ": got " + std::to_string(static_cast<float>(result[i])) + ", expected " + std::to_string(expected[i]));
+                EXPECT_MSG(good,
+                           e.instance_string + " k_batch " + std::to_string(k_batch) + " element " +
+                               std::to_string(i) + ": got " +
+                               std::to_string(static_cast<float>(result[i])) + ", expected " +
+                               std::to_string(expected[i]));
                 if(!good) { return; }
             }
         });
     });
 }
 
-// bf16 holds integers up to 256 exactly, half up to 2048; beyond that split sums round more than once.
+// bf16 holds integers up to 256 exactly, half up to 2048; beyond that split sums round more than
+// once.
 bool exact_when_split(const std::vector<double>& expected, data_type result)
 {
     if(result == data_type::fp32) { return true; }
@@ -119,16 +171,22 @@ void check_stream_k_coverage()
 {
     for(int i = 0; i < 3000; ++i)
     {
-        const auto plan = ck_tile::host_model::make_stream_k_plan(pick(1, 9), pick(1, 9), pick(1, 20), pick(1, 40));
+        const auto plan = ck_tile::host_model::make_stream_k_plan(
+            pick(1, 9), pick(1, 9), pick(1, 20), pick(1, 40));
         if(plan.sk_ctas == 0)
         {
             EXPECT(plan.dp_tiles == plan.tiles && plan.workspace_bytes(64) == 0);
             continue;
         }
-        EXPECT(plan.start(0) == plan.dp_tiles * plan.loops && plan.start(plan.sk_ctas) == plan.tiles * plan.loops);
-        for(std::int64_t c = 0; c < plan.sk_ctas; ++c) { EXPECT(plan.start(c) < plan.start(c + 1)); }
+        EXPECT(plan.start(0) == plan.dp_tiles * plan.loops &&
+               plan.start(plan.sk_ctas) == plan.tiles * plan.loops);
+        for(std::int64_t c = 0; c < plan.sk_ctas; ++c)
+        {
+            EXPECT(plan.start(c) < plan.start(c + 1));
+        }
         EXPECT(plan.dp_tiles % plan.workgroups == 0);
-        EXPECT(plan.workspace_bytes(64) == plan.flag_bytes() + plan.sk_ctas * 256 && plan.flag_bytes() % 128 == 0);
+        EXPECT(plan.workspace_bytes(64) == plan.flag_bytes() + plan.sk_ctas * 256 &&
+               plan.flag_bytes() % 128 == 0);
     }
 }
 
@@ -151,18 +209,27 @@ int main(int argc, char** argv)
     for(int dimensions = 1; dimensions <= 3; ++dimensions)
     {
         std::vector<ck_tile::conv::ConvParam> problems = chosen_problems(dimensions);
-        for(int round = 0; round < rounds; ++round) { problems.push_back(random_problem(dimensions, round % 4)); }
+        for(int round = 0; round < rounds; ++round)
+        {
+            problems.push_back(random_problem(dimensions, round % 4));
+        }
         for(const ck_tile::conv::ConvParam& param : problems)
         {
             const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
             if(shape.output[0] < 1 || shape.output[1] < 1 || shape.output[2] < 1) { continue; }
-            if(output_size(shape) * weight_size(shape) / static_cast<std::size_t>(shape.G * shape.K) > 1500000) { continue; }
+            if(output_size(shape) * weight_size(shape) /
+                   static_cast<std::size_t>(shape.G * shape.K) >
+               1500000)
+            {
+                continue;
+            }
             const auto fill = [](std::size_t count) {
                 std::vector<double> values(count);
                 for(double& value : values) { value = pick(-1, 1); }
                 return values;
             };
-            const auto in = fill(input_size(shape)), wei = fill(weight_size(shape)), out = fill(output_size(shape));
+            const auto in = fill(input_size(shape)), wei = fill(weight_size(shape)),
+                       out    = fill(output_size(shape));
             const auto data   = reference_backward_data(shape, wei, out);
             const auto weight = reference_backward_weight(shape, in, out);
             for(entry& e : entries)

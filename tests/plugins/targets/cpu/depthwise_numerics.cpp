@@ -16,20 +16,63 @@ using ck_tile::bf16_t;
 using ck_tile::half_t;
 using ck_tile::host_model::last_refusal;
 
-template <typename T, index_t TileH, index_t TileW, index_t F, index_t S, index_t Batch, index_t SubH, index_t SubW, index_t In, index_t Out>
+template <typename T,
+          index_t TileH,
+          index_t TileW,
+          index_t F,
+          index_t S,
+          index_t Batch,
+          index_t SubH,
+          index_t SubW,
+          index_t In,
+          index_t Out>
 struct depthwise
 {
-    using traits = ck_tile::DepthwiseConvFwdTraits<T, T, float, T, 64, TileH, TileW, F, F, S, S, 1, 1, (F - 1) / 2, (F - 1) / 2, Batch, SubH, SubW, In, Out>;
-    using conv   = ck_tile::GroupedConvTraits<2, ck_tile::ConvolutionSpecialization::Default, void, void, ck_tile::tuple<>, void, In, In, Out, 1, false, false, traits>;
+    using traits = ck_tile::DepthwiseConvFwdTraits<T,
+                                                   T,
+                                                   float,
+                                                   T,
+                                                   64,
+                                                   TileH,
+                                                   TileW,
+                                                   F,
+                                                   F,
+                                                   S,
+                                                   S,
+                                                   1,
+                                                   1,
+                                                   (F - 1) / 2,
+                                                   (F - 1) / 2,
+                                                   Batch,
+                                                   SubH,
+                                                   SubW,
+                                                   In,
+                                                   Out>;
+    using conv   = ck_tile::GroupedConvTraits<2,
+                                              ck_tile::ConvolutionSpecialization::Default,
+                                              void,
+                                              void,
+                                              ck_tile::tuple<>,
+                                              void,
+                                              In,
+                                              In,
+                                              Out,
+                                              1,
+                                              false,
+                                              false,
+                                              traits>;
     struct epilogue
-    {
-        using ODataType = T;
-    };
-    using kernel = ck_tile::GroupedConvolutionForwardKernel<conv, void, ck_tile::DepthwiseConvFwdPipeline<traits>, epilogue>;
+    { using ODataType = T; };
+    using kernel =
+        ck_tile::GroupedConvolutionForwardKernel<conv,
+                                                 void,
+                                                 ck_tile::DepthwiseConvFwdPipeline<traits>,
+                                                 epilogue>;
 
     static bool supported(const ck_tile::conv::ConvParam& p)
     {
-        return kernel::IsSupportedArgument(kernel::MakeKernelArgs(ck_tile::GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1)));
+        return kernel::IsSupportedArgument(kernel::MakeKernelArgs(
+            ck_tile::GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1)));
     }
 
     static void check(const ck_tile::conv::ConvParam& p)
@@ -44,9 +87,9 @@ struct depthwise
             return values;
         };
         const auto in = fill(input_size(s)), wei = fill(weight_size(s));
-        const auto expected = reference_forward(s, in, wei);
+        const auto expected   = reference_forward(s, in, wei);
         const auto transposed = [&s](std::size_t index, std::int64_t plane) { // N(HW)G to NG(HW)
-            const auto i = static_cast<std::int64_t>(index);
+            const auto i         = static_cast<std::int64_t>(index);
             const std::int64_t g = i % s.G, at = i / s.G % plane, n = i / s.G / plane;
             return static_cast<std::size_t>((n * s.G + g) * plane + at);
         };
@@ -56,20 +99,35 @@ struct depthwise
             in_data[transposed(i, volume(s.input))] = T(static_cast<float>(in[i]));
         }
         for(const double value : wei) { wei_data.push_back(T(static_cast<float>(value))); }
-        const auto kargs = kernel::MakeKernelArgs(ck_tile::GroupedConvFwdHostArgs<>(p, in_data.data(), wei_data.data(), {}, out_data.data(), 1));
-        ck_tile::launch_kernel(ck_tile::stream_config{}, ck_tile::make_kernel(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
+        const auto kargs = kernel::MakeKernelArgs(ck_tile::GroupedConvFwdHostArgs<>(
+            p, in_data.data(), wei_data.data(), {}, out_data.data(), 1));
+        ck_tile::launch_kernel(
+            ck_tile::stream_config{},
+            ck_tile::make_kernel(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
         for(std::size_t i = 0; i < expected.size(); ++i)
         {
             const float got = static_cast<float>(out_data[transposed(i, volume(s.output))]);
-            EXPECT_MSG(got == static_cast<float>(T(static_cast<float>(expected[i]))), kernel::GetInstanceString() + " element " + std::to_string(i));
+            EXPECT_MSG(got == static_cast<float>(T(static_cast<float>(expected[i]))),
+                       kernel::GetInstanceString() + " element " + std::to_string(i));
         }
     }
 };
 
-ck_tile::conv::ConvParam problem(int g, int n, int filter, int height, int width, int stride, int right)
+ck_tile::conv::ConvParam
+problem(int g, int n, int filter, int height, int width, int stride, int right)
 {
     const auto both = [](int value) { return lengths(2, value); };
-    return ck_tile::conv::ConvParam(2, g, n, 1, 1, both(filter), lengths{height, width}, both(stride), both(1), both((filter - 1) / 2), both(right));
+    return ck_tile::conv::ConvParam(2,
+                                    g,
+                                    n,
+                                    1,
+                                    1,
+                                    both(filter),
+                                    lengths{height, width},
+                                    both(stride),
+                                    both(1),
+                                    both((filter - 1) / 2),
+                                    both(right));
 }
 
 template <typename T>
@@ -97,9 +155,11 @@ int main()
     check_type<half_t>();
     check_type<bf16_t>();
     EXPECT((depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel::GetInstanceString() ==
-            "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>"));
+            "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,"
+            "fp16,fp32,fp16>"));
     EXPECT((depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel::GetName() ==
-            "grouped_convolution_forward_depthwise_fp16_bs_64_th_8_tw_8_fh_3_fw_3_sh_1_sw_1_nb_8_sbh_2_sbw_2_iv_2_ov_2"));
+            "grouped_convolution_forward_depthwise_fp16_bs_64_th_8_tw_8_fh_3_fw_3_sh_1_sw_1_nb_8_"
+            "sbh_2_sbw_2_iv_2_ov_2"));
     using unaligned = depthwise<half_t, 8, 8, 3, 1, 4, 2, 2, 2, 8>;
     EXPECT(!unaligned::supported(problem(1, 4, 3, 8, 8, 1, 1)));
     EXPECT(last_refusal() == "sub-tile width 2 is not a multiple of the output vector 4");

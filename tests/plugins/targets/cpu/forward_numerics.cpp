@@ -25,28 +25,54 @@ template <typename T, index_t D>
 void add_kernels(std::vector<forward_entry>& all)
 {
     all.push_back(make_entry<T, D, kernel_config{.pipeline = BASIC_V1}>());
-    all.push_back(make_entry<T, D, kernel_config{.tile{16, 16, 128}, .waves{1, 1, 1}, .pipeline = MEMORY}>());
-    all.push_back(make_entry<T, D, kernel_config{.tile{128, 32, 8}, .vectors{4, 4, 2}, .pipeline = COMPUTE_V4}>());
-    all.push_back(make_entry<T, D, kernel_config{.tile{32, 64, 16}, .waves{1, 1, 2}, .wave_groups = 2, .pipeline = COMPUTE_V5}>());
+    all.push_back(
+        make_entry<T, D, kernel_config{.tile{16, 16, 128}, .waves{1, 1, 1}, .pipeline = MEMORY}>());
+    all.push_back(
+        make_entry<T,
+                   D,
+                   kernel_config{.tile{128, 32, 8}, .vectors{4, 4, 2}, .pipeline = COMPUTE_V4}>());
+    all.push_back(
+        make_entry<
+            T,
+            D,
+            kernel_config{
+                .tile{32, 64, 16}, .waves{1, 1, 2}, .wave_groups = 2, .pipeline = COMPUTE_V5}>());
     all.push_back(make_entry<T, D, kernel_config{.merged = 4, .pipeline = COMPUTE_V3}>());
-    all.push_back(make_entry<T, D, kernel_config{.specialization = Filter1x1Pad0, .pipeline = COMPUTE_V6}>());
+    all.push_back(
+        make_entry<T, D, kernel_config{.specialization = Filter1x1Pad0, .pipeline = COMPUTE_V6}>());
     if constexpr(D == 2)
     {
-        all.push_back(make_entry<T, D, kernel_config{.tile{256, 224, 64}, .pipeline = COMPUTE_V3}>());
-        all.push_back(make_entry<T, D, kernel_config{.tile{64, 16, 16}, .split_image = true, .pipeline = BASIC_V2}>());
-        all.push_back(make_entry<T, D, kernel_config{.merged = 8, .specialization = Filter3x3, .pipeline = BASIC_V1}>());
-        all.push_back(make_entry<T, D, kernel_config{.explicit_gemm = true, .specialization = Filter1x1Stride1Pad0, .pipeline = WAVELET}>());
+        all.push_back(
+            make_entry<T, D, kernel_config{.tile{256, 224, 64}, .pipeline = COMPUTE_V3}>());
+        all.push_back(
+            make_entry<T,
+                       D,
+                       kernel_config{
+                           .tile{64, 16, 16}, .split_image = true, .pipeline = BASIC_V2}>());
+        all.push_back(
+            make_entry<T,
+                       D,
+                       kernel_config{
+                           .merged = 8, .specialization = Filter3x3, .pipeline = BASIC_V1}>());
+        all.push_back(make_entry<T,
+                                 D,
+                                 kernel_config{.explicit_gemm  = true,
+                                               .specialization = Filter1x1Stride1Pad0,
+                                               .pipeline       = WAVELET}>());
         all.push_back(make_entry<T, D, kernel_config{.pipeline = COMPUTE_ASYNC}>());
         all.push_back(make_entry<T, D, kernel_config{.pipeline = BASIC_ASYNC_V1}>());
-        all.push_back(make_entry<T, D, kernel_config{.tile{4, 64, 32}, .waves{1, 1, 1}, .mma{4, 64, 16}, .pipeline = BASIC_V1}>());
+        all.push_back(
+            make_entry<
+                T,
+                D,
+                kernel_config{
+                    .tile{4, 64, 32}, .waves{1, 1, 1}, .mma{4, 64, 16}, .pipeline = BASIC_V1}>());
     }
 }
 
 template <typename T>
 T converted(double value)
-{
-    return static_cast<T>(static_cast<float>(value));
-}
+{ return static_cast<T>(static_cast<float>(value)); }
 
 template <typename T>
 void compare(const forward_entry& entry,
@@ -66,18 +92,20 @@ void compare(const forward_entry& entry,
     const std::vector<T> wei_data = convert(wei);
     std::vector<T> out(expected.size(), converted<T>(std::nan("")));
 
-    const ck_tile::GroupedConvFwdHostArgs<> args(param, in_data.data(), wei_data.data(), {}, out.data(), 1);
+    const ck_tile::GroupedConvFwdHostArgs<> args(
+        param, in_data.data(), wei_data.data(), {}, out.data(), 1);
     entry.launch(args, ck_tile::stream_config{});
     for(std::size_t i = 0; i < out.size(); ++i)
     {
-        const T wanted = converted<T>(expected[i]);
+        const T wanted   = converted<T>(expected[i]);
         const double got = static_cast<double>(static_cast<float>(out[i]));
-        const bool good  = exact ? std::memcmp(&out[i], &wanted, sizeof(T)) == 0
-                                 : std::abs(got - expected[i]) <= 2e-5 + 1e-5 * std::abs(expected[i]);
+        const bool good  = exact
+                               ? std::memcmp(&out[i], &wanted, sizeof(T)) == 0
+                               : std::abs(got - expected[i]) <= 2e-5 + 1e-5 * std::abs(expected[i]);
         EXPECT_MSG(good,
                    entry.instance_string + " element " + std::to_string(i) + " of " +
-                       std::to_string(out.size()) + ": got " + std::to_string(got) +
-                       ", expected " + std::to_string(expected[i]));
+                       std::to_string(out.size()) + ": got " + std::to_string(got) + ", expected " +
+                       std::to_string(expected[i]));
         if(!good) { return; }
     }
 }
@@ -104,12 +132,16 @@ int main(int argc, char** argv)
     for(int dimensions = 1; dimensions <= 3; ++dimensions)
     {
         std::vector<ck_tile::conv::ConvParam> problems = chosen_problems(dimensions);
-        for(int round = 0; round < rounds; ++round) { problems.push_back(random_problem(dimensions, round % 4)); }
+        for(int round = 0; round < rounds; ++round)
+        {
+            problems.push_back(random_problem(dimensions, round % 4));
+        }
         for(const ck_tile::conv::ConvParam& param : problems)
         {
-            const conv_shape shape               = ck_tile::host_model::make_conv_shape(param);
+            const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
             if(volume(shape.output) < 1 || shape.output[0] < 1 || shape.output[1] < 1) { continue; }
-            if(output_size(shape) * weight_size(shape) / static_cast<std::size_t>(shape.G * shape.K) >
+            if(output_size(shape) * weight_size(shape) /
+                   static_cast<std::size_t>(shape.G * shape.K) >
                1500000)
             {
                 continue;
@@ -120,7 +152,8 @@ int main(int argc, char** argv)
                     std::vector<double> values(count);
                     for(double& value : values)
                     {
-                        value = exact ? pick(-range, range) : static_cast<float>(pick(-1000, 1000)) / 1024.0f;
+                        value = exact ? pick(-range, range)
+                                      : static_cast<float>(pick(-1000, 1000)) / 1024.0f;
                     }
                     return values;
                 };
@@ -130,11 +163,16 @@ int main(int argc, char** argv)
                 for(std::size_t e = 0; e < entries.size(); ++e)
                 {
                     const forward_entry& entry = entries[e];
-                    if(entry.dimensions != dimensions || !entry.is_supported(param, 1)) { continue; }
+                    if(entry.dimensions != dimensions || !entry.is_supported(param, 1))
+                    {
+                        continue;
+                    }
                     ++runs[e];
                     switch(entry.type)
                     {
-                    case data_type::fp32: compare<float>(entry, param, in, wei, expected, exact); break;
+                    case data_type::fp32:
+                        compare<float>(entry, param, in, wei, expected, exact);
+                        break;
                     case data_type::fp16:
                         if(exact) { compare<half_t>(entry, param, in, wei, expected, true); }
                         break;

@@ -27,7 +27,8 @@ void peak_block(const void* context, const ck_tile::host_model::block_position&)
     const vfloat factor = *static_cast<const vfloat*>(context);
     const vfloat term   = factor * 0.5f;
 #pragma GCC unroll 16
-    for(int j = 0; j < chains; ++j) // different starts, or the compiler would compute one chain only
+    for(int j = 0; j < chains;
+        ++j) // different starts, or the compiler would compute one chain only
     {
         sums[j] = factor * static_cast<float>(j);
     }
@@ -46,7 +47,7 @@ void peak_block(const void* context, const ck_tile::host_model::block_position&)
 double peak_gflops(int threads)
 {
     const vfloat half = vfloat{} + 0.5f;
-    const auto run = [&] {
+    const auto run    = [&] {
         const auto start = std::chrono::steady_clock::now();
         ck_tile::host_model::run_grid(dim3(static_cast<unsigned>(threads)), peak_block, &half);
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -59,26 +60,40 @@ template <typename T>
 void measure(const char* type, const std::vector<forward_entry>& entries, double peak)
 {
     using lengths = std::vector<ck_tile::long_index_t>;
-    const ck_tile::conv::ConvParam param(2, 1, 8, 128, 128, lengths{3, 3}, lengths{28, 28}, lengths{1, 1},
-                                         lengths{1, 1}, lengths{1, 1}, lengths{1, 1});
+    const ck_tile::conv::ConvParam param(2,
+                                         1,
+                                         8,
+                                         128,
+                                         128,
+                                         lengths{3, 3},
+                                         lengths{28, 28},
+                                         lengths{1, 1},
+                                         lengths{1, 1},
+                                         lengths{1, 1},
+                                         lengths{1, 1});
     std::vector<T> in(param.GetInputByte<T>() / sizeof(T), T(1.0f));
     std::vector<T> wei(param.GetWeightByte<T>() / sizeof(T), T(1.0f));
     std::vector<T> out(param.GetOutputByte<T>() / sizeof(T));
     const ck_tile::GroupedConvFwdHostArgs<> args(param, in.data(), wei.data(), {}, out.data(), 1);
     ck_tile::stream_config timed;
-    timed.time_kernel_  = true;
-    timed.cold_niters_  = 2;
-    timed.nrepeat_      = 5;
-    double best         = 0;
+    timed.time_kernel_ = true;
+    timed.cold_niters_ = 2;
+    timed.nrepeat_     = 5;
+    double best        = 0;
     for(const forward_entry& entry : entries)
     {
         double rate = 0;
         for(int i = 0; i < 3; ++i)
         {
-            rate = std::max(rate, static_cast<double>(param.GetFlops()) * 1e-6 / entry.launch(args, timed));
+            rate = std::max(
+                rate, static_cast<double>(param.GetFlops()) * 1e-6 / entry.launch(args, timed));
         }
         const std::string& name = entry.instance_string;
-        std::printf("%s %7.1f GFLOP/s %5.1f%%  %s\n", type, rate, 100 * rate / peak, name.substr(name.find(",0,0,") + 5, 12).c_str());
+        std::printf("%s %7.1f GFLOP/s %5.1f%%  %s\n",
+                    type,
+                    rate,
+                    100 * rate / peak,
+                    name.substr(name.find(",0,0,") + 5, 12).c_str());
         best = std::max(best, rate);
     }
     std::printf("%s best %.1f GFLOP/s, %.1f%% of peak\n", type, best, 100 * best / peak);

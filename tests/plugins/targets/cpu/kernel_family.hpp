@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels of any direction and configuration, built from the same types as generated headers, and erased to
-// a table of functions so that tests can loop over many of them.
+// Kernels of any direction and configuration, built from the same types as generated headers, and
+// erased to a table of functions so that tests can loop over many of them.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,7 @@ namespace test {
 using ck_tile::index_t;
 
 struct triple
-{
-    index_t m, n, k;
-};
+{ index_t m, n, k; };
 
 struct kernel_config
 {
@@ -30,29 +28,31 @@ struct kernel_config
     triple waves{2, 2, 1};
     triple mma{16, 16, 16};
     triple vectors{1, 1, 1};
-    index_t merged        = 1;
-    bool split_image      = false;
-    bool explicit_gemm    = false;
-    bool double_buffer    = false;
-    index_t wave_groups   = 1;
+    index_t merged                                    = 1;
+    bool split_image                                  = false;
+    bool explicit_gemm                                = false;
+    bool double_buffer                                = false;
+    index_t wave_groups                               = 1;
     ck_tile::ConvolutionSpecialization specialization = ck_tile::ConvolutionSpecialization::Default;
-    ck_tile::GemmPipelineScheduler scheduler = ck_tile::GemmPipelineScheduler::Intrawave;
-    ck_tile::GemmPipeline pipeline           = ck_tile::GemmPipeline::COMPUTE_V3;
+    ck_tile::GemmPipelineScheduler scheduler          = ck_tile::GemmPipelineScheduler::Intrawave;
+    ck_tile::GemmPipeline pipeline                    = ck_tile::GemmPipeline::COMPUTE_V3;
 };
 
 // Pipeline and the base that knows its loop tails.
 template <ck_tile::GemmPipeline Name, typename Problem>
 struct pipeline_of;
 
-#define CKPROF_TEST_PIPELINE(NAME, CLASS, BASE)                                            \
-    template <typename Problem>                                                            \
-    struct pipeline_of<ck_tile::GemmPipeline::NAME, Problem>                               \
-    {                                                                                      \
-        using type = ck_tile::CLASS<Problem>;                                              \
-        using base = ck_tile::BASE<Problem>;                                               \
+#define CKPROF_TEST_PIPELINE(NAME, CLASS, BASE)                                                    \
+    template <typename Problem>                                                                    \
+    struct pipeline_of<ck_tile::GemmPipeline::NAME, Problem>                                       \
+    {                                                                                              \
+        using type = ck_tile::CLASS<Problem>;                                                      \
+        using base = ck_tile::BASE<Problem>;                                                       \
     }
 CKPROF_TEST_PIPELINE(BASIC_V1, GemmPipelineAGmemBGmemCRegV1, BaseGemmPipelineAGmemBGmemCRegV1);
-CKPROF_TEST_PIPELINE(BASIC_ASYNC_V1, GemmPipelineAGmemBGmemCRegAsyncV1, BaseGemmPipelineAGmemBGmemCRegV1);
+CKPROF_TEST_PIPELINE(BASIC_ASYNC_V1,
+                     GemmPipelineAGmemBGmemCRegAsyncV1,
+                     BaseGemmPipelineAGmemBGmemCRegV1);
 CKPROF_TEST_PIPELINE(BASIC_V2, GemmPipelineAGmemBGmemCRegV2, BaseGemmPipelineAGmemBGmemCRegV2);
 CKPROF_TEST_PIPELINE(MEMORY, GemmPipelineAgBgCrMem, BaseGemmPipelineAgBgCrMem);
 CKPROF_TEST_PIPELINE(COMPUTE_V3, GemmPipelineAgBgCrCompV3, BaseGemmPipelineAgBgCrCompV3);
@@ -115,12 +115,17 @@ struct gemm_layouts<direction::backward_weight, Traits>
 };
 
 // Result is T, or float for the first stage of two.
-template <direction Direction, typename T, index_t Dimensions, kernel_config C, typename Layouts = layouts<Dimensions>, typename Result = T>
+template <direction Direction,
+          typename T,
+          index_t Dimensions,
+          kernel_config C,
+          typename Layouts = layouts<Dimensions>,
+          typename Result  = T>
 struct family_types
 {
-    using shape = ck_tile::TileGemmShape<ck_tile::sequence<C.tile.m, C.tile.n, C.tile.k>,
-                                         ck_tile::sequence<C.waves.m, C.waves.n, C.waves.k>,
-                                         ck_tile::sequence<C.mma.m, C.mma.n, C.mma.k>>;
+    using shape       = ck_tile::TileGemmShape<ck_tile::sequence<C.tile.m, C.tile.n, C.tile.k>,
+                                               ck_tile::sequence<C.waves.m, C.waves.n, C.waves.k>,
+                                               ck_tile::sequence<C.mma.m, C.mma.n, C.mma.k>>;
     using conv_traits = ck_tile::GroupedConvTraits<Dimensions,
                                                    C.specialization,
                                                    typename Layouts::in,
@@ -137,17 +142,18 @@ struct family_types
     using partitioner = ck_tile::GemmSpatiallyLocalTilePartitioner<shape,
                                                                    fixed::TilePartitionerGroupNum,
                                                                    fixed::TilePartitionerM01>;
-    using gemm_traits = ck_tile::TileGemmUniversalTraits<fixed::kPadM,
-                                                         fixed::kPadN,
-                                                         fixed::kPadK,
-                                                         C.double_buffer,
-                                                         typename gemm_layouts<Direction, conv_traits>::a,
-                                                         typename gemm_layouts<Direction, conv_traits>::b,
-                                                         typename gemm_layouts<Direction, conv_traits>::c,
-                                                         fixed::TransposeC,
-                                                         fixed::UseStructuredSparsity,
-                                                         fixed::Persistent,
-                                                         C.wave_groups>;
+    using gemm_traits =
+        ck_tile::TileGemmUniversalTraits<fixed::kPadM,
+                                         fixed::kPadN,
+                                         fixed::kPadK,
+                                         C.double_buffer,
+                                         typename gemm_layouts<Direction, conv_traits>::a,
+                                         typename gemm_layouts<Direction, conv_traits>::b,
+                                         typename gemm_layouts<Direction, conv_traits>::c,
+                                         fixed::TransposeC,
+                                         fixed::UseStructuredSparsity,
+                                         fixed::Persistent,
+                                         C.wave_groups>;
     using pass_through = ck_tile::element_wise::PassThrough;
     using problem      = ck_tile::UniversalGemmPipelineProblem<T,
                                                                T,
@@ -162,30 +168,30 @@ struct family_types
                                                                fixed::FixedVectorSize,
                                                                C.vectors.m,
                                                                C.vectors.n>;
-    using pipeline = typename pipeline_of<C.pipeline, problem>::type;
-    using base     = typename pipeline_of<C.pipeline, problem>::base;
-    using epilogue =
-        ck_tile::CShuffleEpilogue<ck_tile::CShuffleEpilogueProblem<T,
-                                                                   T,
-                                                                   ck_tile::tuple<>,
-                                                                   float,
-                                                                   Result,
-                                                                   typename conv_traits::ImplicitGemmDsLayout,
-                                                                   typename fixed::ELayout,
-                                                                   pass_through,
-                                                                   C.tile.m,
-                                                                   C.tile.n,
-                                                                   C.waves.m,
-                                                                   C.waves.n,
-                                                                   C.mma.m,
-                                                                   C.mma.n,
-                                                                   C.mma.k,
-                                                                   fixed::TransposeC,
-                                                                   C.wave_groups,
-                                                                   fixed::FixedVectorSize,
-                                                                   C.vectors.k,
-                                                                   1,
-                                                                   C.double_buffer>>;
+    using pipeline     = typename pipeline_of<C.pipeline, problem>::type;
+    using base         = typename pipeline_of<C.pipeline, problem>::base;
+    using epilogue     = ck_tile::CShuffleEpilogue<
+        ck_tile::CShuffleEpilogueProblem<T,
+                                         T,
+                                         ck_tile::tuple<>,
+                                         float,
+                                         Result,
+                                         typename conv_traits::ImplicitGemmDsLayout,
+                                         typename fixed::ELayout,
+                                         pass_through,
+                                         C.tile.m,
+                                         C.tile.n,
+                                         C.waves.m,
+                                         C.waves.n,
+                                         C.mma.m,
+                                         C.mma.n,
+                                         C.mma.k,
+                                         fixed::TransposeC,
+                                         C.wave_groups,
+                                         fixed::FixedVectorSize,
+                                         C.vectors.k,
+                                         1,
+                                         C.double_buffer>>;
 };
 
 template <typename T, index_t Dimensions, kernel_config C, typename Layouts = layouts<Dimensions>>
@@ -237,7 +243,10 @@ forward_entry make_entry()
 
 // Backward kernels: the launch zeroes the result when the direction needs it.
 template <typename Kernel, typename HostArgs>
-float launch_backward(const HostArgs& args, void* result, std::size_t bytes, const ck_tile::stream_config& s)
+float launch_backward(const HostArgs& args,
+                      void* result,
+                      std::size_t bytes,
+                      const ck_tile::stream_config& s)
 {
     const auto kargs = Kernel::MakeKernelArgs(args);
     if(!Kernel::IsSupportedArgument(kargs)) { throw std::runtime_error("unsupported"); }
@@ -258,9 +267,11 @@ struct backward_data_family : family_types<direction::backward_data, T, Dimensio
 
     static bool is_supported(const ck_tile::conv::ConvParam& param, index_t k_batch)
     {
-        return kernel::IsSupportedArgument(kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, k_batch}));
+        return kernel::IsSupportedArgument(
+            kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, k_batch}));
     }
-    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
+    static float
+    launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
     {
         const ck_tile::GroupedConvBwdDataHostArgs args(param, in, wei, {}, out, k_batch);
         return launch_backward<kernel>(args, in, param.GetInputByte<T>(), ck_tile::stream_config{});
@@ -268,9 +279,11 @@ struct backward_data_family : family_types<direction::backward_data, T, Dimensio
 };
 
 template <typename T, index_t Dimensions, kernel_config C, typename Result = T>
-struct backward_weight_family : family_types<direction::backward_weight, T, Dimensions, C, layouts<Dimensions>, Result>
+struct backward_weight_family
+    : family_types<direction::backward_weight, T, Dimensions, C, layouts<Dimensions>, Result>
 {
-    using types  = family_types<direction::backward_weight, T, Dimensions, C, layouts<Dimensions>, Result>;
+    using types =
+        family_types<direction::backward_weight, T, Dimensions, C, layouts<Dimensions>, Result>;
     using kernel = ck_tile::GroupedConvolutionBackwardWeightKernel<typename types::conv_traits,
                                                                    typename types::partitioner,
                                                                    typename types::pipeline,
@@ -278,12 +291,15 @@ struct backward_weight_family : family_types<direction::backward_weight, T, Dime
 
     static bool is_supported(const ck_tile::conv::ConvParam& param, index_t k_batch)
     {
-        return kernel::IsSupportedArgument(kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, k_batch}));
+        return kernel::IsSupportedArgument(
+            kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, k_batch}));
     }
-    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
+    static float
+    launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
     {
         const ck_tile::GroupedConvBwdWeightHostArgs args(param, in, wei, {}, out, k_batch);
-        return launch_backward<kernel>(args, wei, k_batch > 1 ? param.GetWeightByte<Result>() : 0, ck_tile::stream_config{});
+        return launch_backward<kernel>(
+            args, wei, k_batch > 1 ? param.GetWeightByte<Result>() : 0, ck_tile::stream_config{});
     }
 };
 
@@ -291,12 +307,17 @@ struct backward_weight_family : family_types<direction::backward_weight, T, Dime
 template <typename T, index_t Dimensions, kernel_config C>
 struct two_stage_family : backward_weight_family<T, Dimensions, C, float>
 {
-    using shape   = ck_tile::ElementWiseShape<ck_tile::sequence<8>, ck_tile::sequence<2048>, ck_tile::sequence<64>, float>;
-    using problem = ck_tile::ElementWisePipelineProblem<float, float, T, shape, ck_tile::element_wise::UnaryConvert>;
+    using shape   = ck_tile::ElementWiseShape<ck_tile::sequence<8>,
+                                              ck_tile::sequence<2048>,
+                                              ck_tile::sequence<64>,
+                                              float>;
+    using problem = ck_tile::
+        ElementWisePipelineProblem<float, float, T, shape, ck_tile::element_wise::UnaryConvert>;
     using convert = ck_tile::ElementWiseKernel<problem, ck_tile::ElementWiseDefaultPolicy>;
     using kernel  = typename backward_weight_family<T, Dimensions, C, float>::kernel;
 
-    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
+    static float
+    launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t k_batch)
     {
         const auto count = param.GetWeightByte<float>() / sizeof(float);
         ck_tile::DeviceMem workspace(count * sizeof(float));
@@ -313,16 +334,30 @@ struct two_stage_family : backward_weight_family<T, Dimensions, C, float>
         if(!convert::IsSupportedArgument(lengths)) { throw std::runtime_error("unsupported"); }
         return ck_tile::launch_kernel_time_mask(
             ck_tile::stream_config{},
-            [&] { if(k_batch > 1) { workspace.SetZero(); } },
-            ck_tile::make_kernel<1>(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs),
-            ck_tile::make_kernel<1>(convert{}, grid, convert::BlockSize(), 0, lengths, strides, strides,
-                                    ck_tile::make_tuple(static_cast<const float*>(workspace.GetDeviceBuffer())),
-                                    static_cast<T*>(wei)));
+            [&] {
+                if(k_batch > 1) { workspace.SetZero(); }
+            },
+            ck_tile::make_kernel<1>(
+                kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs),
+            ck_tile::make_kernel<1>(
+                convert{},
+                grid,
+                convert::BlockSize(),
+                0,
+                lengths,
+                strides,
+                strides,
+                ck_tile::make_tuple(static_cast<const float*>(workspace.GetDeviceBuffer())),
+                static_cast<T*>(wei)));
     }
 };
 
 // Stream-K; launch takes the number of workgroups as k_batch.
-template <typename T, index_t Dimensions, kernel_config C, ck_tile::StreamKReductionStrategy Strategy, bool Persistent>
+template <typename T,
+          index_t Dimensions,
+          kernel_config C,
+          ck_tile::StreamKReductionStrategy Strategy,
+          bool Persistent>
 struct stream_k_family : family_types<direction::backward_weight, T, Dimensions, C>
 {
     using types  = family_types<direction::backward_weight, T, Dimensions, C>;
@@ -334,9 +369,11 @@ struct stream_k_family : family_types<direction::backward_weight, T, Dimensions,
 
     static bool is_supported(const ck_tile::conv::ConvParam& param, index_t)
     {
-        return kernel::IsSupportedArgument(kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, 1}));
+        return kernel::IsSupportedArgument(
+            kernel::MakeKernelArgs({param, nullptr, nullptr, {}, nullptr, 1}));
     }
-    static float launch(const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t workgroups)
+    static float launch(
+        const ck_tile::conv::ConvParam& param, void* in, void* wei, void* out, index_t workgroups)
     {
         auto kargs = kernel::MakeKernelArgs({param, in, wei, {}, out, 1}, workgroups, 1);
         if(!kernel::IsSupportedArgument(kargs)) { throw std::runtime_error("unsupported"); }
@@ -345,7 +382,8 @@ struct stream_k_family : family_types<direction::backward_weight, T, Dimensions,
         return ck_tile::launch_kernel_time_mask(
             ck_tile::stream_config{},
             [&] { workspace.SetZero(); },
-            ck_tile::make_kernel<1>(kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
+            ck_tile::make_kernel<1>(
+                kernel{}, kernel::GridSize(kargs), kernel::BlockSize(), 0, kargs));
     }
 };
 

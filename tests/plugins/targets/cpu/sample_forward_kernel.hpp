@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernel: grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4
+// Kernel:
+// grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4
 // Variant: forward
 #pragma once
 
@@ -11,15 +12,16 @@
 
 #include "ck_tile/core.hpp"
 #include "ck_tile/host/kernel_launch.hpp"
+#include "ck_tile/ops/epilogue.hpp"
 #include "ck_tile/ops/gemm.hpp"
 #include "ck_tile/ops/grouped_convolution.hpp"
-#include "ck_tile/ops/epilogue.hpp"
 #include "ck_tile/ops/grouped_convolution/kernel/grouped_convolution_forward_kernel.hpp"
 #include "ck_tile/ops/grouped_convolution/pipeline/grouped_conv_universal_pipeline_ag_bg_cr_policy.hpp"
 
 using namespace ck_tile;
 
-struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4_Config
+struct
+    grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4_Config
 {
     using InDataType  = bf16_t;
     using WeiDataType = bf16_t;
@@ -73,7 +75,8 @@ constexpr const char* CONV_FWD_KERNEL_NAME =
 
 using SelectedConvFwdKernel = Config;
 
-struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4_Launcher
+struct
+    grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4_Launcher
 {
     using KernelConfig = Config;
     using InDataType   = Config::InDataType;
@@ -85,10 +88,10 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
 
     static constexpr auto ConvSpec = ConvolutionSpecialization::Default;
 
-    using GemmShape = TileGemmShape<
-        sequence<Config::M_Tile, Config::N_Tile, Config::K_Tile>,
-        sequence<Config::M_Warp, Config::N_Warp, Config::K_Warp>,
-        sequence<Config::M_Warp_Tile, Config::N_Warp_Tile, Config::K_Warp_Tile>>;
+    using GemmShape =
+        TileGemmShape<sequence<Config::M_Tile, Config::N_Tile, Config::K_Tile>,
+                      sequence<Config::M_Warp, Config::N_Warp, Config::K_Warp>,
+                      sequence<Config::M_Warp_Tile, Config::N_Warp_Tile, Config::K_Warp_Tile>>;
 
     using GroupedConvTraitsType = GroupedConvTraits<NDimSpatial,
                                                     ConvSpec,
@@ -194,9 +197,9 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
         }
 
         const auto gemm_k         = std::accumulate(args.filter_spatial_lengths_.begin(),
-                                            args.filter_spatial_lengths_.end(),
-                                            args.C_,
-                                            std::multiplies<>{});
+                                                    args.filter_spatial_lengths_.end(),
+                                                    args.C_,
+                                                    std::multiplies<>{});
         const auto k_grain        = args.k_batch * Config::K_Tile;
         const auto k_split        = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;
         const index_t num_loop    = TilePartitioner::GetLoopNum(static_cast<index_t>(k_split));
@@ -231,7 +234,8 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
 using SelectedConvKernelLauncher =
     grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4_Launcher;
 
-} // namespace ns_grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4
+} // namespace
+  // ns_grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4
 
 using grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4_Launcher =
     ns_grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4::

@@ -11,9 +11,9 @@
 #include <set>
 #include <vector>
 
+#include "check.hpp"
 #include "ck_tile/host_model/impl/rows.hpp"
 #include "ck_tile/host_model/split_n.hpp"
-#include "check.hpp"
 #include "kernel_family.hpp"
 
 namespace {
@@ -23,7 +23,6 @@ using ck_tile::host_model::last_refusal;
 using lengths = std::vector<ck_tile::long_index_t>;
 using enum GemmPipeline;
 using enum ConvolutionSpecialization;
-
 
 template <typename Partitioner>
 void check_bijection()
@@ -62,11 +61,28 @@ void partitioners()
     EXPECT(row_major.m == 1 && row_major.n == 1);
 }
 
-conv::ConvParam problem_2d(index_t g, index_t n, index_t k, index_t c, index_t filter, index_t image,
-                           index_t stride = 1, index_t dilation = 1, index_t pad = 1)
+conv::ConvParam problem_2d(index_t g,
+                           index_t n,
+                           index_t k,
+                           index_t c,
+                           index_t filter,
+                           index_t image,
+                           index_t stride   = 1,
+                           index_t dilation = 1,
+                           index_t pad      = 1)
 {
     const auto both = [](index_t value) { return std::vector<index_t>{value, value}; };
-    return conv::ConvParam(2, g, n, k, c, both(filter), both(image), both(stride), both(dilation), both(pad), both(pad));
+    return conv::ConvParam(2,
+                           g,
+                           n,
+                           k,
+                           c,
+                           both(filter),
+                           both(image),
+                           both(stride),
+                           both(dilation),
+                           both(pad),
+                           both(pad));
 }
 
 void problems()
@@ -76,10 +92,20 @@ void problems()
     EXPECT(p.GetFlops() == 2ull * 2 * 4 * 64 * 12 * 14 * 14 * 9);
     EXPECT((p.GetByte<half_t, half_t, half_t>() ==
             2ull * (2 * 4 * 12 * 28 * 28 + 2 * 64 * 12 * 9 + 2 * 4 * 64 * 14 * 14)));
-    const conv::ConvParam big(2, 1, 128, 4096, 4096, lengths{3, 3}, lengths{512, 512}, lengths{1, 1},
-                              lengths{1, 1}, lengths{1, 1}, lengths{1, 1});
+    const conv::ConvParam big(2,
+                              1,
+                              128,
+                              4096,
+                              4096,
+                              lengths{3, 3},
+                              lengths{512, 512},
+                              lengths{1, 1},
+                              lengths{1, 1},
+                              lengths{1, 1},
+                              lengths{1, 1});
     EXPECT(big.GetFlops() == 2ull * 128 * 4096 * 4096 * 512 * 512 * 9);
-    const conv::ConvParam asymmetric(1, 1, 1, 1, 1, lengths{3}, lengths{2}, lengths{1}, lengths{2}, lengths{4}, lengths{0});
+    const conv::ConvParam asymmetric(
+        1, 1, 1, 1, 1, lengths{3}, lengths{2}, lengths{1}, lengths{2}, lengths{4}, lengths{0});
     EXPECT(asymmetric.output_spatial_lengths_ == lengths{2});
     for(const bool narrow : {true, false})
     {
@@ -88,11 +114,22 @@ void problems()
         {
             if(narrow)
             {
-                conv::ConvParam(2, 1, 1, 1, 1, std::vector<index_t>{3}, {4, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0});
+                conv::ConvParam(
+                    2, 1, 1, 1, 1, std::vector<index_t>{3}, {4, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0});
             }
             else
             {
-                conv::ConvParam(2, 1, 1, 1, 1, lengths{3, 3}, lengths{4, 4}, lengths{1}, lengths{1, 1}, lengths{0, 0}, lengths{0, 0});
+                conv::ConvParam(2,
+                                1,
+                                1,
+                                1,
+                                1,
+                                lengths{3, 3},
+                                lengths{4, 4},
+                                lengths{1},
+                                lengths{1, 1},
+                                lengths{0, 0},
+                                lengths{0, 0});
             }
         }
         catch(const std::runtime_error&)
@@ -105,7 +142,10 @@ void problems()
 
 using supported = bool (*)(const conv::ConvParam&, index_t);
 
-void expect_refusal(supported test, const conv::ConvParam& p, index_t k_batch, const std::string& reason)
+void expect_refusal(supported test,
+                    const conv::ConvParam& p,
+                    index_t k_batch,
+                    const std::string& reason)
 {
     EXPECT_MSG(!test(p, k_batch), "accepted, expected: " + reason);
     EXPECT_MSG(last_refusal().find(reason) != std::string::npos,
@@ -119,74 +159,132 @@ void expect_support(supported test, const conv::ConvParam& p)
 }
 
 struct channels_first : test::layouts<2>
-{
-    using in = tensor_layout::convolution::NGCHW;
-};
+{ using in = tensor_layout::convolution::NGCHW; };
 struct wrong_weights : test::layouts<2>
-{
-    using wei = tensor_layout::convolution::GKCYX;
-};
+{ using wei = tensor_layout::convolution::GKCYX; };
 struct wrong_output : test::layouts<2>
-{
-    using out = tensor_layout::convolution::NGKHW;
-};
+{ using out = tensor_layout::convolution::NGKHW; };
 
 void support()
 {
-    constexpr auto plain = &forward_family<half_t, 2, kernel_config{.tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>::is_supported;
+    constexpr auto plain = &forward_family<
+        half_t,
+        2,
+        kernel_config{.tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>::is_supported;
     // Answers of real CK Tile headers; at this level the vector widths are the traits'.
     expect_support(plain, problem_2d(1, 1, 64, 64, 3, 28));
-    expect_refusal(plain, problem_2d(2, 4, 64, 12, 3, 28), 1, "C = 12 is not a multiple of the A vector width 8");
-    expect_refusal(plain, problem_2d(2, 4, 60, 64, 3, 28), 1, "K = 60 is not a multiple of the C vector width 8");
+    expect_refusal(plain,
+                   problem_2d(2, 4, 64, 12, 3, 28),
+                   1,
+                   "C = 12 is not a multiple of the A vector width 8");
+    expect_refusal(plain,
+                   problem_2d(2, 4, 60, 64, 3, 28),
+                   1,
+                   "K = 60 is not a multiple of the C vector width 8");
     expect_support(plain, problem_2d(1, 2, 64, 64, 1, 14, 1, 1, 0));
     expect_support(plain, problem_2d(1, 2, 64, 64, 1, 14, 2, 1, 0));
-    expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), 2, "k_batch = 2: the forward kernel does not split K");
+    expect_refusal(plain,
+                   problem_2d(1, 2, 64, 64, 3, 14),
+                   2,
+                   "k_batch = 2: the forward kernel does not split K");
     expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), 0, "k_batch = 0");
     expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), -1, "k_batch = -1");
     expect_refusal(plain, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1 is not");
     expect_support(plain, problem_2d(1, 2, 64, 64, 3, 15, 2, 2, 2));
 
-    constexpr auto b_wide = &forward_family<half_t, 2, kernel_config{.vectors{1, 4, 1}}>::is_supported;
-    expect_refusal(b_wide, problem_2d(1, 1, 8, 6, 3, 8), 1, "C = 6 is not a multiple of the B vector width 4");
+    constexpr auto b_wide =
+        &forward_family<half_t, 2, kernel_config{.vectors{1, 4, 1}}>::is_supported;
+    expect_refusal(
+        b_wide, problem_2d(1, 1, 8, 6, 3, 8), 1, "C = 6 is not a multiple of the B vector width 4");
 
-    constexpr auto c1_3x3 = &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 8}, .specialization = Filter3x3}>::is_supported;
+    constexpr auto c1_3x3 =
+        &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 8}, .specialization = Filter3x3}>::
+            is_supported;
     expect_support(c1_3x3, problem_2d(4, 2, 8, 1, 3, 14));
     expect_refusal(c1_3x3, problem_2d(4, 2, 8, 2, 3, 14), 1, "Filter3x3 needs C = 1, got 2");
-    expect_refusal(c1_3x3, problem_2d(4, 2, 8, 1, 1, 14), 1, "Filter3x3 needs filter height = 3, got 1");
+    expect_refusal(
+        c1_3x3, problem_2d(4, 2, 8, 1, 1, 14), 1, "Filter3x3 needs filter height = 3, got 1");
 
-    constexpr auto pointwise = &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Pad0}>::is_supported;
+    constexpr auto pointwise =
+        &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Pad0}>::is_supported;
     expect_support(pointwise, problem_2d(1, 1, 8, 8, 1, 14, 2, 3, 0));
-    expect_refusal(pointwise, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 1), 1, "Filter1x1Pad0 needs left pad height = 0, got 1");
-    const conv::ConvParam right_padded(2, 1, 1, 8, 8, lengths{1, 1}, lengths{9, 9}, lengths{1, 1}, lengths{1, 1}, lengths{0, 0}, lengths{0, 2});
+    expect_refusal(pointwise,
+                   problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 1),
+                   1,
+                   "Filter1x1Pad0 needs left pad height = 0, got 1");
+    const conv::ConvParam right_padded(2,
+                                       1,
+                                       1,
+                                       8,
+                                       8,
+                                       lengths{1, 1},
+                                       lengths{9, 9},
+                                       lengths{1, 1},
+                                       lengths{1, 1},
+                                       lengths{0, 0},
+                                       lengths{0, 2});
     expect_refusal(pointwise, right_padded, 1, "needs right pad width = 0, got 2");
 
-    constexpr auto unit = &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Stride1Pad0}>::is_supported;
+    constexpr auto unit =
+        &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Stride1Pad0}>::
+            is_supported;
     expect_support(unit, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0));
-    expect_refusal(unit, problem_2d(1, 1, 8, 8, 1, 14, 2, 1, 0), 1, "Filter1x1Stride1Pad0 needs stride height = 1, got 2");
+    expect_refusal(unit,
+                   problem_2d(1, 1, 8, 8, 1, 14, 2, 1, 0),
+                   1,
+                   "Filter1x1Stride1Pad0 needs stride height = 1, got 2");
 
-    constexpr auto explicit_default = &forward_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported;
-    expect_refusal(explicit_default, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0), 1, "an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not Default");
+    constexpr auto explicit_default =
+        &forward_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported;
+    expect_refusal(explicit_default,
+                   problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0),
+                   1,
+                   "an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not Default");
 
-    constexpr auto merged = &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 4}, .merged = 8}>::is_supported;
+    constexpr auto merged =
+        &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 4}, .merged = 8}>::is_supported;
     expect_support(merged, problem_2d(16, 1, 8, 1, 3, 14));
     expect_support(merged, problem_2d(16, 1, 5, 1, 3, 14)); // G instead of K is a multiple of 4
-    expect_refusal(merged, problem_2d(12, 1, 8, 1, 3, 14), 1, "G = 12 is not a multiple of the 8 merged groups");
-    expect_refusal(merged, problem_2d(16, 1, 8, 2, 3, 14), 1, "merging 8 groups needs C = 1, got 2");
-    constexpr auto merged_wide_b = &forward_family<half_t, 2, kernel_config{.vectors{1, 2, 4}, .merged = 8}>::is_supported;
-    expect_refusal(merged_wide_b, problem_2d(16, 1, 8, 1, 3, 14), 1, "C = 1 is not a multiple of the B vector width 2");
-    constexpr auto merged_wide_c = &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 16}, .merged = 8}>::is_supported;
-    expect_refusal(merged_wide_c, problem_2d(8, 1, 5, 1, 3, 14), 1, "neither K = 5 nor G = 8 is a multiple of the C vector width 16");
+    expect_refusal(merged,
+                   problem_2d(12, 1, 8, 1, 3, 14),
+                   1,
+                   "G = 12 is not a multiple of the 8 merged groups");
+    expect_refusal(
+        merged, problem_2d(16, 1, 8, 2, 3, 14), 1, "merging 8 groups needs C = 1, got 2");
+    constexpr auto merged_wide_b =
+        &forward_family<half_t, 2, kernel_config{.vectors{1, 2, 4}, .merged = 8}>::is_supported;
+    expect_refusal(merged_wide_b,
+                   problem_2d(16, 1, 8, 1, 3, 14),
+                   1,
+                   "C = 1 is not a multiple of the B vector width 2");
+    constexpr auto merged_wide_c =
+        &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 16}, .merged = 8}>::is_supported;
+    expect_refusal(merged_wide_c,
+                   problem_2d(8, 1, 5, 1, 3, 14),
+                   1,
+                   "neither K = 5 nor G = 8 is a multiple of the C vector width 16");
 
-    expect_refusal(&forward_family<half_t, 2, kernel_config{}, channels_first>::is_supported, problem_2d(1, 1, 8, 8, 3, 14), 1, "the input layout NGCHW");
-    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_weights>::is_supported, problem_2d(1, 1, 8, 8, 3, 14), 1, "the weight layout GKCYX");
-    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_output>::is_supported, problem_2d(1, 1, 8, 8, 3, 14), 1, "the output layout NGKHW");
+    expect_refusal(&forward_family<half_t, 2, kernel_config{}, channels_first>::is_supported,
+                   problem_2d(1, 1, 8, 8, 3, 14),
+                   1,
+                   "the input layout NGCHW");
+    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_weights>::is_supported,
+                   problem_2d(1, 1, 8, 8, 3, 14),
+                   1,
+                   "the weight layout GKCYX");
+    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_output>::is_supported,
+                   problem_2d(1, 1, 8, 8, 3, 14),
+                   1,
+                   "the output layout NGKHW");
 
     using host_model::set_device;
-    for(const auto test : {&forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_ASYNC}>::is_supported,
-                           &forward_family<half_t, 2, kernel_config{.pipeline = BASIC_ASYNC_V1}>::is_supported})
+    for(const auto test :
+        {&forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_ASYNC}>::is_supported,
+         &forward_family<half_t, 2, kernel_config{.pipeline = BASIC_ASYNC_V1}>::is_supported})
     {
         expect_support(test, problem_2d(1, 1, 8, 8, 3, 14));
-        EXPECT(set_device("gfx942:sramecc+:xnack-") && host_model::current_device().compute_units == 304);
+        EXPECT(set_device("gfx942:sramecc+:xnack-") &&
+               host_model::current_device().compute_units == 304);
         expect_refusal(test, problem_2d(1, 1, 8, 8, 3, 14), 1, "the device is gfx942");
         EXPECT(!set_device("gfx000") && host_model::current_device().name == "gfx942");
         EXPECT(set_device("gfx950"));
@@ -194,7 +292,8 @@ void support()
 
     // Problems that CK Tile does not test for.
     constexpr auto any = &forward_family<half_t, 2, kernel_config{}>::is_supported;
-    expect_refusal(any, problem_2d(1, 1, 8, 8, 5, 3, 1, 1, 0), 1, "output height = -1 is less than 1");
+    expect_refusal(
+        any, problem_2d(1, 1, 8, 8, 5, 3, 1, 1, 0), 1, "output height = -1 is less than 1");
     expect_refusal(any, problem_2d(0, 1, 8, 8, 3, 14), 1, "G = 0");
     expect_refusal(any, problem_2d(1, -2, 8, 8, 3, 14), 1, "N = -2");
     expect_refusal(any, problem_2d(1, 1, 0, 8, 3, 14), 1, "K = 0");
@@ -205,8 +304,17 @@ void support()
     expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 1, -1), 1, "left pad height = -1");
     expect_refusal(any, problem_2d(1, 1, 1, 1, 1, 60000, 1, 1, 0), 1, "32-bit indices");
     expect_refusal(merged, problem_2d(8, 512, 1, 1, 1, 1024, 1, 1, 0), 1, "GemmM = 4294967296");
-    const conv::ConvParam huge(2, 1, 1, 8, 8, lengths{1, 1}, lengths{std::numeric_limits<std::int64_t>::max() / 4, 2},
-                               lengths{1, 1}, lengths{1, 1}, lengths{0, 0}, lengths{0, 0});
+    const conv::ConvParam huge(2,
+                               1,
+                               1,
+                               8,
+                               8,
+                               lengths{1, 1},
+                               lengths{std::numeric_limits<std::int64_t>::max() / 4, 2},
+                               lengths{1, 1},
+                               lengths{1, 1},
+                               lengths{0, 0},
+                               lengths{0, 0});
     expect_refusal(any, huge, 1, "32-bit indices");
 
     bool thrown = false;
@@ -226,30 +334,33 @@ void split_batch()
 {
     const auto images = [](std::int64_t n, std::int64_t c, std::int64_t length) {
         host_model::conv_shape s;
-        s.G = 1;
-        s.N = n;
-        s.C = c;
-        s.K = 1;
+        s.G        = 1;
+        s.N        = n;
+        s.C        = c;
+        s.K        = 1;
         s.input[2] = s.output[2] = length;
         return host_model::images_per_split(s);
     };
     const std::int64_t mib = 1 << 20;
-    EXPECT(images(8, 64, mib) == 8);       // 2 GiB exactly
-    EXPECT(images(9, 64, mib) == 3);       // two would do, three divides
+    EXPECT(images(8, 64, mib) == 8); // 2 GiB exactly
+    EXPECT(images(9, 64, mib) == 3); // two would do, three divides
     EXPECT(images(16, 64, mib) == 8);
-    EXPECT(images(12, 128, mib) == 4);     // 6 GiB in 3 parts
-    EXPECT(images(13, 64, mib) == 1);      // prime
+    EXPECT(images(12, 128, mib) == 4); // 6 GiB in 3 parts
+    EXPECT(images(13, 64, mib) == 1);  // prime
     EXPECT(images(4, 1024, mib) == 1);
     using kernel = forward_family<half_t, 1, kernel_config{}>::kernel;
-    const conv::ConvParam p(1, 1, 16, 1, 64, lengths{1}, lengths{mib}, lengths{1}, lengths{1}, lengths{0}, lengths{0});
-    const auto kargs = kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1));
+    const conv::ConvParam p(
+        1, 1, 16, 1, 64, lengths{1}, lengths{mib}, lengths{1}, lengths{1}, lengths{0}, lengths{0});
+    const auto kargs =
+        kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1));
     EXPECT(kargs.n_splits == 2 && kargs.GemmM == 8 * mib && kernel::GridSize(kargs).z == 2);
 }
 
 void grids()
 {
-    using kernel = forward_family<half_t, 2, kernel_config{.tile{128, 128, 64}}>::kernel;
-    const auto kargs = kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1));
+    using kernel     = forward_family<half_t, 2, kernel_config{.tile{128, 128, 64}}>::kernel;
+    const auto kargs = kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(
+        problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1));
     EXPECT(kargs.GemmM == 3136 && kargs.GemmN == 64 && kargs.GemmK == 108 && kargs.GemmBatch == 2);
     const dim3 grid = kernel::GridSize(kargs);
     EXPECT(grid.x == 25 && grid.y == 2 && grid.z == 1);
@@ -262,24 +373,41 @@ void grids()
 void texts()
 {
     EXPECT(SelectedConvKernelLauncher::get_instance_string() ==
-           "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,128,32,4,1,1,"
+           "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,"
+           "128,32,4,1,1,"
            "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>");
-    EXPECT((forward_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{4, 4, 4}}>::kernel::GetInstanceString() ==
-           "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,64,64,64,2,2,1,"
-           "16,16,16,fp16,fp16,COMPUTE_V3,Intrawave,0,1,fp32,fp16,EmptyTuple,PassThrough>"));
-    EXPECT((forward_family<float, 3, kernel_config{.vectors{1, 1, 4}, .merged = 8, .split_image = true, .double_buffer = true,
-                                                   .wave_groups = 2, .specialization = Filter3x3,
-                                                   .scheduler = GemmPipelineScheduler::Interwave, .pipeline = MEMORY}>::kernel::GetInstanceString() ==
-           "GroupedConvolutionForwardKernel<3,Filter3x3,NDHWGC,GKZYXC,EmptyTuple,NDHWGK,1,1,4,8,1,0,64,64,32,2,2,1,"
-           "16,16,16,fp32,fp32,MEMORY,Interwave,1,2,fp32,fp32,EmptyTuple,PassThrough>"));
+    EXPECT((forward_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{4, 4, 4}}>::kernel::
+                GetInstanceString() ==
+            "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,64,"
+            "64,64,2,2,1,"
+            "16,16,16,fp16,fp16,COMPUTE_V3,Intrawave,0,1,fp32,fp16,EmptyTuple,PassThrough>"));
+    EXPECT((forward_family<float,
+                           3,
+                           kernel_config{.vectors{1, 1, 4},
+                                         .merged         = 8,
+                                         .split_image    = true,
+                                         .double_buffer  = true,
+                                         .wave_groups    = 2,
+                                         .specialization = Filter3x3,
+                                         .scheduler      = GemmPipelineScheduler::Interwave,
+                                         .pipeline       = MEMORY}>::kernel::GetInstanceString() ==
+            "GroupedConvolutionForwardKernel<3,Filter3x3,NDHWGC,GKZYXC,EmptyTuple,NDHWGK,1,1,4,8,1,"
+            "0,64,64,32,2,2,1,"
+            "16,16,16,fp32,fp32,MEMORY,Interwave,1,2,fp32,fp32,EmptyTuple,PassThrough>"));
     const std::string name = SelectedConvKernelLauncher::Kernel::GetName();
-    for(const char* part : {"grouped_convolution_forward_bf16_NHWGC_GKYXC_NHWGK_gemm_", "128x128x32", "4x1", "16x16x16",
-                            "Intrawave", "CShuffleEpilogue_4x1_16x16x16_4_CNotTransposed", "Default_MergedGroups_1_SplitImage_0_ExplicitGemm_0"})
+    for(const char* part : {"grouped_convolution_forward_bf16_NHWGC_GKYXC_NHWGK_gemm_",
+                            "128x128x32",
+                            "4x1",
+                            "16x16x16",
+                            "Intrawave",
+                            "CShuffleEpilogue_4x1_16x16x16_4_CNotTransposed",
+                            "Default_MergedGroups_1_SplitImage_0_ExplicitGemm_0"})
     {
         EXPECT_MSG(name.find(part) != std::string::npos, name + " lacks " + part);
     }
     const auto pipeline_name = []<GemmPipeline P>() {
-        return std::string(forward_family<half_t, 2, kernel_config{.pipeline = P}>::pipeline::GetPipelineName());
+        return std::string(
+            forward_family<half_t, 2, kernel_config{.pipeline = P}>::pipeline::GetPipelineName());
     };
     EXPECT(pipeline_name.operator()<BASIC_V1>() == "BASIC_V1");
     EXPECT(pipeline_name.operator()<BASIC_V2>() == "BASIC_V2");
@@ -295,17 +423,33 @@ void backward_texts()
 {
     constexpr kernel_config built{.tile{128, 128, 32}, .waves{4, 1, 1}, .vectors{4, 4, 4}};
     EXPECT((backward_data_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardDataKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,128,32,4,1,1,"
+            "GroupedConvolutionBackwardDataKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,"
+            "0,128,128,32,4,1,1,"
             "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>"));
     EXPECT((backward_weight_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,128,32,4,1,1,"
+            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,"
+            "0,0,128,128,32,4,1,1,"
             "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,0>"));
     using enum StreamKReductionStrategy;
-    EXPECT((stream_k_family<bf16_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_ASYNC_V1}, Tree, false>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,8,8,8,1,0,0,64,64,64,2,2,1,"
-            "16,16,16,bf16,bf16,BASIC_ASYNC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,0>"));
-    EXPECT((stream_k_family<bf16_t, 2, kernel_config{.tile{32, 16, 64}, .waves{2, 1, 1}, .vectors{4, 2, 2}, .pipeline = BASIC_V1}, Tree, true>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,2,2,1,0,0,32,16,64,2,1,1,"
+    EXPECT((
+        stream_k_family<bf16_t,
+                        2,
+                        kernel_config{
+                            .tile{64, 64, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_ASYNC_V1},
+                        Tree,
+                        false>::kernel::GetInstanceString() ==
+        "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,8,8,8,1,0,0,"
+        "64,64,64,2,2,1,"
+        "16,16,16,bf16,bf16,BASIC_ASYNC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,0>"));
+    EXPECT((stream_k_family<
+                bf16_t,
+                2,
+                kernel_config{
+                    .tile{32, 16, 64}, .waves{2, 1, 1}, .vectors{4, 2, 2}, .pipeline = BASIC_V1},
+                Tree,
+                true>::kernel::GetInstanceString() ==
+            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,2,2,1,"
+            "0,0,32,16,64,2,1,1,"
             "16,16,16,bf16,bf16,BASIC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,1>"));
     const std::string name = backward_weight_family<bf16_t, 2, built>::kernel::GetName();
     EXPECT(name.ends_with("ExplicitGemm_0_SplitK"));
@@ -314,55 +458,104 @@ void backward_texts()
 void backward_support()
 {
     const auto plain_problem = problem_2d(1, 1, 64, 64, 3, 28);
-    constexpr auto data = &backward_data_family<half_t, 2, kernel_config{.vectors{8, 4, 2}}>::is_supported;
+    constexpr auto data =
+        &backward_data_family<half_t, 2, kernel_config{.vectors{8, 4, 2}}>::is_supported;
     expect_support(data, plain_problem);
     EXPECT(data(plain_problem, 7));
     expect_refusal(data, plain_problem, 0, "k_batch = 0 is less than 1");
-    expect_refusal(data, problem_2d(1, 1, 64, 6, 3, 28), 1, "C = 6 is not a multiple of the B vector width 4");
-    expect_refusal(data, problem_2d(1, 1, 60, 64, 3, 28), 1, "K = 60 is not a multiple of the A vector width 8");
-    expect_refusal(data, problem_2d(1, 1, 64, 64, 12, 40, 12, 1, 0), 1, "144 GEMMs, a kernel takes 128");
+    expect_refusal(
+        data, problem_2d(1, 1, 64, 6, 3, 28), 1, "C = 6 is not a multiple of the B vector width 4");
+    expect_refusal(data,
+                   problem_2d(1, 1, 60, 64, 3, 28),
+                   1,
+                   "K = 60 is not a multiple of the A vector width 8");
+    expect_refusal(
+        data, problem_2d(1, 1, 64, 64, 12, 40, 12, 1, 0), 1, "144 GEMMs, a kernel takes 128");
     constexpr auto odd_data = &backward_data_family<half_t, 2, kernel_config{}>::is_supported;
     expect_support(odd_data, plain_problem);
-    expect_refusal(odd_data, plain_problem, 2, "needs an even C vector width for fp16 results, got 1");
+    expect_refusal(
+        odd_data, plain_problem, 2, "needs an even C vector width for fp16 results, got 1");
     EXPECT((backward_data_family<float, 2, kernel_config{}>::is_supported(plain_problem, 2)));
-    constexpr auto wide_data = &backward_data_family<half_t, 2, kernel_config{.vectors{1, 1, 8}}>::is_supported;
-    expect_refusal(wide_data, problem_2d(1, 1, 64, 12, 3, 28), 1, "C = 12 is not a multiple of the C vector width 8");
+    constexpr auto wide_data =
+        &backward_data_family<half_t, 2, kernel_config{.vectors{1, 1, 8}}>::is_supported;
+    expect_refusal(wide_data,
+                   problem_2d(1, 1, 64, 12, 3, 28),
+                   1,
+                   "C = 12 is not a multiple of the C vector width 8");
 
-    using weight_kernel = backward_weight_family<half_t, 2, kernel_config{.tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>;
+    using weight_kernel =
+        backward_weight_family<half_t,
+                               2,
+                               kernel_config{
+                                   .tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>;
     constexpr auto weight = &weight_kernel::is_supported;
     // Answers and grids of real CK Tile headers.
     expect_support(weight, plain_problem);
-    expect_refusal(weight, problem_2d(2, 4, 64, 12, 3, 28), 1, "C = 12 is not a multiple of the B vector width 8");
-    expect_refusal(weight, problem_2d(2, 4, 60, 64, 3, 28), 1, "K = 60 is not a multiple of the A vector width 8");
+    expect_refusal(weight,
+                   problem_2d(2, 4, 64, 12, 3, 28),
+                   1,
+                   "C = 12 is not a multiple of the B vector width 8");
+    expect_refusal(weight,
+                   problem_2d(2, 4, 60, 64, 3, 28),
+                   1,
+                   "K = 60 is not a multiple of the A vector width 8");
     EXPECT(weight(problem_2d(1, 2, 64, 64, 3, 14), 2));
     expect_refusal(weight, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1");
-    const auto kargs = weight_kernel::kernel::MakeKernelArgs({problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1});
-    const dim3 grid  = weight_kernel::kernel::GridSize(kargs);
-    EXPECT(kargs.GemmM == 64 && kargs.GemmN == 108 && kargs.GemmK == 3136 && grid.x == 1 && grid.y == 2 && grid.z == 1);
+    const auto kargs = weight_kernel::kernel::MakeKernelArgs(
+        {problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1});
+    const dim3 grid = weight_kernel::kernel::GridSize(kargs);
+    EXPECT(kargs.GemmM == 64 && kargs.GemmN == 108 && kargs.GemmK == 3136 && grid.x == 1 &&
+           grid.y == 2 && grid.z == 1);
 
     expect_refusal(weight, plain_problem, 0, "k_batch = 0 is less than 1");
-    expect_refusal(weight, plain_problem, 50, "k_batch = 50 is more than the 49 MMA steps of GemmK = 784");
+    expect_refusal(
+        weight, plain_problem, 50, "k_batch = 50 is more than the 49 MMA steps of GemmK = 784");
     expect_refusal(weight, problem_2d(1, 64, 64, 64, 3, 28), 129, "k_batch = 129 is more than 128");
-    EXPECT((backward_weight_family<half_t, 2, kernel_config{}, float>::is_supported(problem_2d(1, 64, 64, 64, 3, 28), 129)));
-    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{}>::is_supported, plain_problem, 2, "needs an even C vector width");
-    constexpr auto v6 = &backward_weight_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{1, 1, 2}, .pipeline = COMPUTE_V6}>::is_supported;
+    EXPECT((backward_weight_family<half_t, 2, kernel_config{}, float>::is_supported(
+        problem_2d(1, 64, 64, 64, 3, 28), 129)));
+    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{}>::is_supported,
+                   plain_problem,
+                   2,
+                   "needs an even C vector width");
+    constexpr auto v6 = &backward_weight_family<
+        half_t,
+        2,
+        kernel_config{.tile{64, 64, 64}, .vectors{1, 1, 2}, .pipeline = COMPUTE_V6}>::is_supported;
     expect_support(v6, plain_problem);
-    expect_refusal(v6, plain_problem, 5, "COMPUTE_V6 needs 4 K blocks per split, GemmK = 784 gives 3");
-    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{.merged = 4}>::is_supported, problem_2d(6, 1, 8, 2, 3, 14), 1, "G = 6 is not a multiple of the 4 merged groups");
-    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0), 1, "an explicit GEMM needs");
+    expect_refusal(
+        v6, plain_problem, 5, "COMPUTE_V6 needs 4 K blocks per split, GemmK = 784 gives 3");
+    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{.merged = 4}>::is_supported,
+                   problem_2d(6, 1, 8, 2, 3, 14),
+                   1,
+                   "G = 6 is not a multiple of the 4 merged groups");
+    expect_refusal(
+        &backward_weight_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported,
+        problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0),
+        1,
+        "an explicit GEMM needs");
     // The automatic value: 256 compute units, 2 tiles of 64 x 64, and at least one part.
-    using automatic = backward_weight_family<float, 2, kernel_config{}>::kernel;
-    const auto filled = automatic::MakeKernelArgs({problem_2d(2, 8, 64, 64, 1, 28, 1, 1, 0), nullptr, nullptr, {}, nullptr, -1});
+    using automatic   = backward_weight_family<float, 2, kernel_config{}>::kernel;
+    const auto filled = automatic::MakeKernelArgs(
+        {problem_2d(2, 8, 64, 64, 1, 28, 1, 1, 0), nullptr, nullptr, {}, nullptr, -1});
     EXPECT(filled.k_batch == host_model::estimated_occupancy(automatic::facts) * 256 / 2);
 
     using enum StreamKReductionStrategy;
-    constexpr auto stream_k = &stream_k_family<half_t, 2, kernel_config{}, Tree, false>::is_supported;
+    constexpr auto stream_k =
+        &stream_k_family<half_t, 2, kernel_config{}, Tree, false>::is_supported;
     expect_support(stream_k, plain_problem);
-    expect_refusal(stream_k, problem_2d(2, 1, 32, 64, 3, 28), 1, "stream-K with several groups needs GemmM = 32 to be a multiple of the tile's 64 rows");
+    expect_refusal(
+        stream_k,
+        problem_2d(2, 1, 32, 64, 3, 28),
+        1,
+        "stream-K with several groups needs GemmM = 32 to be a multiple of the tile's 64 rows");
     using stream_k_kernel = stream_k_family<half_t, 2, kernel_config{}, Tree, false>::kernel;
-    EXPECT(!stream_k_kernel::IsSupportedArgument(stream_k_kernel::MakeKernelArgs({plain_problem, nullptr, nullptr, {}, nullptr, 2})));
+    EXPECT(!stream_k_kernel::IsSupportedArgument(
+        stream_k_kernel::MakeKernelArgs({plain_problem, nullptr, nullptr, {}, nullptr, 2})));
     host_model::set_device("gfx1201");
-    expect_refusal(stream_k, plain_problem, 1, "stream-K runs on gfx90a, gfx942 and gfx950; the device is gfx1201");
+    expect_refusal(stream_k,
+                   plain_problem,
+                   1,
+                   "stream-K runs on gfx90a, gfx942 and gfx950; the device is gfx1201");
     host_model::set_device("gfx950");
 }
 
@@ -378,15 +571,24 @@ void check_tails()
         int calls             = 0;
         if constexpr(P == BASIC_V1 || P == BASIC_ASYNC_V1)
         {
-            base::TailHandler([&](const auto h) { ++calls; EXPECT(decltype(h)::value == hot); return 0.0f; }, hot);
+            base::TailHandler(
+                [&](const auto h) {
+                    ++calls;
+                    EXPECT(decltype(h)::value == hot);
+                    return 0.0f;
+                },
+                hot);
         }
         else
         {
-            base::TailHandler([&](const auto h, const auto t) {
-                ++calls;
-                EXPECT(decltype(h)::value == hot && decltype(t)::value == tail);
-                return 0.0f;
-            }, hot, tail);
+            base::TailHandler(
+                [&](const auto h, const auto t) {
+                    ++calls;
+                    EXPECT(decltype(h)::value == hot && decltype(t)::value == tail);
+                    return 0.0f;
+                },
+                hot,
+                tail);
         }
         EXPECT(calls == 1);
     }
@@ -414,11 +616,14 @@ void tails()
     using enum TailNumber;
     using v3 = forward_family<half_t, 2, kernel_config{}>::base;
     EXPECT(!v3::BlockHasHotloop(2) && v3::BlockHasHotloop(3));
-    EXPECT(v3::GetBlockLoopTailNum(1) == Odd && v3::GetBlockLoopTailNum(2) == Even && v3::GetBlockLoopTailNum(7) == Full);
+    EXPECT(v3::GetBlockLoopTailNum(1) == Odd && v3::GetBlockLoopTailNum(2) == Even &&
+           v3::GetBlockLoopTailNum(7) == Full);
     using v4 = forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_V4}>::base;
     EXPECT(v4::GetBlockLoopTailNum(5) == Three && v4::GetBlockLoopTailNum(6) == Two);
-    using mem = forward_family<half_t, 2, kernel_config{.tile{16, 16, 32}, .pipeline = MEMORY}>::base;
-    EXPECT(mem::PrefetchStages == 8 && mem::GetBlockLoopTailNum(8) == Full && mem::GetBlockLoopTailNum(15) == Seven);
+    using mem =
+        forward_family<half_t, 2, kernel_config{.tile{16, 16, 32}, .pipeline = MEMORY}>::base;
+    EXPECT(mem::PrefetchStages == 8 && mem::GetBlockLoopTailNum(8) == Full &&
+           mem::GetBlockLoopTailNum(15) == Seven);
     bool thrown = false;
     try
     {
@@ -446,14 +651,17 @@ void conversions()
     host_model::impl::widen_run(brains.data(), from_brain.data(), 65536);
     std::vector<half_t> half_again(65536);
     std::vector<bf16_t> brain_again(65536);
-    host_model::impl::narrow_run(from_half.data(), half_again.data(), 65536, bf16_rounding_mode::truncate);
-    host_model::impl::narrow_run(from_brain.data(), brain_again.data(), 65536, bf16_rounding_mode::truncate);
+    host_model::impl::narrow_run(
+        from_half.data(), half_again.data(), 65536, bf16_rounding_mode::truncate);
+    host_model::impl::narrow_run(
+        from_brain.data(), brain_again.data(), 65536, bf16_rounding_mode::truncate);
     for(unsigned i = 0; i < 65536; ++i)
     {
         const unsigned exponent = (i >> 10) & 31, fraction = i & 1023;
         double value = exponent == 31 ? (fraction != 0 ? std::nan("") : INFINITY)
-                       : exponent == 0 ? std::ldexp(fraction, -24)
-                                       : std::ldexp(1024 + fraction, static_cast<int>(exponent) - 25);
+                       : exponent == 0
+                           ? std::ldexp(fraction, -24)
+                           : std::ldexp(1024 + fraction, static_cast<int>(exponent) - 25);
         if(i & 0x8000) { value = -value; }
         const float wanted = static_cast<float>(value);
         const float scalar = static_cast<float>(halves[i]);
@@ -461,7 +669,8 @@ void conversions()
         else
         {
             EXPECT(std::bit_cast<std::uint32_t>(scalar) == std::bit_cast<std::uint32_t>(wanted));
-            EXPECT(std::bit_cast<std::uint32_t>(from_half[i]) == std::bit_cast<std::uint32_t>(wanted));
+            EXPECT(std::bit_cast<std::uint32_t>(from_half[i]) ==
+                   std::bit_cast<std::uint32_t>(wanted));
             EXPECT(half_again[i].bits == i && half_t(wanted).bits == i);
         }
         EXPECT(std::bit_cast<std::uint32_t>(from_brain[i]) == i << 16);
@@ -469,23 +678,30 @@ void conversions()
         EXPECT(brain_again[i].bits == i);
     }
 
-    // Around every half value: the midpoint goes to the even neighbour, its neighbours to the nearest.
+    // Around every half value: the midpoint goes to the even neighbour, its neighbours to the
+    // nearest.
     std::vector<float> samples;
     std::vector<std::uint16_t> wanted;
     for(unsigned i = 0; i < 0x7c00; ++i)
     {
-        const double low  = static_cast<double>(from_half[i]);
-        const double high = i == 0x7bff ? 65536.0 : static_cast<double>(from_half[i + 1]);
+        const double low   = static_cast<double>(from_half[i]);
+        const double high  = i == 0x7bff ? 65536.0 : static_cast<double>(from_half[i + 1]);
         const float middle = static_cast<float>((low + high) / 2);
         const auto even    = static_cast<std::uint16_t>(i % 2 == 0 ? i : i + 1);
-        samples.insert(samples.end(), {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f)});
-        wanted.insert(wanted.end(), {even, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(i + 1)});
+        samples.insert(samples.end(),
+                       {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, 1e9f)});
+        wanted.insert(wanted.end(),
+                      {even, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(i + 1)});
     }
     std::vector<half_t> rounded(samples.size());
-    host_model::impl::narrow_run(samples.data(), rounded.data(), static_cast<std::int64_t>(samples.size()), bf16_rounding_mode::truncate);
+    host_model::impl::narrow_run(samples.data(),
+                                 rounded.data(),
+                                 static_cast<std::int64_t>(samples.size()),
+                                 bf16_rounding_mode::truncate);
     for(std::size_t i = 0; i < samples.size(); ++i)
     {
-        EXPECT(rounded[i].bits == wanted[i] && half_t(samples[i]).bits == wanted[i] && half_t(-samples[i]).bits == (wanted[i] | 0x8000));
+        EXPECT(rounded[i].bits == wanted[i] && half_t(samples[i]).bits == wanted[i] &&
+               half_t(-samples[i]).bits == (wanted[i] | 0x8000));
     }
 
     using enum bf16_rounding_mode;
@@ -494,8 +710,10 @@ void conversions()
     EXPECT(bf16_bits_to_float(float_to_bf16_bits(above_half, standard)) == 1.0078125f);
     EXPECT(static_cast<float>(bf16_t(above_half)) == 1.0f); // the default truncates
     const float tie = std::bit_cast<float>(0x3f808000u);
-    EXPECT(float_to_bf16_bits(tie, standard) == 0x3f80 && float_to_bf16_bits(tie, standard_asm) == 0x3f80);
-    EXPECT(float_to_bf16_bits(tie, rta_asm) == 0x3f81 && float_to_bf16_bits(tie, truncate_w_nan) == 0x3f80);
+    EXPECT(float_to_bf16_bits(tie, standard) == 0x3f80 &&
+           float_to_bf16_bits(tie, standard_asm) == 0x3f80);
+    EXPECT(float_to_bf16_bits(tie, rta_asm) == 0x3f81 &&
+           float_to_bf16_bits(tie, truncate_w_nan) == 0x3f80);
     const float low_nan = std::bit_cast<float>(0x7f800001u);
     EXPECT(float_to_bf16_bits(low_nan, truncate) == 0x7f80);
     for(const auto mode : {standard, standard_asm, rta_asm, truncate_w_nan})
@@ -512,7 +730,9 @@ void conversions()
 
 struct counting_kernel
 {
-    void operator()(const host_model::block_position& block, std::atomic<int>* visits, unsigned fails_at) const
+    void operator()(const host_model::block_position& block,
+                    std::atomic<int>* visits,
+                    unsigned fails_at) const
     {
         const unsigned id = (block.z * block.grid.y + block.y) * block.grid.x + block.x;
         if(id == fails_at) { throw std::runtime_error("block failed"); }
@@ -531,7 +751,7 @@ void launching()
         stream_config s;
         EXPECT(launch_kernel(s, call) == 0.0f);
         for(const auto& count : visits) { EXPECT(count == 1); }
-        s.time_kernel_ = true;
+        s.time_kernel_   = true;
         int preprocessed = 0;
         EXPECT(launch_kernel_time_mask(s, [&] { ++preprocessed; }, call) > 0.0f);
         EXPECT(preprocessed == 13 && visits[0] == 14);
@@ -541,7 +761,8 @@ void launching()
         bool thrown = false;
         try
         {
-            launch_kernel(stream_config{}, make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), 40u));
+            launch_kernel(stream_config{},
+                          make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), 40u));
         }
         catch(const std::runtime_error& error)
         {
@@ -566,13 +787,15 @@ void sample()
 {
     const auto p = problem_2d(1, 2, 8, 4, 3, 9);
     EXPECT(SelectedConvKernelLauncher::is_supported(p, 1));
-    std::vector<bf16_t> in(p.GetInputByte<bf16_t>() / 2, bf16_t(1)), wei(p.GetWeightByte<bf16_t>() / 2, bf16_t(2));
+    std::vector<bf16_t> in(p.GetInputByte<bf16_t>() / 2, bf16_t(1)),
+        wei(p.GetWeightByte<bf16_t>() / 2, bf16_t(2));
     std::vector<bf16_t> out(p.GetOutputByte<bf16_t>() / 2);
     stream_config timed;
     timed.time_kernel_ = true;
     const GroupedConvFwdHostArgs<> args(p, in.data(), wei.data(), {}, out.data(), 1);
     EXPECT(SelectedConvKernelLauncher::launch(args, timed) > 0.0f);
-    EXPECT(static_cast<float>(out[0]) == 2.0f * 4 * 4 && static_cast<float>(out[(9 + 1) * 8]) == 2.0f * 9 * 4);
+    EXPECT(static_cast<float>(out[0]) == 2.0f * 4 * 4 &&
+           static_cast<float>(out[(9 + 1) * 8]) == 2.0f * 9 * 4);
     bool thrown = false;
     try
     {

@@ -53,9 +53,7 @@ def run(arguments: list[str | Path], **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def build(
-    compiler: str, program: str, folder: Path, flags: list[str], *, header_only: bool = False
-) -> Path:
+def build(compiler: str, program: str, folder: Path, flags: list[str], *, header_only: bool = False) -> Path:
     """Compile one test program together with the runtime."""
     binary = folder / program
     runtime = (

@@ -13,8 +13,8 @@
 namespace ck_tile::conv {
 
 // K and C are per group: the input has G*C channels, the output G*K. Spatial vectors are ordered
-// D,H,W. Output length per axis: (in + left + right - ((filter-1)*dilation + 1)) / stride + 1 with C++
-// division; it can be zero or negative, which the kernels' support tests refuse.
+// D,H,W. Output length per axis: (in + left + right - ((filter-1)*dilation + 1)) / stride + 1 with
+// C++ division; it can be zero or negative, which the kernels' support tests refuse.
 struct ConvParam
 {
     ConvParam(long_index_t n_dim,
@@ -74,8 +74,7 @@ struct ConvParam
                     widen(dilations),
                     widen(left_pads),
                     widen(right_pads))
-    {
-    }
+    {}
 
     std::vector<long_index_t> GetOutputSpatialLengths() const { return output_spatial_lengths_; }
 
@@ -129,9 +128,7 @@ struct ConvParam
 
 private:
     static std::vector<long_index_t> widen(const std::vector<index_t>& values)
-    {
-        return {values.begin(), values.end()};
-    }
+    { return {values.begin(), values.end()}; }
 
     static long_index_t product(const std::vector<long_index_t>& lengths)
     {
@@ -154,7 +151,8 @@ private:
     long_index_t output_length(std::size_t i) const
     {
         if(conv_filter_strides_[i] == 0) { return 0; }
-        const long_index_t window = (filter_spatial_lengths_[i] - 1) * conv_filter_dilations_[i] + 1;
+        const long_index_t window =
+            (filter_spatial_lengths_[i] - 1) * conv_filter_dilations_[i] + 1;
         const long_index_t padded =
             input_spatial_lengths_[i] + input_left_pads_[i] + input_right_pads_[i];
         return (padded - window) / conv_filter_strides_[i] + 1;

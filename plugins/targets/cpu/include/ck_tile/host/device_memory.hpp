@@ -21,9 +21,9 @@ public:
     DeviceMem(const DeviceMem&)            = delete;
     DeviceMem& operator=(const DeviceMem&) = delete;
     DeviceMem(DeviceMem&& other) noexcept
-        : buffer_(std::move(other.buffer_)), size_(std::exchange(other.size_, 0))
-    {
-    }
+        : buffer_(std::move(other.buffer_)),
+          size_(std::exchange(other.size_, 0))
+    {}
     DeviceMem& operator=(DeviceMem&& other) noexcept
     {
         buffer_ = std::move(other.buffer_);

@@ -23,9 +23,9 @@ class grid_launch
 {
 public:
     grid_launch(const Kernel& kernel, const dim3& grid, const Args&... args)
-        : grid_(grid), call_(kernel, args...)
-    {
-    }
+        : grid_(grid),
+          call_(kernel, args...)
+    {}
 
     void operator()(const stream_config&) const { run_grid(grid_, &run_block, &call_); }
 
@@ -44,18 +44,17 @@ private:
 
 } // namespace host_model
 
-// MinBlocksPerCU and the attribute shape register allocation on a GPU and mean nothing here; neither
-// do the block size and the dynamic local memory. A kernel is called as kernel(block, args...).
+// MinBlocksPerCU and the attribute shape register allocation on a GPU and mean nothing here;
+// neither do the block size and the dynamic local memory. A kernel is called as kernel(block,
+// args...).
 template <int MinBlocksPerCU = 2, typename Attribute = void, typename Kernel, typename... Args>
 host_model::grid_launch<Kernel, Args...>
 make_kernel(Kernel kernel, dim3 grid, dim3 /*block*/, std::size_t /*lds_bytes*/, Args... args)
-{
-    return {kernel, grid, args...};
-}
+{ return {kernel, grid, args...}; }
 
-// Without timing: preprocess once, the callables once, returns 0. With timing: cold_niters_ unmeasured
-// rounds, then nrepeat_ rounds; returns milliseconds per round. A round is preprocess and all
-// callables, so zeroing of the result is measured too.
+// Without timing: preprocess once, the callables once, returns 0. With timing: cold_niters_
+// unmeasured rounds, then nrepeat_ rounds; returns milliseconds per round. A round is preprocess
+// and all callables, so zeroing of the result is measured too.
 template <typename Preprocess, typename... Callables>
 float launch_kernel_time_mask(const stream_config& s,
                               Preprocess preprocess,

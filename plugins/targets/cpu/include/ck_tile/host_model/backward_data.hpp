@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The backward-data convolution as a set of implicit GEMMs: support test and arithmetic of one block.
+// The backward-data convolution as a set of implicit GEMMs: support test and arithmetic of one
+// block.
 //
 // Per axis let g = gcd(stride, dilation) and T = stride / g. Filter taps with the same remainder
 // modulo T reach the same input positions, so each tuple of remainders (iz,iy,ix) is a GEMM of its
@@ -32,8 +33,8 @@ struct backward_data_call
     std::int64_t k_batch;
     std::int64_t images_per_split;
     std::int64_t image_splits;
-    gemm_sizes gemm;              // of every sub-GEMM; k is the largest
-    std::int64_t t_begin[3];      // range of t per axis
+    gemm_sizes gemm;         // of every sub-GEMM; k is the largest
+    std::int64_t t_begin[3]; // range of t per axis
     std::int64_t t_end[3];
     std::int64_t tilde[3];        // T
     std::int64_t output_steps[3]; // dilation / g

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The backward-weight convolution as an implicit GEMM: support test and arithmetic of one block.
 //
-// With Gm merged groups: rows are (gm,k), columns (z,y,x,gm',c), depth (n,do,ho,wo), in each tuple the
-// last one fastest; only products with gm == gm' are stored.
+// With Gm merged groups: rows are (gm,k), columns (z,y,x,gm',c), depth (n,do,ho,wo), in each tuple
+// the last one fastest; only products with gm == gm' are stored.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 
 namespace ck_tile::host_model {
 
-// Spatial arrays are ordered D,H,W; a problem of fewer dimensions has length 1, stride 1, dilation 1
-// and pad 0 on the missing leading axes. K and C are per group. All counts in elements.
+// Spatial arrays are ordered D,H,W; a problem of fewer dimensions has length 1, stride 1, dilation
+// 1 and pad 0 on the missing leading axes. K and C are per group. All counts in elements.
 struct conv_shape
 {
     std::int64_t G = 0, N = 0, K = 0, C = 0;
@@ -21,19 +21,17 @@ struct conv_shape
 };
 
 constexpr std::int64_t volume(const std::int64_t (&lengths)[3])
-{
-    return lengths[0] * lengths[1] * lengths[2];
-}
+{ return lengths[0] * lengths[1] * lengths[2]; }
 
 // Copies a ConvParam (any type with its members) of 1 to 3 dimensions.
 template <typename ConvParam>
 conv_shape make_conv_shape(const ConvParam& param)
 {
     conv_shape shape;
-    shape.G = param.G_;
-    shape.N = param.N_;
-    shape.K = param.K_;
-    shape.C = param.C_;
+    shape.G              = param.G_;
+    shape.N              = param.N_;
+    shape.K              = param.K_;
+    shape.C              = param.C_;
     const int dimensions = static_cast<int>(param.num_dim_spatial_);
     for(int i = 0; i < dimensions; ++i)
     {

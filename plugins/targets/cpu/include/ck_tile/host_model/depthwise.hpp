@@ -35,10 +35,12 @@ struct depthwise_facts
     // Local memory of the staged input tiles, in bytes.
     constexpr int smem_bytes() const
     {
-        const auto round_up = [this](int value) { return (value + in_vector - 1) / in_vector * in_vector; };
-        const int aligned   = round_up(lds_columns());
-        const int needed    = lds_columns() + pad[1];
-        const int row       = aligned >= needed ? aligned : round_up(needed);
+        const auto round_up = [this](int value) {
+            return (value + in_vector - 1) / in_vector * in_vector;
+        };
+        const int aligned = round_up(lds_columns());
+        const int needed  = lds_columns() + pad[1];
+        const int row     = aligned >= needed ? aligned : round_up(needed);
         return lds_rows() * row * tiles_at_once() * size_of(in_type);
     }
 };
@@ -51,7 +53,8 @@ struct depthwise_call
     void* out;       // N(G,K=1)HW
 };
 
-CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& facts, const conv_shape& shape);
+CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& facts,
+                                               const conv_shape& shape);
 
 // Block (group, batch): all output tiles of facts.batch images of one channel.
 CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& facts,

@@ -10,11 +10,11 @@ namespace ck_tile::host_model {
 
 struct device_model
 {
-    std::string name;            // gcnArchName without feature suffixes
-    int compute_units     = 0;   // multiProcessorCount
-    int lanes             = 64;  // threads per wave
-    int lds_bytes         = 0;   // local memory per workgroup
-    int max_waves_per_cu  = 0;   // bound of the occupancy estimate
+    std::string name;          // gcnArchName without feature suffixes
+    int compute_units    = 0;  // multiProcessorCount
+    int lanes            = 64; // threads per wave
+    int lds_bytes        = 0;  // local memory per workgroup
+    int max_waves_per_cu = 0;  // bound of the occupancy estimate
 };
 
 // gfx950 until set_device() says otherwise. Not to be changed while a kernel runs.

@@ -11,8 +11,8 @@
 
 namespace ck_tile::host_model {
 
-// With Gm merged groups: rows are (n,do,ho,wo,gm), columns (k,gm'), depth (z,y,x,c), in each tuple the
-// last one fastest.
+// With Gm merged groups: rows are (n,do,ho,wo,gm), columns (k,gm'), depth (z,y,x,c), in each tuple
+// the last one fastest.
 struct forward_call
 {
     conv_shape shape;

@@ -17,8 +17,9 @@ struct block_position
 using block_function = void (*)(const void* context, const block_position& block);
 
 // Calls function(context, block) once for each block of the grid, x fastest, handed out in order.
-// Returns when all are done. The first exception of a block stops the hand-out and is rethrown here.
-// Launches from several threads are executed one after the other.
-CK_TILE_HOST_MODEL_API void run_grid(const dim3& grid, block_function function, const void* context);
+// Returns when all are done. The first exception of a block stops the hand-out and is rethrown
+// here. Launches from several threads are executed one after the other.
+CK_TILE_HOST_MODEL_API void
+run_grid(const dim3& grid, block_function function, const void* context);
 
 } // namespace ck_tile::host_model

@@ -23,9 +23,7 @@ enum class data_type : std::uint8_t
 constexpr int size_of(data_type type) { return type == data_type::fp32 ? 4 : 2; }
 
 constexpr const char* name_of(data_type type)
-{
-    return type == data_type::fp32 ? "fp32" : type == data_type::fp16 ? "fp16" : "bf16";
-}
+{ return type == data_type::fp32 ? "fp32" : type == data_type::fp16 ? "fp16" : "bf16"; }
 
 template <typename T>
 struct data_type_of;
@@ -89,8 +87,8 @@ struct kernel_facts
     const char* scheduler;
     bool double_smem_buffer;
     int num_wave_groups;
-    bool async;             // loads global memory into local memory directly
-    int accumulators;       // 2: even and odd K blocks are summed apart
+    bool async;              // loads global memory into local memory directly
+    int accumulators;        // 2: even and odd K blocks are summed apart
     int min_loops_per_split; // smallest number of K blocks per split-K part; 0: no bound
 
     const char* cde_operation;

@@ -33,15 +33,18 @@ constexpr kernel_facts make_kernel_facts()
     constexpr int dimensions = ConvTraits::NDimSpatial;
 
     kernel_facts facts{};
-    facts.direction        = Direction;
-    facts.num_dim_spatial  = dimensions;
-    facts.specialization   = ConvTraits::ConvSpecialization;
-    facts.in_layout        = ConvTraits::InLayout::name;
-    facts.wei_layout       = ConvTraits::WeiLayout::name;
-    facts.out_layout       = ConvTraits::OutLayout::name;
-    facts.in_layout_known  = is_channels_last<typename ConvTraits::InLayout>(tensor_role::input, dimensions);
-    facts.wei_layout_known = is_channels_last<typename ConvTraits::WeiLayout>(tensor_role::weight, dimensions);
-    facts.out_layout_known = is_channels_last<typename ConvTraits::OutLayout>(tensor_role::output, dimensions);
+    facts.direction       = Direction;
+    facts.num_dim_spatial = dimensions;
+    facts.specialization  = ConvTraits::ConvSpecialization;
+    facts.in_layout       = ConvTraits::InLayout::name;
+    facts.wei_layout      = ConvTraits::WeiLayout::name;
+    facts.out_layout      = ConvTraits::OutLayout::name;
+    facts.in_layout_known =
+        is_channels_last<typename ConvTraits::InLayout>(tensor_role::input, dimensions);
+    facts.wei_layout_known =
+        is_channels_last<typename ConvTraits::WeiLayout>(tensor_role::weight, dimensions);
+    facts.out_layout_known =
+        is_channels_last<typename ConvTraits::OutLayout>(tensor_role::output, dimensions);
 
     facts.vector_size_a   = ConvTraits::VectorSizeA;
     facts.vector_size_b   = ConvTraits::VectorSizeB;

@@ -2,8 +2,9 @@
 // What all GEMM pipelines of the host model have in common.
 //
 // A pipeline decides on a GPU how loads, local memory and matrix instructions overlap. None of that
-// changes the sum that is computed, so here a pipeline is a name, a thread count, a few facts and the
-// loop-count arithmetic that launchers ask for. The one exception is the number of accumulators.
+// changes the sum that is computed, so here a pipeline is a name, a thread count, a few facts and
+// the loop-count arithmetic that launchers ask for. The one exception is the number of
+// accumulators.
 #pragma once
 
 #include <stdexcept>
@@ -15,16 +16,16 @@ namespace ck_tile::host_model {
 
 struct pipeline_facts
 {
-    const char* name;       // in instance strings
-    const char* class_name; // in kernel names
-    index_t load_waves       = 0;     // waves that only load
-    bool async               = false; // needs direct-to-LDS loads
-    index_t accumulators     = 1;
+    const char* name;                    // in instance strings
+    const char* class_name;              // in kernel names
+    index_t load_waves          = 0;     // waves that only load
+    bool async                  = false; // needs direct-to-LDS loads
+    index_t accumulators        = 1;
     index_t min_loops_per_split = 0;
 };
 
-// Description is a type with `static constexpr pipeline_facts facts` (a template argument cannot hold
-// text).
+// Description is a type with `static constexpr pipeline_facts facts` (a template argument cannot
+// hold text).
 template <typename Problem_, typename Description>
 struct pipeline_model
 {
@@ -40,16 +41,16 @@ struct pipeline_model
     static constexpr bool Async                      = facts.async;
     static constexpr bool DoubleSmemBuffer           = Problem::DoubleSmemBuffer;
     static constexpr index_t NumWaveGroups           = Problem::NumWaveGroups;
-    static constexpr index_t BlockSize   = Problem::kBlockSize + 64 * facts.load_waves;
-    static constexpr index_t kBlockSize  = BlockSize;
-    static constexpr index_t MPerBlock   = BlockGemmShape::kM;
-    static constexpr index_t NPerBlock   = BlockGemmShape::kN;
-    static constexpr index_t KPerBlock   = BlockGemmShape::kK;
-    static constexpr index_t VectorSizeA = Problem::VectorSizeA;
-    static constexpr index_t VectorSizeB = Problem::VectorSizeB;
-    static constexpr bool kPadM          = Problem::kPadM;
-    static constexpr bool kPadN          = Problem::kPadN;
-    static constexpr bool kPadK          = Problem::kPadK;
+    static constexpr index_t BlockSize               = Problem::kBlockSize + 64 * facts.load_waves;
+    static constexpr index_t kBlockSize              = BlockSize;
+    static constexpr index_t MPerBlock               = BlockGemmShape::kM;
+    static constexpr index_t NPerBlock               = BlockGemmShape::kN;
+    static constexpr index_t KPerBlock               = BlockGemmShape::kK;
+    static constexpr index_t VectorSizeA             = Problem::VectorSizeA;
+    static constexpr index_t VectorSizeB             = Problem::VectorSizeB;
+    static constexpr bool kPadM                      = Problem::kPadM;
+    static constexpr bool kPadN                      = Problem::kPadN;
+    static constexpr bool kPadK                      = Problem::kPadK;
 
     // Local memory for the operand tiles, in bytes.
     static constexpr index_t GetSmemSize()

@@ -8,9 +8,9 @@
 
 namespace ck_tile::host_model {
 
-// Images per split. The bound is computed with 4 bytes per element whatever the type, on one group's
-// elements of the larger of input and output. If no divisor of N gives small enough splits among
-// those tried (d*d <= N), every image is a split of its own.
+// Images per split. The bound is computed with 4 bytes per element whatever the type, on one
+// group's elements of the larger of input and output. If no divisor of N gives small enough splits
+// among those tried (d*d <= N), every image is a split of its own.
 constexpr std::int64_t images_per_split(const conv_shape& shape)
 {
     constexpr std::int64_t limit = std::int64_t{1} << 31;

@@ -23,8 +23,6 @@ struct tuple<>
 
 template <typename... Ts>
 constexpr tuple<std::decay_t<Ts>...> make_tuple(Ts&&... values)
-{
-    return tuple<std::decay_t<Ts>...>(static_cast<Ts&&>(values)...);
-}
+{ return tuple<std::decay_t<Ts>...>(static_cast<Ts&&>(values)...); }
 
 } // namespace ck_tile

@@ -48,9 +48,7 @@ constexpr std::uint16_t float_to_bf16_bits(float value,
 }
 
 constexpr float bf16_bits_to_float(std::uint16_t bits)
-{
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
+{ return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
 struct bf16_t
 {

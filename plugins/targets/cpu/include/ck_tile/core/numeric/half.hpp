@@ -13,10 +13,7 @@ constexpr float half_bits_to_float(std::uint16_t bits)
     const std::uint32_t sign     = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     const std::uint32_t exponent = (bits >> 10) & 0x1fu;
     std::uint32_t fraction       = bits & 0x3ffu;
-    if(exponent == 0x1fu)
-    {
-        return std::bit_cast<float>(sign | 0x7f800000u | (fraction << 13));
-    }
+    if(exponent == 0x1fu) { return std::bit_cast<float>(sign | 0x7f800000u | (fraction << 13)); }
     if(exponent == 0)
     {
         // A subnormal is fraction * 2^-24, which float represents exactly.

@@ -18,8 +18,7 @@ struct constant
 
 template <typename T, T V>
 struct integral_constant : constant<V>
-{
-};
+{};
 
 template <bool V>
 using bool_constant = constant<V>;

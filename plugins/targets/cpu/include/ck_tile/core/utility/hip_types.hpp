@@ -11,9 +11,10 @@ struct dim3
 {
     std::uint32_t x, y, z;
     constexpr dim3(std::uint32_t x_ = 1, std::uint32_t y_ = 1, std::uint32_t z_ = 1)
-        : x(x_), y(y_), z(z_)
-    {
-    }
+        : x(x_),
+          y(y_),
+          z(z_)
+    {}
 };
 
 using hipStream_t = struct ihipStream_t*;
@@ -25,9 +26,7 @@ enum hipError_t
 };
 
 inline const char* hipGetErrorString(hipError_t error)
-{
-    return error == hipSuccess ? "no error" : "invalid argument";
-}
+{ return error == hipSuccess ? "no error" : "invalid argument"; }
 
 inline hipError_t hipMemsetAsync(void* destination, int value, std::size_t bytes, hipStream_t)
 {

@@ -59,14 +59,17 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
         const std::int64_t dilation = shape.dilation[axis];
         const std::int64_t left     = shape.left_pad[axis];
         const std::int64_t g        = std::gcd(stride, dilation);
-        const std::int64_t reach    = shape.output[axis] + divide_up(dilation * (shape.filter[axis] - 1), stride);
-        call.tilde[axis]            = stride / g;
-        call.output_steps[axis]     = dilation / g;
-        call.t_begin[axis] = std::max<std::int64_t>(0, left - dilation * (call.tilde[axis] - 1)) / stride;
-        call.t_end[axis]   = std::min(reach, divide_up(left + shape.input[axis] - 1, stride) + 1);
-        positions[axis]    = std::max<std::int64_t>(0, call.t_end[axis] - call.t_begin[axis]);
+        const std::int64_t reach =
+            shape.output[axis] + divide_up(dilation * (shape.filter[axis] - 1), stride);
+        call.tilde[axis]        = stride / g;
+        call.output_steps[axis] = dilation / g;
+        call.t_begin[axis] =
+            std::max<std::int64_t>(0, left - dilation * (call.tilde[axis] - 1)) / stride;
+        call.t_end[axis] = std::min(reach, divide_up(left + shape.input[axis] - 1, stride) + 1);
+        positions[axis]  = std::max<std::int64_t>(0, call.t_end[axis] - call.t_begin[axis]);
     }
-    call.gemm.m     = saturated_product(call.images_per_split, positions[0], positions[1], positions[2]);
+    call.gemm.m =
+        saturated_product(call.images_per_split, positions[0], positions[1], positions[2]);
     call.gemm.n     = shape.C;
     call.gemm.batch = shape.G;
 
@@ -90,7 +93,8 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
                 backward_data_gemm gemm{{z, y, x}, {}, 0, call.blocks};
                 for(int axis = 0; axis < 3; ++axis)
                 {
-                    gemm.taps[axis] = divide_up(shape.filter[axis] - gemm.remainder[axis], call.tilde[axis]);
+                    gemm.taps[axis] =
+                        divide_up(shape.filter[axis] - gemm.remainder[axis], call.tilde[axis]);
                 }
                 gemm.k      = saturated_product(saturated_volume(gemm.taps), shape.K);
                 call.gemm.k = std::max(call.gemm.k, gemm.k);
@@ -116,8 +120,8 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
     using namespace impl;
     const conv_shape& shape = call.shape;
     clear_refusal();
-    if(!check_problem(shape) || !check_at_least("k_batch", call.k_batch, 1) || !check_async(facts) ||
-       !check_odd_atomics(facts, call.k_batch))
+    if(!check_problem(shape) || !check_at_least("k_batch", call.k_batch, 1) ||
+       !check_async(facts) || !check_odd_atomics(facts, call.k_batch))
     {
         return false;
     }
@@ -136,7 +140,8 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
            check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
            check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1) &&
            check_index("GemmK", call.gemm.k) && check_index("the number of tiles", call.blocks) &&
-           check_index("image splits times k_batch", saturated_product(call.image_splits, call.k_batch));
+           check_index("image splits times k_batch",
+                       saturated_product(call.image_splits, call.k_batch));
 }
 
 CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
@@ -153,8 +158,9 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
     const std::int64_t part         = z % call.k_batch;
     const std::int64_t first_row    = tile_m * facts.m_per_block;
     const std::int64_t first_column = tile_n * facts.n_per_block;
-    const std::int64_t rows    = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
-    const std::int64_t columns = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
+    const std::int64_t rows = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
+    const std::int64_t columns =
+        std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
     if(rows <= 0 || columns <= 0) { return; }
 
     const std::int64_t part_length =
@@ -183,7 +189,7 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
             t[axis]                      = call.t_begin[axis] + rest % positions;
             rest /= positions;
         }
-        const std::int64_t image                = first_image + rest;
+        const std::int64_t image             = first_image + rest;
         origins[static_cast<std::size_t>(i)] = make_origin(w, image, t, group);
         pixels[static_cast<std::size_t>(i)]  = input_pixel(call, sub, image, t);
     }
@@ -194,19 +200,21 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
     for(std::int64_t k0 = k_begin; k0 < k_end; k0 += facts.k_per_block)
     {
         const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, k_end - k0);
-        with_element_type(facts.a_type, [&]<typename T>(T*) {
-            pack_a_windows<T>(gemm, w, origins, k0, depth);
-        });
+        with_element_type(facts.a_type,
+                          [&]<typename T>(T*) { pack_a_windows<T>(gemm, w, origins, k0, depth); });
         with_element_type(facts.b_type, [&]<typename T>(T*) {
             const T* wei = static_cast<const T*>(call.wei);
             pack_b_n_contiguous<T>(gemm, columns, depth, [&](std::int64_t k) {
                 const std::int64_t at  = k0 + k;
                 const std::int64_t tap = at / s.K;
                 const std::int64_t x   = tap % sub.taps[2] * call.tilde[2] + sub.remainder[2];
-                const std::int64_t y = tap / sub.taps[2] % sub.taps[1] * call.tilde[1] + sub.remainder[1];
-                const std::int64_t d = tap / sub.taps[2] / sub.taps[1] * call.tilde[0] + sub.remainder[0];
+                const std::int64_t y =
+                    tap / sub.taps[2] % sub.taps[1] * call.tilde[1] + sub.remainder[1];
+                const std::int64_t d =
+                    tap / sub.taps[2] / sub.taps[1] * call.tilde[0] + sub.remainder[0];
                 const std::int64_t filter = (d * s.filter[1] + y) * s.filter[2] + x;
-                return wei + (((group * s.K + at % s.K) * volume(s.filter) + filter) * s.C + first_column);
+                return wei + (((group * s.K + at % s.K) * volume(s.filter) + filter) * s.C +
+                              first_column);
             });
         });
         gemm.multiply(depth, accumulator);
@@ -220,7 +228,8 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
         {
             const std::int64_t pixel = pixels[static_cast<std::size_t>(i)];
             if(pixel < 0) { continue; }
-            T* destination = static_cast<T*>(call.in) + ((pixel * s.G + group) * s.C + first_column);
+            T* destination =
+                static_cast<T*>(call.in) + ((pixel * s.G + group) * s.C + first_column);
             store_run(gemm.result_row(i), destination, columns, mode);
         }
     });

@@ -14,12 +14,11 @@
 namespace ck_tile::host_model::impl {
 
 struct k_range
-{
-    std::int64_t begin, end;
-};
+{ std::int64_t begin, end; };
 
 // What K part `part` of k_batch covers. Parts can be empty.
-inline k_range split_k(const kernel_facts& facts, const backward_weight_call& call, std::int64_t part)
+inline k_range
+split_k(const kernel_facts& facts, const backward_weight_call& call, std::int64_t part)
 {
     const std::int64_t depth = call.gemm.k;
     if(!facts.explicit_gemm)
@@ -29,8 +28,8 @@ inline k_range split_k(const kernel_facts& facts, const backward_weight_call& ca
         const std::int64_t begin  = std::min(depth, part * length);
         return {begin, std::min(depth, begin + length)};
     }
-    // An explicit GEMM deals out steps of the MMA depth: the first `full` parts get one step more than
-    // the others, the last part also gets what is left below a whole step.
+    // An explicit GEMM deals out steps of the MMA depth: the first `full` parts get one step more
+    // than the others, the last part also gets what is left below a whole step.
     const std::int64_t steps = depth / facts.k_mma;
     const std::int64_t full  = steps % call.k_batch == 0 ? call.k_batch : steps % call.k_batch;
     const std::int64_t most  = std::max<std::int64_t>((steps + call.k_batch - 1) / call.k_batch, 1);
@@ -60,8 +59,8 @@ inline weight_tile place_weight_tile(const kernel_facts& facts,
     place.first_row    = tile_m * facts.m_per_block;
     place.rows         = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - place.first_row);
     place.first_column = tile_n * facts.n_per_block;
-    place.columns = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - place.first_column);
-    place.first_group  = batch * facts.groups_to_merge;
+    place.columns     = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - place.first_column);
+    place.first_group = batch * facts.groups_to_merge;
     return place;
 }
 
@@ -130,8 +129,8 @@ inline void store_weights(const tile_gemm& gemm,
     {
         const std::int64_t row = first_row + i;
         const std::int64_t gm  = row / s.K;
-        T* destination         = static_cast<T*>(call.wei) +
-                         ((first_group + gm) * s.K + row % s.K) * taps * s.C;
+        T* destination =
+            static_cast<T*>(call.wei) + ((first_group + gm) * s.K + row % s.K) * taps * s.C;
         const float* result = gemm.result_row(i) - first_column;
         if(merged == 1)
         {
@@ -145,7 +144,8 @@ inline void store_weights(const tile_gemm& gemm,
             const std::int64_t end   = std::min(first_column + columns, own + s.C);
             if(begin < end)
             {
-                store_run(result + begin, destination + tap * s.C + (begin - own), end - begin, mode);
+                store_run(
+                    result + begin, destination + tap * s.C + (begin - own), end - begin, mode);
             }
         }
     }
@@ -176,14 +176,15 @@ namespace ck_tile::host_model {
 CK_TILE_HOST_MODEL_API int estimated_occupancy(const kernel_facts& facts)
 {
     const device_model& device = current_device();
-    const int tiles = facts.k_per_block * (facts.m_per_block * size_of(facts.a_type) +
-                                           facts.n_per_block * size_of(facts.b_type));
-    const int by_lds   = device.lds_bytes / (facts.double_smem_buffer ? 2 * tiles : tiles);
-    const int by_waves = device.max_waves_per_cu * device.lanes / facts.block_size;
+    const int tiles            = facts.k_per_block * (facts.m_per_block * size_of(facts.a_type) +
+                                                      facts.n_per_block * size_of(facts.b_type));
+    const int by_lds           = device.lds_bytes / (facts.double_smem_buffer ? 2 * tiles : tiles);
+    const int by_waves         = device.max_waves_per_cu * device.lanes / facts.block_size;
     return std::max(1, std::min(by_lds, by_waves));
 }
 
-CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts, const gemm_sizes& gemm)
+CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts,
+                                                      const gemm_sizes& gemm)
 {
     const std::int64_t tiles = (gemm.m + facts.m_per_block - 1) / facts.m_per_block *
                                ((gemm.n + facts.n_per_block - 1) / facts.n_per_block) * gemm.batch;
@@ -214,7 +215,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
                                                      const backward_weight_call& call)
 {
     using namespace impl;
-    const conv_shape& shape   = call.shape;
+    const conv_shape& shape    = call.shape;
     const std::int64_t k_batch = call.k_batch;
     clear_refusal();
     if(!check_problem(shape) || !check_async(facts)) { return false; }
@@ -225,16 +226,21 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
         {
             return refuse("stream-K runs on gfx90a, gfx942 and gfx950; the device is " + device);
         }
-        if(k_batch != 1) { return refuse(equation("k_batch", k_batch) + ": stream-K does not split K"); }
+        if(k_batch != 1)
+        {
+            return refuse(equation("k_batch", k_batch) + ": stream-K does not split K");
+        }
     }
     if(!check_at_least("k_batch", k_batch, 1)) { return false; }
     if(facts.stream_k && call.gemm.batch > 1 && call.gemm.m % facts.m_per_block != 0)
     {
         // CK Tile counts the tiles of all groups together and leaves the last groups unwritten.
         return refuse("stream-K with several groups needs " + equation("GemmM", call.gemm.m) +
-                      " to be a multiple of the tile's " + std::to_string(facts.m_per_block) + " rows");
+                      " to be a multiple of the tile's " + std::to_string(facts.m_per_block) +
+                      " rows");
     }
-    const std::int64_t loops = (call.gemm.k - 1) / saturated_product(k_batch, facts.k_per_block) + 1;
+    const std::int64_t loops =
+        (call.gemm.k - 1) / saturated_product(k_batch, facts.k_per_block) + 1;
     if(loops < facts.min_loops_per_split)
     {
         return refuse("the pipeline " + std::string(facts.pipeline_name) + " needs " +
@@ -243,7 +249,8 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     }
     if(facts.e_type != data_type::fp32 && k_batch > 128)
     {
-        return refuse(equation("k_batch", k_batch) + " is more than 128 additions in 16 bits allow");
+        return refuse(equation("k_batch", k_batch) +
+                      " is more than 128 additions in 16 bits allow");
     }
     if(!check_odd_atomics(facts, k_batch)) { return false; }
     const std::int64_t steps = (call.gemm.k - 1) / facts.k_mma + 1;
@@ -258,8 +265,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
        !check_layout("weight", facts.wei_layout, facts.wei_layout_known) ||
        !check_multiple("C", shape.C, "C", facts.vector_size_c) ||
        !check_layout("output", facts.out_layout, facts.out_layout_known) ||
-       !check_multiple("K", shape.K, "A", facts.vector_size_a) ||
-       !check_whole_merges(facts, shape))
+       !check_multiple("K", shape.K, "A", facts.vector_size_a) || !check_whole_merges(facts, shape))
     {
         return false;
     }

@@ -22,9 +22,9 @@ inline void stage_input(const depthwise_facts& f,
                         float* staged)
 {
     const std::int64_t columns = f.lds_columns();
-    const std::int64_t height  = s.input[1], width = s.input[2];
-    const std::int64_t begin   = std::clamp<std::int64_t>(-first_column, 0, columns);
-    const std::int64_t end     = std::clamp<std::int64_t>(width - first_column, begin, columns);
+    const std::int64_t height = s.input[1], width = s.input[2];
+    const std::int64_t begin = std::clamp<std::int64_t>(-first_column, 0, columns);
+    const std::int64_t end   = std::clamp<std::int64_t>(width - first_column, begin, columns);
     for(std::int64_t row = 0; row < f.lds_rows(); ++row, staged += columns)
     {
         const std::int64_t at = first_row + row;
@@ -59,7 +59,10 @@ inline void depthwise_row(const depthwise_facts& f,
             }
             else
             {
-                for(std::int64_t i = 0; i < count; ++i) { sums[i] += weight * source[i * f.stride[1]]; }
+                for(std::int64_t i = 0; i < count; ++i)
+                {
+                    sums[i] += weight * source[i * f.stride[1]];
+                }
             }
         }
     }
@@ -88,14 +91,15 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
     }
     if(f.sub_tile[1] * f.stride[1] % vector != 0)
     {
-        return refuse("sub-tile width times stride = " + std::to_string(f.sub_tile[1] * f.stride[1]) +
-                      " is not a multiple of the input vector " + std::to_string(vector));
+        return refuse(
+            "sub-tile width times stride = " + std::to_string(f.sub_tile[1] * f.stride[1]) +
+            " is not a multiple of the input vector " + std::to_string(vector));
     }
     if(!check_at_least("the kernel's width pad", f.pad[1], 1)) { return false; }
     if((f.lds_columns() + f.in_vector - 1) / f.in_vector > f.block_size)
     {
-        return refuse("a staged row of " + std::to_string(f.lds_columns()) + " elements needs more than " +
-                      std::to_string(f.block_size) + " threads");
+        return refuse("a staged row of " + std::to_string(f.lds_columns()) +
+                      " elements needs more than " + std::to_string(f.block_size) + " threads");
     }
     if(f.smem_bytes() > current_device().lds_bytes)
     {
@@ -106,7 +110,8 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
     if(f.sub_tile[1] % std::min(f.out_vector, 4) != 0)
     {
         return refuse("sub-tile width " + std::to_string(f.sub_tile[1]) +
-                      " is not a multiple of the output vector " + std::to_string(std::min(f.out_vector, 4)));
+                      " is not a multiple of the output vector " +
+                      std::to_string(std::min(f.out_vector, 4)));
     }
     if(f.stride[1] != 1 && f.stride[1] % 2 != 0)
     {
@@ -130,13 +135,14 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
     }
     if(shape.N % f.batch != 0)
     {
-        return refuse(equation("N", shape.N) + " is not a multiple of the " + std::to_string(f.batch) +
-                      " images per block");
+        return refuse(equation("N", shape.N) + " is not a multiple of the " +
+                      std::to_string(f.batch) + " images per block");
     }
     if(at_once != 1 && (shape.output[1] > f.tile[0] || shape.output[2] > f.tile[1]))
     {
-        return refuse("output " + std::to_string(shape.output[1]) + "x" + std::to_string(shape.output[2]) +
-                      " exceeds the single tile " + times(f.tile[0], f.tile[1]));
+        return refuse("output " + std::to_string(shape.output[1]) + "x" +
+                      std::to_string(shape.output[2]) + " exceeds the single tile " +
+                      times(f.tile[0], f.tile[1]));
     }
     return true;
 }
@@ -186,7 +192,8 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
                                   sums.data());
                     with_element_type(f.out_type, [&]<typename T>(T*) {
                         narrow_run(sums.data(),
-                                   static_cast<T*>(call.out) + ((plane * height + row + i) * width + column),
+                                   static_cast<T*>(call.out) +
+                                       ((plane * height + row + i) * width + column),
                                    columns,
                                    f.rounding);
                     });
@@ -211,8 +218,9 @@ CK_TILE_HOST_MODEL_API std::string kernel_name(const depthwise_facts& f)
     impl::field_list tokens('_');
     tokens << "grouped_convolution_forward_depthwise" << name_of(f.in_type) << "bs" << f.block_size
            << "th" << f.tile[0] << "tw" << f.tile[1] << "fh" << f.filter[0] << "fw" << f.filter[1]
-           << "sh" << f.stride[0] << "sw" << f.stride[1] << "nb" << f.batch << "sbh" << f.sub_tile[0]
-           << "sbw" << f.sub_tile[1] << "iv" << f.in_vector << "ov" << f.out_vector;
+           << "sh" << f.stride[0] << "sw" << f.stride[1] << "nb" << f.batch << "sbh"
+           << f.sub_tile[0] << "sbw" << f.sub_tile[1] << "iv" << f.in_vector << "ov"
+           << f.out_vector;
     return tokens.text();
 }
 

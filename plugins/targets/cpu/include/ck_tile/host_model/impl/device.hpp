@@ -33,11 +33,8 @@ inline constexpr known_device known_devices[] = {
 
 inline device_model model_of(const known_device& device)
 {
-    return {device.name,
-            device.compute_units,
-            device.lanes,
-            device.lds_bytes,
-            device.max_waves_per_cu};
+    return {
+        device.name, device.compute_units, device.lanes, device.lds_bytes, device.max_waves_per_cu};
 }
 
 inline device_model& device_slot()
@@ -86,9 +83,7 @@ CK_TILE_HOST_MODEL_API bool set_device(const std::string& name)
 }
 
 CK_TILE_HOST_MODEL_API void set_compute_units(int count)
-{
-    impl::device_slot().compute_units = count < 1 ? 1 : count;
-}
+{ impl::device_slot().compute_units = count < 1 ? 1 : count; }
 
 CK_TILE_HOST_MODEL_API int worker_count()
 {
@@ -97,8 +92,6 @@ CK_TILE_HOST_MODEL_API int worker_count()
 }
 
 CK_TILE_HOST_MODEL_API void set_worker_count(int count)
-{
-    impl::wanted_workers().store(count < 0 ? 0 : count);
-}
+{ impl::wanted_workers().store(count < 0 ? 0 : count); }
 
 } // namespace ck_tile::host_model

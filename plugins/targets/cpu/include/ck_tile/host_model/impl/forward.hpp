@@ -24,8 +24,8 @@ inline window forward_window(const forward_call& call)
             {s.dilation[0], s.dilation[1], s.dilation[2]}};
 }
 
-// Converts and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the output split;
-// columns (k,gm') with gm' != gm are products of different groups and are dropped.
+// Converts and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the output
+// split; columns (k,gm') with gm' != gm are products of different groups and are dropped.
 template <typename T>
 inline void store_forward(const tile_gemm& gemm,
                           const forward_call& call,
@@ -55,7 +55,8 @@ inline void store_forward(const tile_gemm& gemm,
         std::int64_t column   = (first_column + merged - 1 - gm) / merged * merged + gm;
         for(; column < first_column + columns; column += merged)
         {
-            narrow_run(result + (column - first_column), destination + column / merged, 1, rounding);
+            narrow_run(
+                result + (column - first_column), destination + column / merged, 1, rounding);
         }
     }
 }
@@ -77,12 +78,12 @@ CK_TILE_HOST_MODEL_API forward_call make_forward_call(const kernel_facts& facts,
 
     const std::int64_t merged = facts.groups_to_merge;
     const auto size           = [](std::int64_t value) { return std::max<std::int64_t>(value, 0); };
-    const auto lengths        = [&](const std::int64_t(&l)[3]) {
+    const auto lengths        = [&](const std::int64_t (&l)[3]) {
         return saturated_product(size(l[0]), size(l[1]), size(l[2]));
     };
-    call.gemm.m = saturated_product(call.images_per_split, lengths(shape.output), merged);
-    call.gemm.n = saturated_product(size(shape.K), merged);
-    call.gemm.k = saturated_product(lengths(shape.filter), size(shape.C));
+    call.gemm.m     = saturated_product(call.images_per_split, lengths(shape.output), merged);
+    call.gemm.n     = saturated_product(size(shape.K), merged);
+    call.gemm.k     = saturated_product(lengths(shape.filter), size(shape.C));
     call.gemm.batch = size(shape.G) / merged + (size(shape.G) % merged != 0);
     return call;
 }
@@ -100,8 +101,9 @@ CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
     const std::int64_t first_image  = split * call.images_per_split;
     const std::int64_t first_row    = tile_m * facts.m_per_block;
     const std::int64_t first_column = tile_n * facts.n_per_block;
-    const std::int64_t rows    = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
-    const std::int64_t columns = std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
+    const std::int64_t rows = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
+    const std::int64_t columns =
+        std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
     if(rows <= 0 || columns <= 0) { return; }
 
     const window w = forward_window(call);
@@ -133,8 +135,16 @@ CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
     if(facts.accumulators == 2) { gemm.add_accumulators(); }
 
     with_element_type(facts.e_type, [&]<typename T>(T*) {
-        store_forward<T>(gemm, call, facts.rounding, merged, first_row, rows, first_column, columns,
-                         first_group, first_image);
+        store_forward<T>(gemm,
+                         call,
+                         facts.rounding,
+                         merged,
+                         first_row,
+                         rows,
+                         first_column,
+                         columns,
+                         first_group,
+                         first_image);
     });
 }
 

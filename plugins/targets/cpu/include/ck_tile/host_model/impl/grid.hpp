@@ -16,7 +16,8 @@ namespace ck_tile::host_model {
 
 namespace impl {
 
-// One grid in execution. Blocks are handed out one by one: they may differ much in cost (edge tiles).
+// One grid in execution. Blocks are handed out one by one: they may differ much in cost (edge
+// tiles).
 class grid_run
 {
 public:
@@ -25,8 +26,7 @@ public:
           function_(function),
           context_(context),
           blocks_(std::uint64_t{grid.x} * grid.y * grid.z)
-    {
-    }
+    {}
 
     std::uint64_t blocks() const { return blocks_; }
 
@@ -75,8 +75,8 @@ private:
 class thread_pool
 {
 public:
-    thread_pool() = default;
-    thread_pool(const thread_pool&) = delete;
+    thread_pool()                              = default;
+    thread_pool(const thread_pool&)            = delete;
     thread_pool& operator=(const thread_pool&) = delete;
     ~thread_pool() { stop(); }
 

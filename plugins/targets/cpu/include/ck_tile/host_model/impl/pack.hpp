@@ -9,8 +9,8 @@
 
 namespace ck_tile::host_model::impl {
 
-// Packs columns whose elements k0 .. k0 + depth - 1 are contiguous: start(column) points to the first.
-// Columns beyond `valid` become zeros.
+// Packs columns whose elements k0 .. k0 + depth - 1 are contiguous: start(column) points to the
+// first. Columns beyond `valid` become zeros.
 template <typename T, typename Start>
 inline void
 pack_b_k_contiguous(tile_gemm& gemm, std::int64_t valid, std::int64_t depth, const Start& start)
@@ -42,7 +42,8 @@ pack_b_k_contiguous(tile_gemm& gemm, std::int64_t valid, std::int64_t depth, con
     }
 }
 
-// Packs B when the columns of one k are contiguous: start(k) points to the first of `valid` columns.
+// Packs B when the columns of one k are contiguous: start(k) points to the first of `valid`
+// columns.
 template <typename T, typename Start>
 inline void
 pack_b_n_contiguous(tile_gemm& gemm, std::int64_t valid, std::int64_t depth, const Start& start)

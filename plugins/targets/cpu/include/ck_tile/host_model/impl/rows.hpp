@@ -49,26 +49,29 @@ inline void zero_run(float* destination, std::int64_t count)
     for(; i < count; ++i) { destination[i] = 0; }
 }
 
-inline void narrow_run(const float* source, float* destination, std::int64_t count, bf16_rounding_mode)
-{
-    std::memcpy(destination, source, static_cast<std::size_t>(count) * sizeof(float));
-}
+inline void
+narrow_run(const float* source, float* destination, std::int64_t count, bf16_rounding_mode)
+{ std::memcpy(destination, source, static_cast<std::size_t>(count) * sizeof(float)); }
 
-inline void narrow_run(const float* source, half_t* destination, std::int64_t count, bf16_rounding_mode)
+inline void
+narrow_run(const float* source, half_t* destination, std::int64_t count, bf16_rounding_mode)
 {
     std::int64_t i = 0;
 #if defined(__F16C__)
     for(; i + 8 <= count; i += 8)
     {
-        const __m128i bits = _mm256_cvtps_ph(_mm256_loadu_ps(source + i), _MM_FROUND_TO_NEAREST_INT);
+        const __m128i bits =
+            _mm256_cvtps_ph(_mm256_loadu_ps(source + i), _MM_FROUND_TO_NEAREST_INT);
         store_bytes(destination + i, bits);
     }
 #endif
     for(; i < count; ++i) { destination[i].bits = float_to_half_bits(source[i]); }
 }
 
-inline void
-narrow_run(const float* source, bf16_t* destination, std::int64_t count, bf16_rounding_mode rounding)
+inline void narrow_run(const float* source,
+                       bf16_t* destination,
+                       std::int64_t count,
+                       bf16_rounding_mode rounding)
 {
     if(rounding == bf16_rounding_mode::truncate)
     {

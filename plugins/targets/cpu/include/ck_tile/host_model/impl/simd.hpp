@@ -45,16 +45,12 @@ template <typename Vector, typename T>
 
 template <typename Vector, typename T>
 [[gnu::always_inline]] inline void store_bytes(T* destination, const Vector& value)
-{
-    std::memcpy(static_cast<void*>(destination), &value, sizeof(value));
-}
+{ std::memcpy(static_cast<void*>(destination), &value, sizeof(value)); }
 
 // N elements widened to float. N is 4, 8 or 16, at most vector_width.
 template <int N>
 [[gnu::always_inline]] inline simd<float, N> load_floats(const float* source)
-{
-    return load_bytes<simd<float, N>>(source);
-}
+{ return load_bytes<simd<float, N>>(source); }
 
 template <int N>
 [[gnu::always_inline]] inline simd<float, N> load_floats(const bf16_t* source)
@@ -87,10 +83,11 @@ template <int N>
             _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source)));
     }
 #endif
-    // Exponent and fraction moved to their places in a float are off by a factor of 2^-112, also for
-    // subnormals; infinity and NaN get the float's exponent instead.
-    using wide_bits    = simd<std::uint32_t, N>;
-    const auto bits    = __builtin_convertvector(load_bytes<simd<std::uint16_t, N>>(source), wide_bits);
+    // Exponent and fraction moved to their places in a float are off by a factor of 2^-112, also
+    // for subnormals; infinity and NaN get the float's exponent instead.
+    using wide_bits = simd<std::uint32_t, N>;
+    const auto bits =
+        __builtin_convertvector(load_bytes<simd<std::uint16_t, N>>(source), wide_bits);
     const auto sign    = (bits & 0x8000u) << 16;
     const auto shifted = (bits & 0x7fffu) << 13;
     const auto scaled  = (wide_bits)((simd<float, N>)shifted * 0x1p112f);

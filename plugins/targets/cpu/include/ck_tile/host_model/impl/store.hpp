@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The epilogue's last step: convert accumulators to the result's type, then store or add atomically.
+// The epilogue's last step: convert accumulators to the result's type, then store or add
+// atomically.
 #pragma once
 
 #include <atomic>
@@ -10,12 +11,10 @@
 namespace ck_tile::host_model::impl {
 
 inline void atomic_add(float* destination, float value, bf16_rounding_mode)
-{
-    std::atomic_ref<float>(*destination).fetch_add(value, std::memory_order_relaxed);
-}
+{ std::atomic_ref<float>(*destination).fetch_add(value, std::memory_order_relaxed); }
 
-// 16-bit types: the sum is formed in float and rounded, as a compare-and-swap loop does on a GPU. The
-// partial result itself has been rounded to the type before.
+// 16-bit types: the sum is formed in float and rounded, as a compare-and-swap loop does on a GPU.
+// The partial result itself has been rounded to the type before.
 template <typename Add>
 inline void atomic_add_bits(std::uint16_t& destination, const Add& add)
 {
@@ -48,7 +47,8 @@ struct store_mode
 };
 
 template <typename T>
-inline void store_run(const float* source, T* destination, std::int64_t count, const store_mode& mode)
+inline void
+store_run(const float* source, T* destination, std::int64_t count, const store_mode& mode)
 {
     if(!mode.add)
     {

@@ -18,9 +18,11 @@ public:
                    const backward_weight_call& call,
                    const stream_k_plan& plan,
                    void* workspace)
-        : facts_(facts), call_(call), plan_(plan), workspace_(static_cast<char*>(workspace))
-    {
-    }
+        : facts_(facts),
+          call_(call),
+          plan_(plan),
+          workspace_(static_cast<char*>(workspace))
+    {}
 
     void data_parallel_tile(std::int64_t tile)
     {
@@ -40,7 +42,10 @@ public:
             const std::int64_t piece    = std::min(end, tile_end);
             accumulate(tile, at - begins, piece - begins);
             if(facts_.stream_k_reduction == 2) { reduce_tree(c, begins, tile_end); }
-            else { reduce_linear(c, begins, tile_end); }
+            else
+            {
+                reduce_linear(c, begins, tile_end);
+            }
             at = piece;
         }
     }
@@ -49,11 +54,11 @@ private:
     void accumulate(std::int64_t tile, std::int64_t first_loop, std::int64_t last_loop)
     {
         const std::int64_t tile_row = tile / plan_.n_tiles;
-        place_ = place_weight_tile(facts_,
-                                   call_,
-                                   tile_row / call_.gemm.batch,
-                                   tile % plan_.n_tiles,
-                                   tile_row % call_.gemm.batch);
+        place_                      = place_weight_tile(facts_,
+                                                        call_,
+                                                        tile_row / call_.gemm.batch,
+                                                        tile % plan_.n_tiles,
+                                                        tile_row % call_.gemm.batch);
         accumulate_weights(facts_,
                            call_,
                            place_,
@@ -90,7 +95,7 @@ private:
                 return;
             }
             const std::int64_t partner = c + step;
-            const bool exists = partner < plan_.sk_ctas && plan_.start(partner) < tile_end;
+            const bool exists          = partner < plan_.sk_ctas && plan_.start(partner) < tile_end;
             if(exists) { add_partial(partner); }
             else if(local == 0) { break; } // larger steps lead further beyond the tile
         }
@@ -110,9 +115,7 @@ private:
     }
 
     std::atomic_ref<std::uint32_t> flag(std::int64_t c) const
-    {
-        return std::atomic_ref<std::uint32_t>(reinterpret_cast<std::uint32_t*>(workspace_)[c]);
-    }
+    { return std::atomic_ref<std::uint32_t>(reinterpret_cast<std::uint32_t*>(workspace_)[c]); }
 
     void publish(std::int64_t c)
     {
@@ -162,7 +165,10 @@ CK_TILE_HOST_MODEL_API void run_stream_k_block(const kernel_facts& facts,
     if(!facts.stream_k_persistent)
     {
         if(id < plan.dp_tiles) { work.data_parallel_tile(id); }
-        else { work.workgroup(id - plan.dp_tiles); }
+        else
+        {
+            work.workgroup(id - plan.dp_tiles);
+        }
         return;
     }
     for(std::int64_t tile = id; tile < plan.dp_tiles; tile += block.grid.x)

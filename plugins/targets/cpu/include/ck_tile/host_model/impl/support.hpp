@@ -30,14 +30,10 @@ constexpr std::int64_t saturated_product(Factors... factors)
 }
 
 constexpr std::int64_t saturated_volume(const std::int64_t (&lengths)[3])
-{
-    return saturated_product(lengths[0], lengths[1], lengths[2]);
-}
+{ return saturated_product(lengths[0], lengths[1], lengths[2]); }
 
 inline std::string equation(const std::string& what, std::int64_t value)
-{
-    return what + " = " + std::to_string(value);
-}
+{ return what + " = " + std::to_string(value); }
 
 inline bool check_at_least(const std::string& what, std::int64_t value, std::int64_t least)
 {
@@ -48,9 +44,10 @@ inline bool check_at_least(const std::string& what, std::int64_t value, std::int
 inline bool check_index(const std::string& what, std::int64_t value)
 {
     if(value <= largest_index) { return true; }
-    return refuse(what + (value == std::numeric_limits<std::int64_t>::max()
-                              ? std::string(" exceeds 64 bits")
-                              : " = " + std::to_string(value)) +
+    return refuse(what +
+                  (value == std::numeric_limits<std::int64_t>::max()
+                       ? std::string(" exceeds 64 bits")
+                       : " = " + std::to_string(value)) +
                   ", more than the 32-bit indices of the kernel reach (" +
                   std::to_string(largest_index) + ")");
 }
@@ -126,17 +123,18 @@ inline bool check_async(const kernel_facts& facts)
 inline bool check_specialization(const kernel_facts& facts, const conv_shape& shape)
 {
     const std::string who = getConvSpecializationString(facts.specialization);
-    const auto every_axis = [&](const char* what, const std::int64_t(&values)[3], std::int64_t wanted) {
-        for(int axis = 3 - facts.num_dim_spatial; axis < 3; ++axis)
-        {
-            if(values[axis] != wanted)
+    const auto every_axis =
+        [&](const char* what, const std::int64_t (&values)[3], std::int64_t wanted) {
+            for(int axis = 3 - facts.num_dim_spatial; axis < 3; ++axis)
             {
-                return refuse(who + " needs " + axis_name(what, axis) + " = " +
-                              std::to_string(wanted) + ", got " + std::to_string(values[axis]));
+                if(values[axis] != wanted)
+                {
+                    return refuse(who + " needs " + axis_name(what, axis) + " = " +
+                                  std::to_string(wanted) + ", got " + std::to_string(values[axis]));
+                }
             }
-        }
-        return true;
-    };
+            return true;
+        };
     switch(facts.specialization)
     {
     case ConvolutionSpecialization::Default: return true;
@@ -145,8 +143,7 @@ inline bool check_specialization(const kernel_facts& facts, const conv_shape& sh
                every_axis("left pad", shape.left_pad, 0) &&
                every_axis("right pad", shape.right_pad, 0);
     case ConvolutionSpecialization::Filter1x1Pad0:
-        return every_axis("filter", shape.filter, 1) &&
-               every_axis("left pad", shape.left_pad, 0) &&
+        return every_axis("filter", shape.filter, 1) && every_axis("left pad", shape.left_pad, 0) &&
                every_axis("right pad", shape.right_pad, 0);
     case ConvolutionSpecialization::Filter3x3:
         if(shape.C != 1) { return refuse(who + " needs C = 1, got " + std::to_string(shape.C)); }
@@ -165,8 +162,9 @@ inline bool check_explicit(const kernel_facts& facts)
     {
         return true;
     }
-    return refuse(std::string("an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not ") +
-                  getConvSpecializationString(facts.specialization));
+    return refuse(
+        std::string("an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not ") +
+        getConvSpecializationString(facts.specialization));
 }
 
 inline bool check_layout(const char* tensor, const char* layout, bool known)
@@ -179,7 +177,10 @@ inline bool check_layout(const char* tensor, const char* layout, bool known)
 // 16-bit additions are done in pairs, which an odd vector width cannot form.
 inline bool check_odd_atomics(const kernel_facts& facts, std::int64_t k_batch)
 {
-    if(k_batch == 1 || facts.vector_size_c % 2 == 0 || facts.e_type == data_type::fp32) { return true; }
+    if(k_batch == 1 || facts.vector_size_c % 2 == 0 || facts.e_type == data_type::fp32)
+    {
+        return true;
+    }
     return refuse(equation("k_batch", k_batch) + " needs an even C vector width for " +
                   name_of(facts.e_type) + " results, got " + std::to_string(facts.vector_size_c));
 }
@@ -250,9 +251,10 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
 
     return check_index("GemmM", call.gemm.m) && check_index("GemmN", call.gemm.n) &&
            check_index("GemmK", call.gemm.k) &&
-           check_index("the number of tiles",
-                       saturated_product((call.gemm.m + facts.m_per_block - 1) / facts.m_per_block,
-                                         (call.gemm.n + facts.n_per_block - 1) / facts.n_per_block)) &&
+           check_index(
+               "the number of tiles",
+               saturated_product((call.gemm.m + facts.m_per_block - 1) / facts.m_per_block,
+                                 (call.gemm.n + facts.n_per_block - 1) / facts.n_per_block)) &&
            check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
            check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1);
 }

@@ -17,8 +17,8 @@
 
 namespace ck_tile::host_model::impl {
 
-// Micro-tile of a full panel: rows x 2 vectors. 32 registers (AVX-512) carry 12 x 2 accumulators, two
-// of B and a broadcast with room to spare; 16 registers carry 6 x 2.
+// Micro-tile of a full panel: rows x 2 vectors. 32 registers (AVX-512) carry 12 x 2 accumulators,
+// two of B and a broadcast with room to spare; 16 registers carry 6 x 2.
 #if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr int micro_rows = 8;
 #else
@@ -73,10 +73,7 @@ inline void micro_kernel(const float* a,
     {
         vfloat column[Vectors];
 #pragma GCC unroll 4
-        for(int j = 0; j < Vectors; ++j)
-        {
-            column[j] = load_bytes<vfloat>(b + j * vector_width);
-        }
+        for(int j = 0; j < Vectors; ++j) { column[j] = load_bytes<vfloat>(b + j * vector_width); }
         b += Vectors * vector_width;
 #pragma GCC unroll 16
         for(int i = 0; i < Rows; ++i)
@@ -100,17 +97,18 @@ inline void micro_kernel(const float* a,
 class tile_gemm
 {
 public:
-    // Prepares a tile of rows x columns (those inside the problem) with zero accumulators. k_per_block
-    // is the deepest K block that multiply() will be given.
+    // Prepares a tile of rows x columns (those inside the problem) with zero accumulators.
+    // k_per_block is the deepest K block that multiply() will be given.
     void start(std::int64_t rows, std::int64_t columns, std::int64_t k_per_block, int accumulators)
     {
         rows_        = rows;
         padded_rows_ = (rows + micro_rows - 1) / micro_rows * micro_rows;
         columns_     = (columns + vector_width - 1) / vector_width * vector_width;
         a_stride_    = (k_per_block + vector_width - 1) / vector_width * vector_width;
-        a_ = a_buffer_.reserve(static_cast<std::size_t>(padded_rows_ * a_stride_));
-        b_ = b_buffer_.reserve(static_cast<std::size_t>(columns_ * a_stride_));
-        // Rows that only fill up the last micro-tile are computed and dropped; zeros keep them cheap.
+        a_           = a_buffer_.reserve(static_cast<std::size_t>(padded_rows_ * a_stride_));
+        b_           = b_buffer_.reserve(static_cast<std::size_t>(columns_ * a_stride_));
+        // Rows that only fill up the last micro-tile are computed and dropped; zeros keep them
+        // cheap.
         zero_run(a_ + rows * a_stride_, (padded_rows_ - rows) * a_stride_);
 
         const std::int64_t acc_size = padded_rows_ * columns_;
@@ -139,7 +137,7 @@ public:
     // accumulator += A * B over `depth` values of k.
     void multiply(std::int64_t depth, int accumulator)
     {
-        float* acc = acc_ + accumulator * padded_rows_ * columns_;
+        float* acc          = acc_ + accumulator * padded_rows_ * columns_;
         std::int64_t column = 0;
         for(; column + panel_width <= columns_; column += panel_width)
         {
@@ -165,12 +163,8 @@ private:
         const float* b = b_ + column * depth;
         for(std::int64_t row = 0; row < padded_rows_; row += micro_rows)
         {
-            micro_kernel<micro_rows, Vectors>(a_ + row * a_stride_,
-                                              a_stride_,
-                                              b,
-                                              depth,
-                                              acc + row * columns_ + column,
-                                              columns_);
+            micro_kernel<micro_rows, Vectors>(
+                a_ + row * a_stride_, a_stride_, b, depth, acc + row * columns_ + column, columns_);
         }
     }
 

@@ -12,8 +12,8 @@
 
 namespace ck_tile::host_model::impl {
 
-// A channels-last tensor N[D][H]W(G,C) and the taps of a window over it. Tap (z,y,x) lies step * tap
-// away from the window's origin; steps can be negative.
+// A channels-last tensor N[D][H]W(G,C) and the taps of a window over it. Tap (z,y,x) lies step *
+// tap away from the window's origin; steps can be negative.
 struct window
 {
     const void* data;
@@ -24,8 +24,8 @@ struct window
     std::int64_t steps[3];
 };
 
-// Origin of one window: its position, and the offset of that position's first channel from the start
-// of the tensor (outside the tensor if the position is outside the image).
+// Origin of one window: its position, and the offset of that position's first channel from the
+// start of the tensor (outside the tensor if the position is outside the image).
 struct window_origin
 {
     std::int64_t offset;
@@ -67,12 +67,13 @@ inline void decompose_rows(const window& w,
     }
 }
 
-// Index range [begin, end) of one run: elements that are contiguous in memory under a window. A run is
-// (c) at one tap, or (x,c) when neighbouring taps are neighbours in memory.
+// Index range [begin, end) of one run: elements that are contiguous in memory under a window. A run
+// is (c) at one tap, or (x,c) when neighbouring taps are neighbours in memory.
 class window_runs
 {
 public:
-    // `width` channels of a tap are read, normally those of one group, with merged groups of several.
+    // `width` channels of a tap are read, normally those of one group, with merged groups of
+    // several.
     window_runs(const window& w, std::int64_t width) : w_(w), width_(width)
     {
         const bool fused = width == w.groups * w.channels && w.steps[2] == 1;
@@ -87,13 +88,14 @@ public:
     void select(std::int64_t element)
     {
         const std::int64_t run = element / length_;
-        dx_  = run % x_runs_ * w_.steps[2];
-        dy_  = run / x_runs_ % w_.taps[1] * w_.steps[1];
-        dz_  = run / x_runs_ / w_.taps[1] * w_.steps[0];
+        dx_                    = run % x_runs_ * w_.steps[2];
+        dy_                    = run / x_runs_ % w_.taps[1] * w_.steps[1];
+        dz_                    = run / x_runs_ / w_.taps[1] * w_.steps[0];
         tap_ = ((dz_ * w_.lengths[1] + dy_) * w_.lengths[2] + dx_) * w_.groups * w_.channels;
     }
 
-    // Elements [begin, end) of the selected run under one window; those outside the image are zeros.
+    // Elements [begin, end) of the selected run under one window; those outside the image are
+    // zeros.
     template <typename T>
     void widen(const window_origin& origin,
                std::int64_t begin,
@@ -154,8 +156,8 @@ inline void pack_a_windows(tile_gemm& gemm,
     }
 }
 
-// B(k, column) for columns [first_column, first_column + columns), column = (taps, width) where width
-// is the channels of the merged groups; one window per k.
+// B(k, column) for columns [first_column, first_column + columns), column = (taps, width) where
+// width is the channels of the merged groups; one window per k.
 template <typename T>
 inline void pack_b_windows(tile_gemm& gemm,
                            const window& w,

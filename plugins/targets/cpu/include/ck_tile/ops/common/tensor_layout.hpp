@@ -7,13 +7,9 @@ namespace ck_tile::tensor_layout {
 namespace gemm {
 
 struct RowMajor
-{
-    static constexpr const char* name = "RowMajor";
-};
+{ static constexpr const char* name = "RowMajor"; };
 struct ColumnMajor
-{
-    static constexpr const char* name = "ColumnMajor";
-};
+{ static constexpr const char* name = "ColumnMajor"; };
 
 } // namespace gemm
 
@@ -30,61 +26,37 @@ enum class tensor_role
 template <tensor_role Role, int NumDimSpatial, bool ChannelsLast>
 struct layout_tag
 {
-    static constexpr tensor_role role     = Role;
-    static constexpr int num_dim_spatial  = NumDimSpatial;
-    static constexpr bool channels_last   = ChannelsLast;
+    static constexpr tensor_role role    = Role;
+    static constexpr int num_dim_spatial = NumDimSpatial;
+    static constexpr bool channels_last  = ChannelsLast;
 };
 
 struct NWGC : layout_tag<tensor_role::input, 1, true>
-{
-    static constexpr const char* name = "NWGC";
-};
+{ static constexpr const char* name = "NWGC"; };
 struct NHWGC : layout_tag<tensor_role::input, 2, true>
-{
-    static constexpr const char* name = "NHWGC";
-};
+{ static constexpr const char* name = "NHWGC"; };
 struct NDHWGC : layout_tag<tensor_role::input, 3, true>
-{
-    static constexpr const char* name = "NDHWGC";
-};
+{ static constexpr const char* name = "NDHWGC"; };
 struct NGCHW : layout_tag<tensor_role::input, 2, false>
-{
-    static constexpr const char* name = "NGCHW";
-};
+{ static constexpr const char* name = "NGCHW"; };
 
 struct GKXC : layout_tag<tensor_role::weight, 1, true>
-{
-    static constexpr const char* name = "GKXC";
-};
+{ static constexpr const char* name = "GKXC"; };
 struct GKYXC : layout_tag<tensor_role::weight, 2, true>
-{
-    static constexpr const char* name = "GKYXC";
-};
+{ static constexpr const char* name = "GKYXC"; };
 struct GKZYXC : layout_tag<tensor_role::weight, 3, true>
-{
-    static constexpr const char* name = "GKZYXC";
-};
+{ static constexpr const char* name = "GKZYXC"; };
 struct GKCYX : layout_tag<tensor_role::weight, 2, false>
-{
-    static constexpr const char* name = "GKCYX";
-};
+{ static constexpr const char* name = "GKCYX"; };
 
 struct NWGK : layout_tag<tensor_role::output, 1, true>
-{
-    static constexpr const char* name = "NWGK";
-};
+{ static constexpr const char* name = "NWGK"; };
 struct NHWGK : layout_tag<tensor_role::output, 2, true>
-{
-    static constexpr const char* name = "NHWGK";
-};
+{ static constexpr const char* name = "NHWGK"; };
 struct NDHWGK : layout_tag<tensor_role::output, 3, true>
-{
-    static constexpr const char* name = "NDHWGK";
-};
+{ static constexpr const char* name = "NDHWGK"; };
 struct NGKHW : layout_tag<tensor_role::output, 2, false>
-{
-    static constexpr const char* name = "NGKHW";
-};
+{ static constexpr const char* name = "NGKHW"; };
 
 } // namespace convolution
 } // namespace ck_tile::tensor_layout

@@ -12,9 +12,7 @@ struct PassThrough
 
     template <typename Y, typename X>
     constexpr void operator()(Y& y, const X& x) const
-    {
-        y = type_convert<Y>(x);
-    }
+    { y = type_convert<Y>(x); }
 };
 
 struct UnaryConvert
@@ -23,9 +21,7 @@ struct UnaryConvert
 
     template <typename Y, typename X>
     constexpr void operator()(Y& y, const X& x) const
-    {
-        y = type_convert<Y>(x);
-    }
+    { y = type_convert<Y>(x); }
 };
 
 } // namespace ck_tile::element_wise

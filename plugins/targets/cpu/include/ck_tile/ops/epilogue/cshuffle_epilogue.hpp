@@ -26,11 +26,11 @@ template <typename ADataType_,
           index_t NPerXdl_,
           index_t KPerXdl_,
           bool isCTransposed_,
-          index_t kNumWaveGroups_ = 1,
-          bool FixedVectorSize_   = false,
-          index_t VectorSizeC_    = 1,
+          index_t kNumWaveGroups_      = 1,
+          bool FixedVectorSize_        = false,
+          index_t VectorSizeC_         = 1,
           index_t BlockedXDLN_PerWarp_ = 1,
-          bool DoubleSmemBuffer_  = false>
+          bool DoubleSmemBuffer_       = false>
 struct CShuffleEpilogueProblem
 {
     using ADataType     = ADataType_;
@@ -47,18 +47,18 @@ struct CShuffleEpilogueProblem
     static_assert(std::is_same_v<CDElementwise, element_wise::PassThrough>,
                   "only PassThrough is modelled");
 
-    static constexpr index_t kMPerBlock     = kM_;
-    static constexpr index_t kNPerBlock     = kN_;
-    static constexpr index_t MWave          = MWave_;
-    static constexpr index_t NWave          = NWave_;
-    static constexpr index_t MPerXdl        = MPerXdl_;
-    static constexpr index_t NPerXdl        = NPerXdl_;
-    static constexpr index_t KPerXdl        = KPerXdl_;
-    static constexpr bool isCTransposed     = isCTransposed_;
-    static constexpr index_t kNumWaveGroups = kNumWaveGroups_;
-    static constexpr bool FixedVectorSize   = FixedVectorSize_;
-    static constexpr index_t VectorSizeC    = VectorSizeC_;
-    static constexpr bool DoubleSmemBuffer  = DoubleSmemBuffer_;
+    static constexpr index_t kMPerBlock          = kM_;
+    static constexpr index_t kNPerBlock          = kN_;
+    static constexpr index_t MWave               = MWave_;
+    static constexpr index_t NWave               = NWave_;
+    static constexpr index_t MPerXdl             = MPerXdl_;
+    static constexpr index_t NPerXdl             = NPerXdl_;
+    static constexpr index_t KPerXdl             = KPerXdl_;
+    static constexpr bool isCTransposed          = isCTransposed_;
+    static constexpr index_t kNumWaveGroups      = kNumWaveGroups_;
+    static constexpr bool FixedVectorSize        = FixedVectorSize_;
+    static constexpr index_t VectorSizeC         = VectorSizeC_;
+    static constexpr bool DoubleSmemBuffer       = DoubleSmemBuffer_;
     static constexpr index_t BlockedXDLN_PerWarp = BlockedXDLN_PerWarp_;
 };
 

@@ -15,7 +15,8 @@
 
 namespace ck_tile {
 
-// One block handles BlockTile consecutive elements in the row-major order of the lengths. Grid: x only.
+// One block handles BlockTile consecutive elements in the row-major order of the lengths. Grid: x
+// only.
 template <typename Problem_, typename Policy_>
 struct ElementWiseKernel
 {
@@ -32,9 +33,7 @@ struct ElementWiseKernel
     // Any shape is handled at this level.
     template <typename... Lengths>
     static bool IsSupportedArgument(const tuple<Lengths...>&)
-    {
-        return true;
-    }
+    { return true; }
 
     template <typename... Lengths, typename... InStrides, typename... OutStrides, typename Input>
     void operator()(const host_model::block_position& block,
@@ -60,8 +59,9 @@ struct ElementWiseKernel
         std::int64_t total = 1;
         for(std::size_t i = 0; i < rank; ++i) { total *= length.at[i]; }
         const std::int64_t begin = std::int64_t{block.x} * Problem::BlockShape::kBlockM;
-        const std::int64_t end   = std::min<std::int64_t>(total, begin + Problem::BlockShape::kBlockM);
-        const XDataType* input   = std::get<0>(inputs);
+        const std::int64_t end =
+            std::min<std::int64_t>(total, begin + Problem::BlockShape::kBlockM);
+        const XDataType* input = std::get<0>(inputs);
         for(std::int64_t element = begin; element < end; ++element)
         {
             std::int64_t rest = element, source = 0, destination = 0;
@@ -71,7 +71,8 @@ struct ElementWiseKernel
                 destination += rest % length.at[i] * to.at[i];
                 rest /= length.at[i];
             }
-            ElementWiseOperation{}(output[destination], static_cast<ComputeDataType>(input[source]));
+            ElementWiseOperation{}(output[destination],
+                                   static_cast<ComputeDataType>(input[source]));
         }
     }
 

@@ -19,7 +19,6 @@ struct ElementWisePipelineProblem
 
 // Names the access pattern on a GPU; the host model has one only.
 struct ElementWiseDefaultPolicy
-{
-};
+{};
 
 } // namespace ck_tile

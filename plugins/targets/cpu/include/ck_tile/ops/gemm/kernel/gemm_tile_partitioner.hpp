@@ -25,21 +25,17 @@ struct GemmTile1DPartitioner
     static constexpr index_t KPerBlock = BlockGemmShape::kK;
 
     constexpr GemmTile1DPartitioner(index_t M, index_t N)
-        : m_tiles_(integer_divide_ceil(M, MPerBlock)), n_tiles_(integer_divide_ceil(N, NPerBlock))
-    {
-    }
+        : m_tiles_(integer_divide_ceil(M, MPerBlock)),
+          n_tiles_(integer_divide_ceil(N, NPerBlock))
+    {}
 
     static constexpr index_t GridSize(index_t M, index_t N)
-    {
-        return integer_divide_ceil(M, MPerBlock) * integer_divide_ceil(N, NPerBlock);
-    }
+    { return integer_divide_ceil(M, MPerBlock) * integer_divide_ceil(N, NPerBlock); }
 
     static constexpr index_t GetLoopNum(index_t K) { return integer_divide_ceil(K, KPerBlock); }
 
     constexpr tile_index GetOutputTileIndex(index_t block) const
-    {
-        return {block / n_tiles_, block % n_tiles_};
-    }
+    { return {block / n_tiles_, block % n_tiles_}; }
 
 private:
     [[maybe_unused]] index_t m_tiles_;
@@ -63,9 +59,7 @@ struct GemmSpatiallyLocalTilePartitioner
     constexpr GemmSpatiallyLocalTilePartitioner(index_t M, index_t N) : M_(M), N_(N) {}
 
     static constexpr index_t GridSize(index_t M, index_t N)
-    {
-        return integer_divide_ceil(M, MPerBlock) * integer_divide_ceil(N, NPerBlock);
-    }
+    { return integer_divide_ceil(M, MPerBlock) * integer_divide_ceil(N, NPerBlock); }
 
     static constexpr index_t GetLoopNum(index_t K) { return integer_divide_ceil(K, KPerBlock); }
 
@@ -84,11 +78,11 @@ struct GemmSpatiallyLocalTilePartitioner
                                        ? group * group_size + in_group
                                        : group * group_size + big_groups - group + in_group;
 
-        const index_t m           = linear / n_tiles;
-        const index_t n           = linear % n_tiles;
-        const index_t last_strip  = m_tiles % M01;
-        const index_t strip_rows  = m < m_tiles - last_strip ? M01 : last_strip;
-        const index_t in_strip    = n + (m % M01) * n_tiles;
+        const index_t m          = linear / n_tiles;
+        const index_t n          = linear % n_tiles;
+        const index_t last_strip = m_tiles % M01;
+        const index_t strip_rows = m < m_tiles - last_strip ? M01 : last_strip;
+        const index_t in_strip   = n + (m % M01) * n_tiles;
         return {in_strip % strip_rows + m / M01 * M01, in_strip / strip_rows};
     }
 

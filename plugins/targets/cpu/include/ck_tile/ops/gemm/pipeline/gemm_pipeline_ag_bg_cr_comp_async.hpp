@@ -8,7 +8,8 @@ namespace ck_tile::host_model {
 
 struct comp_async_description
 {
-    static constexpr pipeline_facts facts{.name = "COMPUTE_ASYNC", .class_name = "AgBgCrCompAsync", .async = true};
+    static constexpr pipeline_facts facts{
+        .name = "COMPUTE_ASYNC", .class_name = "AgBgCrCompAsync", .async = true};
 };
 
 } // namespace ck_tile::host_model
@@ -23,9 +24,7 @@ struct BaseGemmPipelineAgBgCrCompAsync
     static constexpr bool BlockHasHotloop(index_t num_loop) { return num_loop > PrefetchStages; }
 
     static constexpr TailNumber GetBlockLoopTailNum(index_t num_loop)
-    {
-        return num_loop % 2 == 1 ? TailNumber::Three : TailNumber::Two;
-    }
+    { return num_loop % 2 == 1 ? TailNumber::Three : TailNumber::Two; }
 
     template <typename Run>
     static auto TailHandler(const Run& run, bool has_hot_loop, TailNumber tail)
@@ -42,7 +41,6 @@ template <typename Problem, typename Policy = GemmPipelineAgBgCrCompAsyncDefault
 struct GemmPipelineAgBgCrCompAsync
     : BaseGemmPipelineAgBgCrCompAsync<Problem>,
       host_model::pipeline_model<Problem, host_model::comp_async_description>
-{
-};
+{};
 
 } // namespace ck_tile

@@ -7,9 +7,7 @@
 namespace ck_tile::host_model {
 
 struct comp_v3_description
-{
-    static constexpr pipeline_facts facts{.name = "COMPUTE_V3", .class_name = "AgBgCrCompV3"};
-};
+{ static constexpr pipeline_facts facts{.name = "COMPUTE_V3", .class_name = "AgBgCrCompV3"}; };
 
 } // namespace ck_tile::host_model
 
@@ -43,7 +41,6 @@ template <typename Problem, typename Policy = GemmPipelineAgBgCrCompV3DefaultPol
 struct GemmPipelineAgBgCrCompV3
     : BaseGemmPipelineAgBgCrCompV3<Problem>,
       host_model::pipeline_model<Problem, host_model::comp_v3_description>
-{
-};
+{};
 
 } // namespace ck_tile

@@ -7,9 +7,7 @@
 namespace ck_tile::host_model {
 
 struct comp_v4_description
-{
-    static constexpr pipeline_facts facts{.name = "COMPUTE_V4", .class_name = "AgBgCrCompV4"};
-};
+{ static constexpr pipeline_facts facts{.name = "COMPUTE_V4", .class_name = "AgBgCrCompV4"}; };
 
 } // namespace ck_tile::host_model
 
@@ -23,9 +21,7 @@ struct BaseGemmPipelineAgBgCrCompV4
     static constexpr bool BlockHasHotloop(index_t num_loop) { return num_loop > PrefetchStages; }
 
     static constexpr TailNumber GetBlockLoopTailNum(index_t num_loop)
-    {
-        return num_loop % 2 == 1 ? TailNumber::Three : TailNumber::Two;
-    }
+    { return num_loop % 2 == 1 ? TailNumber::Three : TailNumber::Two; }
 
     template <typename Run>
     static auto TailHandler(const Run& run, bool has_hot_loop, TailNumber tail)
@@ -42,7 +38,6 @@ template <typename Problem, typename Policy = GemmPipelineAgBgCrCompV4DefaultPol
 struct GemmPipelineAgBgCrCompV4
     : BaseGemmPipelineAgBgCrCompV4<Problem>,
       host_model::pipeline_model<Problem, host_model::comp_v4_description>
-{
-};
+{};
 
 } // namespace ck_tile

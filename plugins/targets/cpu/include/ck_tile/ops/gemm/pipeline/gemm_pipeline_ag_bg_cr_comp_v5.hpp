@@ -8,7 +8,8 @@ namespace ck_tile::host_model {
 
 struct comp_v5_description
 {
-    static constexpr pipeline_facts facts{.name = "COMPUTE_V5", .class_name = "AgBgCrCompV5", .accumulators = 2};
+    static constexpr pipeline_facts facts{
+        .name = "COMPUTE_V5", .class_name = "AgBgCrCompV5", .accumulators = 2};
 };
 
 } // namespace ck_tile::host_model
@@ -26,9 +27,7 @@ struct BaseGemmPipelineAgBgCrCompV5
 
     template <typename Run>
     static auto TailHandler(const Run& run, bool, TailNumber)
-    {
-        return run(true_type{}, host_model::tail_constant<TailNumber::Empty>{});
-    }
+    { return run(true_type{}, host_model::tail_constant<TailNumber::Empty>{}); }
 };
 
 struct GemmPipelineAgBgCrCompV5DefaultPolicy;
@@ -37,7 +36,6 @@ template <typename Problem, typename Policy = GemmPipelineAgBgCrCompV5DefaultPol
 struct GemmPipelineAgBgCrCompV5
     : BaseGemmPipelineAgBgCrCompV5<Problem>,
       host_model::pipeline_model<Problem, host_model::comp_v5_description>
-{
-};
+{};
 
 } // namespace ck_tile

@@ -8,7 +8,8 @@ namespace ck_tile::host_model {
 
 struct comp_v6_description
 {
-    static constexpr pipeline_facts facts{.name = "COMPUTE_V6", .class_name = "AgBgCrCompV6", .min_loops_per_split = 4};
+    static constexpr pipeline_facts facts{
+        .name = "COMPUTE_V6", .class_name = "AgBgCrCompV6", .min_loops_per_split = 4};
 };
 
 } // namespace ck_tile::host_model
@@ -23,9 +24,7 @@ struct BaseGemmPipelineAgBgCrCompV6
     static constexpr bool BlockHasHotloop(index_t num_loop) { return num_loop > PrefetchStages; }
 
     static constexpr TailNumber GetBlockLoopTailNum(index_t num_loop)
-    {
-        return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even;
-    }
+    { return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even; }
 
     template <typename Run>
     static auto TailHandler(const Run& run, bool has_hot_loop, TailNumber tail)
@@ -42,7 +41,6 @@ template <typename Problem, typename Policy = GemmPipelineAgBgCrCompV6DefaultPol
 struct GemmPipelineAgBgCrCompV6
     : BaseGemmPipelineAgBgCrCompV6<Problem>,
       host_model::pipeline_model<Problem, host_model::comp_v6_description>
-{
-};
+{};
 
 } // namespace ck_tile

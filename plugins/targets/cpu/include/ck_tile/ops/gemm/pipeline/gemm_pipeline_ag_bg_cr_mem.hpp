@@ -8,9 +8,7 @@
 namespace ck_tile::host_model {
 
 struct mem_description
-{
-    static constexpr pipeline_facts facts{.name = "MEMORY", .class_name = "AgBgCrMem"};
-};
+{ static constexpr pipeline_facts facts{.name = "MEMORY", .class_name = "AgBgCrMem"}; };
 
 } // namespace ck_tile::host_model
 
@@ -46,9 +44,7 @@ public:
 
     template <typename Run>
     static auto TailHandler(const Run& run, bool has_hot_loop, TailNumber tail)
-    {
-        return has_hot_loop ? dispatch<true>(run, tail) : dispatch<false>(run, tail);
-    }
+    { return has_hot_loop ? dispatch<true>(run, tail) : dispatch<false>(run, tail); }
 
 private:
     // Only the tails that this number of stages can leave are instantiated.
@@ -88,10 +84,8 @@ private:
 struct GemmPipelineAgBgCrMemDefaultPolicy;
 
 template <typename Problem, typename Policy = GemmPipelineAgBgCrMemDefaultPolicy>
-struct GemmPipelineAgBgCrMem
-    : BaseGemmPipelineAgBgCrMem<Problem>,
-      host_model::pipeline_model<Problem, host_model::mem_description>
-{
-};
+struct GemmPipelineAgBgCrMem : BaseGemmPipelineAgBgCrMem<Problem>,
+                               host_model::pipeline_model<Problem, host_model::mem_description>
+{};
 
 } // namespace ck_tile

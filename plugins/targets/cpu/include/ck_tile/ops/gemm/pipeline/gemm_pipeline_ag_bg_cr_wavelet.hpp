@@ -9,7 +9,8 @@ namespace ck_tile::host_model {
 template <index_t NumLoadWaves>
 struct wavelet_description
 {
-    static constexpr pipeline_facts facts{.name = "WAVELET", .class_name = "AgBgCrWavelet", .load_waves = NumLoadWaves};
+    static constexpr pipeline_facts facts{
+        .name = "WAVELET", .class_name = "AgBgCrWavelet", .load_waves = NumLoadWaves};
 };
 
 } // namespace ck_tile::host_model
@@ -20,8 +21,8 @@ struct GemmPipelineAgBgCrWaveletDefaultPolicy;
 
 // There is no tail dispatch: launchers pass the run-time values of the two functions below on.
 template <typename Problem,
-          typename Policy         = GemmPipelineAgBgCrWaveletDefaultPolicy,
-          index_t NumLoadWaves_   = 4>
+          typename Policy       = GemmPipelineAgBgCrWaveletDefaultPolicy,
+          index_t NumLoadWaves_ = 4>
 struct GemmPipelineAgBgCrWavelet
     : host_model::pipeline_model<Problem, host_model::wavelet_description<NumLoadWaves_>>
 {
@@ -30,9 +31,7 @@ struct GemmPipelineAgBgCrWavelet
     static constexpr bool BlockHasHotloop(index_t num_loop) { return num_loop > PrefetchStages; }
 
     static constexpr TailNumber GetBlockLoopTailNum(index_t num_loop)
-    {
-        return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even;
-    }
+    { return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even; }
 };
 
 } // namespace ck_tile

@@ -7,13 +7,12 @@
 namespace ck_tile::host_model {
 
 struct basic_v1_description
-{
-    static constexpr pipeline_facts facts{.name = "BASIC_V1", .class_name = "AGmemBGmemCRegV1"};
-};
+{ static constexpr pipeline_facts facts{.name = "BASIC_V1", .class_name = "AGmemBGmemCRegV1"}; };
 
 struct basic_async_v1_description
 {
-    static constexpr pipeline_facts facts{.name = "BASIC_ASYNC_V1", .class_name = "AGmemBGmemCRegAsyncV1", .async = true};
+    static constexpr pipeline_facts facts{
+        .name = "BASIC_ASYNC_V1", .class_name = "AGmemBGmemCRegAsyncV1", .async = true};
 };
 
 } // namespace ck_tile::host_model
@@ -32,9 +31,7 @@ struct BaseGemmPipelineAGmemBGmemCRegV1
     // The launcher's callable takes the hot-loop constant only.
     template <typename Run>
     static auto TailHandler(const Run& run, bool has_hot_loop)
-    {
-        return has_hot_loop ? run(true_type{}) : run(false_type{});
-    }
+    { return has_hot_loop ? run(true_type{}) : run(false_type{}); }
 };
 
 struct GemmPipelineAGmemBGmemCRegV1DefaultPolicy;
@@ -43,14 +40,12 @@ template <typename Problem, typename Policy = GemmPipelineAGmemBGmemCRegV1Defaul
 struct GemmPipelineAGmemBGmemCRegV1
     : BaseGemmPipelineAGmemBGmemCRegV1<Problem>,
       host_model::pipeline_model<Problem, host_model::basic_v1_description>
-{
-};
+{};
 
 template <typename Problem, typename Policy = GemmPipelineAGmemBGmemCRegV1DefaultPolicy>
 struct GemmPipelineAGmemBGmemCRegAsyncV1
     : BaseGemmPipelineAGmemBGmemCRegV1<Problem>,
       host_model::pipeline_model<Problem, host_model::basic_async_v1_description>
-{
-};
+{};
 
 } // namespace ck_tile

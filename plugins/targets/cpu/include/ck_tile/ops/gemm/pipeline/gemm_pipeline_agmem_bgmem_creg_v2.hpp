@@ -7,9 +7,7 @@
 namespace ck_tile::host_model {
 
 struct basic_v2_description
-{
-    static constexpr pipeline_facts facts{.name = "BASIC_V2", .class_name = "AGmemBGmemCRegV2"};
-};
+{ static constexpr pipeline_facts facts{.name = "BASIC_V2", .class_name = "AGmemBGmemCRegV2"}; };
 
 } // namespace ck_tile::host_model
 
@@ -23,9 +21,7 @@ struct BaseGemmPipelineAGmemBGmemCRegV2
     static constexpr bool BlockHasHotloop(index_t num_loop) { return num_loop > PrefetchStages; }
 
     static constexpr TailNumber GetBlockLoopTailNum(index_t num_loop)
-    {
-        return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even;
-    }
+    { return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even; }
 
     template <typename Run>
     static auto TailHandler(const Run& run, bool has_hot_loop, TailNumber tail)
@@ -42,7 +38,6 @@ template <typename Problem, typename Policy = GemmPipelineAGmemBGmemCRegV2Defaul
 struct GemmPipelineAGmemBGmemCRegV2
     : BaseGemmPipelineAGmemBGmemCRegV2<Problem>,
       host_model::pipeline_model<Problem, host_model::basic_v2_description>
-{
-};
+{};
 
 } // namespace ck_tile

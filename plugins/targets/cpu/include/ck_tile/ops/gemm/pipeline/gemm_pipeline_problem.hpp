@@ -14,13 +14,13 @@ template <typename ADataType_,
           typename BlockGemmShape_,
           typename Traits_,
           GemmPipelineScheduler Scheduler_,
-          typename AElementWise_    = element_wise::PassThrough,
-          typename BElementWise_    = element_wise::PassThrough,
-          typename AComputeType_    = ADataType_,
-          typename BComputeType_    = BDataType_,
-          bool FixedVectorSize_     = false,
-          index_t VectorSizeA_      = 1,
-          index_t VectorSizeB_      = 1>
+          typename AElementWise_ = element_wise::PassThrough,
+          typename BElementWise_ = element_wise::PassThrough,
+          typename AComputeType_ = ADataType_,
+          typename BComputeType_ = BDataType_,
+          bool FixedVectorSize_  = false,
+          index_t VectorSizeA_   = 1,
+          index_t VectorSizeB_   = 1>
 struct UniversalGemmPipelineProblem
 {
     using ADataType      = ADataType_;
@@ -76,7 +76,6 @@ struct GemmPipelineProblem : UniversalGemmPipelineProblem<ADataType_,
                                                           FixedVectorSize_,
                                                           VectorSizeA_,
                                                           VectorSizeB_>
-{
-};
+{};
 
 } // namespace ck_tile

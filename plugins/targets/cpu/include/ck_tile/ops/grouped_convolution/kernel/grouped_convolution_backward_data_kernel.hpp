@@ -22,8 +22,7 @@ struct GroupedConvBwdDataKernelArgs : GroupedConvLengths<NDimSpatial>
 {
     explicit GroupedConvBwdDataKernelArgs(const conv::ConvParam& param)
         : GroupedConvLengths<NDimSpatial>(param)
-    {
-    }
+    {}
 
     index_t k_batch   = 1;
     index_t GemmBatch = 0;
@@ -37,9 +36,9 @@ struct GroupedConvBwdDataKernelArgs : GroupedConvLengths<NDimSpatial>
     host_model::backward_data_call call{};
 };
 
-// in[n,position,g,c] = sum of out[n,do,ho,wo,g,k] * wei[g,k,z,y,x,c] over all that meet the position.
-// Input elements that no filter tap can reach are not written: the caller zeroes the result first.
-// Merging of groups and split images have no effect in this direction.
+// in[n,position,g,c] = sum of out[n,do,ho,wo,g,k] * wei[g,k,z,y,x,c] over all that meet the
+// position. Input elements that no filter tap can reach are not written: the caller zeroes the
+// result first. Merging of groups and split images have no effect in this direction.
 template <typename GroupedConvTraitsType_,
           typename TilePartitioner_,
           typename GemmPipeline_,
@@ -55,8 +54,7 @@ struct GroupedConvolutionBackwardDataKernel
     using WeiDataType = typename GemmPipeline::BDataType;
     using InDataType  = typename EpiloguePipeline::ODataType;
 
-    static_assert(!GroupedConvTraitsType::ExplicitGemm,
-                  "backward data has no explicit GEMM");
+    static_assert(!GroupedConvTraitsType::ExplicitGemm, "backward data has no explicit GEMM");
 
     static constexpr index_t NDimSpatial = GroupedConvTraitsType::NDimSpatial;
     static constexpr index_t kBlockSize  = GemmPipeline::BlockSize;
@@ -95,9 +93,7 @@ struct GroupedConvolutionBackwardDataKernel
     }
 
     static bool IsSupportedArgument(const KernelArgs& kargs)
-    {
-        return host_model::supports_backward_data(facts, kargs.call);
-    }
+    { return host_model::supports_backward_data(facts, kargs.call); }
 
     static dim3 GridSize(const KernelArgs& kargs)
     {

@@ -23,8 +23,7 @@ struct GroupedConvBwdWeightKernelArgs : GroupedConvLengths<NDimSpatial>
 {
     explicit GroupedConvBwdWeightKernelArgs(const conv::ConvParam& param)
         : GroupedConvLengths<NDimSpatial>(param)
-    {
-    }
+    {}
 
     index_t k_batch   = 1; // resolved if it was automatic
     index_t GemmM     = 0;
@@ -43,8 +42,9 @@ struct GroupedConvBwdWeightKernelArgs : GroupedConvLengths<NDimSpatial>
     void* workspace_ptr = nullptr;
 };
 
-// wei[g,k,z,y,x,c] = sum over (n,do,ho,wo) of out[n,do,ho,wo,g,k] * in[n,position,g,c]. With k_batch > 1
-// every K part adds its share to the result atomically: the caller zeroes the result first.
+// wei[g,k,z,y,x,c] = sum over (n,do,ho,wo) of out[n,do,ho,wo,g,k] * in[n,position,g,c]. With
+// k_batch > 1 every K part adds its share to the result atomically: the caller zeroes the result
+// first.
 template <typename GroupedConvTraitsType_,
           typename TilePartitioner_,
           typename GemmPipeline_,
@@ -117,12 +117,15 @@ struct GroupedConvolutionBackwardWeightKernel
             if(num_cu <= 0) { num_cu = host_model::current_device().compute_units; }
             if(occupancy <= 0)
             {
-                constexpr bool interwave = GemmPipeline::Scheduler == GemmPipelineScheduler::Interwave;
-                const int estimate       = host_model::estimated_occupancy(facts);
-                occupancy                = interwave && estimate < 2 ? 2 : estimate;
+                constexpr bool interwave =
+                    GemmPipeline::Scheduler == GemmPipelineScheduler::Interwave;
+                const int estimate = host_model::estimated_occupancy(facts);
+                occupancy          = interwave && estimate < 2 ? 2 : estimate;
             }
-            const auto tiles = [](std::int64_t length, std::int64_t tile) { return (length + tile - 1) / tile; };
-            kargs.plan       = host_model::make_stream_k_plan(
+            const auto tiles = [](std::int64_t length, std::int64_t tile) {
+                return (length + tile - 1) / tile;
+            };
+            kargs.plan = host_model::make_stream_k_plan(
                 tiles(call.gemm.m, TilePartitioner::MPerBlock) * call.gemm.batch,
                 tiles(call.gemm.n, TilePartitioner::NPerBlock),
                 tiles(call.gemm.k, TilePartitioner::KPerBlock),
@@ -132,9 +135,7 @@ struct GroupedConvolutionBackwardWeightKernel
     }
 
     static bool IsSupportedArgument(const KernelArgs& kargs)
-    {
-        return host_model::supports_backward_weight(facts, kargs.call);
-    }
+    { return host_model::supports_backward_weight(facts, kargs.call); }
 
     static dim3 GridSize(const KernelArgs& kargs)
     {
@@ -144,9 +145,10 @@ struct GroupedConvolutionBackwardWeightKernel
         }
         else
         {
-            return dim3(static_cast<std::uint32_t>(TilePartitioner::GridSize(kargs.GemmM, kargs.GemmN)),
-                        static_cast<std::uint32_t>(kargs.GemmBatch),
-                        static_cast<std::uint32_t>(kargs.k_batch));
+            return dim3(
+                static_cast<std::uint32_t>(TilePartitioner::GridSize(kargs.GemmM, kargs.GemmN)),
+                static_cast<std::uint32_t>(kargs.GemmBatch),
+                static_cast<std::uint32_t>(kargs.k_batch));
         }
     }
 
@@ -159,9 +161,7 @@ struct GroupedConvolutionBackwardWeightKernel
     }
 
     static void SetWorkSpacePointer(KernelArgs& kargs, void* workspace)
-    {
-        kargs.workspace_ptr = workspace;
-    }
+    { kargs.workspace_ptr = workspace; }
 
     static dim3 BlockSize() { return dim3(kBlockSize); }
 

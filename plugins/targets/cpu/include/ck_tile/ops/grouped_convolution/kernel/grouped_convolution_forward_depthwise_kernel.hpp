@@ -16,14 +16,13 @@ struct DepthwiseConvFwdKernelArgs : GroupedConvLengths<NDimSpatial>
 {
     explicit DepthwiseConvFwdKernelArgs(const conv::ConvParam& param)
         : GroupedConvLengths<NDimSpatial>(param)
-    {
-    }
+    {}
 
     host_model::depthwise_call call{};
 };
 
-// Grid: x groups, y batches of images. Layouts NGCHW, GKCYX, NGKHW with K = C = 1 per group; k_batch is
-// not looked at.
+// Grid: x groups, y batches of images. Layouts NGCHW, GKCYX, NGKHW with K = C = 1 per group;
+// k_batch is not looked at.
 template <typename GroupedConvTraitsType_, typename DepthwisePipeline_, typename Epilogue_>
 struct GroupedConvolutionForwardKernel<GroupedConvTraitsType_, void, DepthwisePipeline_, Epilogue_>
 {
@@ -52,15 +51,14 @@ struct GroupedConvolutionForwardKernel<GroupedConvTraitsType_, void, DepthwisePi
     }
 
     static bool IsSupportedArgument(const KernelArgs& kargs)
-    {
-        return host_model::supports_depthwise(facts, kargs.call.shape);
-    }
+    { return host_model::supports_depthwise(facts, kargs.call.shape); }
 
     static dim3 GridSize(const KernelArgs& kargs)
     {
         const std::int64_t batches =
             (kargs.call.shape.N + DepthwiseTraits::NBatch - 1) / DepthwiseTraits::NBatch;
-        return dim3(static_cast<std::uint32_t>(kargs.call.shape.G), static_cast<std::uint32_t>(batches));
+        return dim3(static_cast<std::uint32_t>(kargs.call.shape.G),
+                    static_cast<std::uint32_t>(batches));
     }
 
     static dim3 BlockSize() { return dim3(kBlockSize); }
@@ -72,9 +70,7 @@ struct GroupedConvolutionForwardKernel<GroupedConvTraitsType_, void, DepthwisePi
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
-    {
-        host_model::run_depthwise_block(facts, kargs.call, block);
-    }
+    { host_model::run_depthwise_block(facts, kargs.call, block); }
 };
 
 } // namespace ck_tile

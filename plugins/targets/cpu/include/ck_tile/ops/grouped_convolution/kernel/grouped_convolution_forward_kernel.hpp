@@ -24,8 +24,7 @@ struct GroupedConvFwdKernelArgs : GroupedConvLengths<NDimSpatial>
 {
     explicit GroupedConvFwdKernelArgs(const conv::ConvParam& param)
         : GroupedConvLengths<NDimSpatial>(param)
-    {
-    }
+    {}
 
     index_t k_batch     = 1;
     index_t GemmM       = 0;
@@ -83,7 +82,8 @@ struct GroupedConvolutionForwardKernel
         KernelArgs kargs(args);
         host_model::forward_call& call = kargs.call;
 
-        call     = host_model::make_forward_call(facts, host_model::make_conv_shape(args), args.k_batch);
+        call =
+            host_model::make_forward_call(facts, host_model::make_conv_shape(args), args.k_batch);
         call.in  = args.in_ptr;
         call.wei = args.wei_ptr;
         call.out = args.out_ptr;
@@ -102,9 +102,7 @@ struct GroupedConvolutionForwardKernel
     }
 
     static bool IsSupportedArgument(const KernelArgs& kargs)
-    {
-        return host_model::supports_forward(facts, kargs.call);
-    }
+    { return host_model::supports_forward(facts, kargs.call); }
 
     // Meaningful for supported arguments only.
     static dim3 GridSize(const KernelArgs& kargs)

@@ -21,7 +21,7 @@ struct GroupedConvLengths
 
     explicit GroupedConvLengths(const conv::ConvParam& param)
     {
-        const auto narrow = [](long_index_t value) { return static_cast<index_t>(value); };
+        const auto narrow        = [](long_index_t value) { return static_cast<index_t>(value); };
         in_g_n_c_wis_lengths[0]  = narrow(param.G_);
         in_g_n_c_wis_lengths[1]  = narrow(param.N_);
         in_g_n_c_wis_lengths[2]  = narrow(param.C_);

@@ -47,25 +47,25 @@ struct DepthwiseConvFwdTraits
     static_assert(InVec_ >= 1 && (InVec_ & (InVec_ - 1)) == 0 && OutVec_ >= 1 &&
                       (OutVec_ & (OutVec_ - 1)) == 0,
                   "vector widths are powers of two");
-    static_assert(((TileH_ + SubTileH_ - 1) / SubTileH_) * ((TileW_ + SubTileW_ - 1) / SubTileW_) <= BlockSize,
+    static_assert(((TileH_ + SubTileH_ - 1) / SubTileH_) * ((TileW_ + SubTileW_ - 1) / SubTileW_) <=
+                      BlockSize,
                   "every sub-tile has a thread");
 
-    static constexpr host_model::depthwise_facts facts{
-        2,
-        host_model::data_type_of<InDataType>::value,
-        host_model::data_type_of<WeiDataType>::value,
-        host_model::data_type_of<OutDataType>::value,
-        default_bf16_rounding_mode,
-        BlockSize,
-        {TileH_, TileW_},
-        {FilterH_, FilterW_},
-        {StrideH_, StrideW_},
-        {DilationH_, DilationW_},
-        {PadH_, PadW_},
-        NBatch,
-        {SubTileH_, SubTileW_},
-        InVec_,
-        OutVec_};
+    static constexpr host_model::depthwise_facts facts{2,
+                                                       host_model::data_type_of<InDataType>::value,
+                                                       host_model::data_type_of<WeiDataType>::value,
+                                                       host_model::data_type_of<OutDataType>::value,
+                                                       default_bf16_rounding_mode,
+                                                       BlockSize,
+                                                       {TileH_, TileW_},
+                                                       {FilterH_, FilterW_},
+                                                       {StrideH_, StrideW_},
+                                                       {DilationH_, DilationW_},
+                                                       {PadH_, PadW_},
+                                                       NBatch,
+                                                       {SubTileH_, SubTileW_},
+                                                       InVec_,
+                                                       OutVec_};
 };
 
 template <typename Traits_>

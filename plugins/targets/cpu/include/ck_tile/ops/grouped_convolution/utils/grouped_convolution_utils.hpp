@@ -38,8 +38,7 @@ struct GroupedConvHostArgs : conv::ConvParam
           out_ptr(out),
           k_batch(k_batch_),
           elfunc(elfunc_)
-    {
-    }
+    {}
 
     InPtr in_ptr;
     WeiPtr wei_ptr;
@@ -50,8 +49,7 @@ struct GroupedConvHostArgs : conv::ConvParam
 };
 
 template <typename CDElementwise = element_wise::PassThrough>
-using GroupedConvFwdHostArgs =
-    GroupedConvHostArgs<const void*, const void*, void*, CDElementwise>;
+using GroupedConvFwdHostArgs = GroupedConvHostArgs<const void*, const void*, void*, CDElementwise>;
 using GroupedConvBwdDataHostArgs   = GroupedConvHostArgs<void*, const void*, const void*>;
 using GroupedConvBwdWeightHostArgs = GroupedConvHostArgs<const void*, void*, const void*>;
 

@@ -41,20 +41,22 @@ struct StreamKTilePartitioner
                                                integer_divide_ceil(n, NPerBlock),
                                                integer_divide_ceil(k, KPerBlock),
                                                max_workgroups))
-    {
-    }
+    {}
 
     static constexpr index_t GetLoopNum(index_t K) { return integer_divide_ceil(K, KPerBlock); }
 
-    // Blocks along x. Persistent workgroups are as many as the device holds, except in the data-parallel
-    // fallback whose tiles do not divide evenly.
+    // Blocks along x. Persistent workgroups are as many as the device holds, except in the
+    // data-parallel fallback whose tiles do not divide evenly.
     static constexpr std::int64_t GridSize(const host_model::stream_k_plan& plan)
     {
         if constexpr(PERSISTENT)
         {
             return plan.dp_tiles % plan.workgroups != 0 ? plan.tiles : plan.workgroups;
         }
-        else { return plan.dp_tiles + plan.sk_ctas; }
+        else
+        {
+            return plan.dp_tiles + plan.sk_ctas;
+        }
     }
 
     constexpr const host_model::stream_k_plan& plan() const { return plan_; }
