@@ -48,7 +48,9 @@ def test_mirrors_have_the_sizes_and_offsets_of_the_header(tmp_path):
 
 def test_mirrors_have_every_field_of_the_header_in_order():
     text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
-    for body, name in re.findall(r"typedef struct \w+ \{(.*?)\n\} (\w+);", text, flags=re.S):
+    structs = re.findall(r"typedef struct \w+\s*\{(.*?)\n\} (\w+);", text, flags=re.S)
+    assert {name for _, name in structs} == set(MIRRORS)
+    for body, name in structs:
         fields = []
         for statement in filter(None, map(str.strip, body.split(";"))):
             function = re.search(r"\(\*(\w+)\)\(", statement)
@@ -60,7 +62,7 @@ def test_mirrors_have_every_field_of_the_header_in_order():
 
 
 def test_statuses_are_those_of_the_header():
-    found = re.findall(r"CKPROF_(OK|REFUSED|FAILED) = (\d)", HEADER.read_text())
+    found = re.findall(r"CKPROF_(OK|REFUSED|FAILED)\s*= (\d)", HEADER.read_text())
     assert {name: int(value) for name, value in found} == {member.name: member.value for member in AbiStatus}
 
 
