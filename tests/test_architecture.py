@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.cli.commands import COMMANDS
 from ckprof.plugin import hookspecs
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
@@ -104,6 +105,11 @@ def test_every_hook_is_called_and_tested(hook: str) -> None:
     assert f'"{hook}"' in core, f"nothing calls {hook}"
     tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     assert re.search(rf"\b{hook}\b", tests), f"no test uses {hook}"
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_every_command_is_in_the_readme(command: str) -> None:
+    assert f"ckprof {command}" in (ROOT / "README.md").read_text()
 
 
 def test_nothing_depends_on_the_place_of_development() -> None:

@@ -64,7 +64,7 @@ def search_compilers(*, store: Path | None = None, first_only: bool = False) -> 
 def find_compiler(requested: str | None = None, *, store: Path | None = None) -> Compiler:
     """Return the compiler that the user asked for, or the first usable one.
 
-    :param requested: ``--compiler``; may have several words.
+    :param requested: ``--compiler``; may have several words; ``zig`` is the one in the ``ziglang`` package.
     :param store: folder for the answers of compilers, by default in the cache.
     :raises ToolchainError: there is none; the message says what was tried and what to install.
     """
@@ -116,6 +116,9 @@ def _split(text: str, origin: str) -> tuple[str, ...]:
         raise ToolchainError(f"{origin}: {text!r} cannot be read as a command: {exc}") from exc
     if not words:
         raise ToolchainError(f"{origin} is empty; give the name or the path of a C++ compiler")
+    if words == ("zig",) and ziglang_executable() is not None:
+        # alone it is no C++ compiler
+        return ziglang_command()
     return words
 
 

@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="a file with one problem a line",
     )
     options.add_build_options(parser, session)
-    add_run_options(parser)
+    add_run_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--list-instances", action="store_true", help="print the instances with their numbers, and stop"

@@ -91,7 +91,12 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
     known = ", ".join(session.registry.targets.ids)
     group.add_argument("--target", metavar="ID", help=f"where kernels are built and run: {known}")
     group.add_argument("--arch", metavar="NAME", help="architecture, on the CPU the modelled one")
-    group.add_argument("--compiler", metavar="COMMAND", help="C++ compiler (default: the first usable one)")
+    group.add_argument(
+        "--compiler",
+        metavar="COMMAND",
+        help="C++ compiler, by name, path or command; zig for that of the package ziglang "
+        "(default: the first usable one)",
+    )
     group.add_argument(
         "--jobs",
         type=_positive,
@@ -99,7 +104,10 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
         help="parallel compiler processes (default: as many as cores and free memory allow)",
     )
     group.add_argument(
-        "--compile-timeout", type=_seconds, metavar="S", help="seconds for one kernel's compilation"
+        "--compile-timeout",
+        type=_seconds,
+        metavar="S",
+        help=f"seconds for one kernel's compilation (default: {session.settings.compile_timeout:g})",
     )
     group.add_argument(
         "--keep",

@@ -22,7 +22,7 @@ AUTO: Final = -1
 ALL_SPLITS: Final = (AUTO, 1, 2, 4, 8, 16, 32, 64, 128)
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
+def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options."""
     default = RunOptions()
     group = parser.add_argument_group("run")
@@ -35,7 +35,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         choices=[kind.value for kind in InitKind],
         help=f"what the operands hold (default: {default.init.value})",
     )
-    group.add_argument("--seed", type=int, default=default.seed, help="seed of the operands (default: 0)")
+    group.add_argument(
+        "--seed", type=int, default=default.seed, help=f"seed of the operands (default: {default.seed})"
+    )
     group.add_argument(
         "--cache",
         default=default.cache.value,
@@ -54,7 +56,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=default.min_time_s,
         metavar="S",
-        help="least measured kernel time in s",
+        help=f"least measured kernel time in s (default: {default.min_time_s:g})",
     )
     group.add_argument(
         "--max-time",
@@ -75,10 +77,33 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="splits of the reduction to run, one after the other; auto is deduced by the kernel, all is "
         "auto and the powers of two up to 128 (default: what the problem line says, else 1)",
     )
-    group.add_argument("--warmup", type=int, default=default.warmup, metavar="N", help="untimed runs")
-    group.add_argument("--timeout", type=float, metavar="S", help="seconds for one kernel's runs")
-    group.add_argument("--threads", type=int, default=0, metavar="N", help="CPU threads of the kernels")
-    group.add_argument("--device", type=int, default=0, metavar="N", help="index of the device")
+    group.add_argument(
+        "--warmup",
+        type=int,
+        default=default.warmup,
+        metavar="N",
+        help=f"untimed runs after the verified one (default: {default.warmup})",
+    )
+    group.add_argument(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help=f"seconds for one kernel's runs (default: {session.settings.timeout:g})",
+    )
+    group.add_argument(
+        "--threads",
+        type=int,
+        default=default.workers,
+        metavar="N",
+        help="CPU threads of the kernels (default: all)",
+    )
+    group.add_argument(
+        "--device",
+        type=int,
+        default=default.device,
+        metavar="N",
+        help=f"index of the device (default: {default.device})",
+    )
     group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
 
 

@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     jobs: int | None = None
     #: seconds that one compiler process may take
     compile_timeout: float = 300.0
-    #: seconds that one kernel may take for support test, run, verification and timing together
+    #: seconds that support test, runs and timing of one kernel may take together; verification is not counted
     timeout: float = 60.0
     #: directory for sources and libraries; ``None`` for one below the cache
     work_dir: str | None = None

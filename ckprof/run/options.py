@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from ckprof.config.settings import Settings
 from ckprof.errors import UsageError
 from ckprof.run.inputs import InitKind
 from ckprof.run.stopping import make_criterion
@@ -47,7 +48,7 @@ class RunOptions:
     #: its parameters that differ from their defaults
     criterion_parameters: tuple[tuple[str, float], ...] = ()
     #: seconds for support test, runs and timing of one kernel; verification is not counted
-    timeout_s: float = 30.0
+    timeout_s: float = Settings().timeout
     #: CPU threads that kernels may use; 0 leaves it to the target
     workers: int = 0
     #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it

@@ -190,6 +190,7 @@ def test_the_bundled_compiler_is_the_last_resort(bin_dir, store, tmp_path, monke
     monkeypatch.setattr(toolchain, "ziglang_command", lambda: (str(python), "-m", "ziglang", "c++"))
     found = find_compiler(store=store)
     assert found.command[1:] == ("-m", "ziglang", "c++")
+    assert find_compiler("zig", store=tmp_path / "store").command == found.command
     assert found.family is CompilerFamily.CLANG and not found.precompiles
     clang(bin_dir / "clang++", "15.0.0")
     assert find_compiler(store=store).command == ("clang++",)
