@@ -8,13 +8,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof_converters.arguments import Argument, split_label
+from ckprof.strings.arguments import Argument, split_label
 from ckprof_converters.derivation import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckprof_converters.family import ConfFamily, Field, Step
+    from ckprof.strings.fields import Field
+    from ckprof_converters.family import ConfFamily, Step
 
 #: distinct texts that are remembered with their values, for each run of arguments and each half of a line
 _REMEMBERED: Final = 2000

@@ -7,9 +7,13 @@ waves instead. All steps work on one dictionary that starts with the arguments a
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.strings import ck_tile
 from ckprof_converters.family import Drop, LineFacts, Step, StepError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: lanes of a wave; the old library's lists are for GPUs with 64
 WAVE_SIZE: Final = 64
@@ -191,7 +195,12 @@ def stream_k_float(values: dict[str, Any], facts: LineFacts) -> Drop | None:
 
 def native_pipeline(values: dict[str, Any], facts: LineFacts) -> None:
     """Translate CK Tile's own name of the pipeline."""
-    values["pipeline"] = TILE_PIPELINES[values["pipeline_name"]]
+    name = values["pipeline_name"]
+    if name not in TILE_PIPELINES:
+        raise StepError(
+            f"expected one of {', '.join(TILE_PIPELINES)} for pipeline_name, got {name!r}", "pipeline_name"
+        )
+    values["pipeline"] = TILE_PIPELINES[name]
 
 
 def native_two_stage(values: dict[str, Any], facts: LineFacts) -> None:
@@ -201,18 +210,17 @@ def native_two_stage(values: dict[str, Any], facts: LineFacts) -> None:
     )
 
 
+#: where a catalog does not say what CK Tile calls the pipeline; ``None`` for those that no list may name
+_OTHER_PIPELINES: Final[Mapping[str, str | None]] = MappingProxyType(
+    {"COMPUTE_ASYNC": "mem", "BASIC_V2": None}
+)
+
 #: CK Tile's name of a GEMM pipeline -> what the catalog says
-TILE_PIPELINES: Final = MappingProxyType(
+TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "BASIC_V1": "compv1",
-        "MEMORY": "mem",
-        "COMPUTE_V3": "compv3",
-        "COMPUTE_V4": "compv4",
-        "COMPUTE_V5": "compv5",
-        "COMPUTE_V6": "compv6",
-        "BASIC_ASYNC_V1": "basic_async_v1",
-        "COMPUTE_ASYNC": "mem",
-        "WAVELET": "wavelet",
+        name: pipeline
+        for name, own in ck_tile.PIPELINES.items()
+        if (pipeline := _OTHER_PIPELINES.get(name, own)) is not None
     }
 )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
-    from ckprof_converters.arguments import Argument
+    from ckprof.strings.arguments import Argument
     from ckprof_converters.grammar import Grammar
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof_converters import kinds
-from ckprof_converters.family import ConfFamily, Field
-from ckprof_converters.fields import (
+from ckprof.strings import kinds
+from ckprof.strings.fields import (
     BLOCK_SIZE,
     COMPUTE_TYPES,
-    GEMM_DEFAULTS,
     MMA,
     NDIM,
     REPEATS,
@@ -17,6 +15,7 @@ from ckprof_converters.fields import (
     SPECIALIZATION,
     TILE,
     TRANSPOSE,
+    Field,
     layouts,
     number,
     operand,
@@ -24,7 +23,8 @@ from ckprof_converters.fields import (
     unread,
     unread_all,
 )
-from ckprof_converters.records import GemmRecord
+from ckprof_converters.family import ConfFamily
+from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: what follows the arguments, for full and short lines alike
 STEPS: Final = (

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ckprof_converters import kinds
-from ckprof_converters.family import ConfFamily, Field
-from ckprof_converters.fields import (
+from ckprof.strings import kinds
+from ckprof.strings.fields import (
     BLOCK_SIZE,
     COMPUTE_TYPES,
-    GEMM_DEFAULTS,
     MERGED_GROUPS,
     MMA,
     NDIM,
@@ -21,13 +19,15 @@ from ckprof_converters.fields import (
     TILE_MN,
     TRANSPOSE,
     VERSION,
+    Field,
     layouts,
     number,
     operand,
     operations,
     unread,
 )
-from ckprof_converters.records import GemmRecord
+from ckprof_converters.family import ConfFamily
+from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: 13 arguments
 _HEAD: Final = (

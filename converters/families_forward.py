@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ckprof_converters import kinds
-from ckprof_converters.family import ConfFamily, Field
-from ckprof_converters.fields import (
+from ckprof.strings import kinds
+from ckprof.strings.fields import (
     BLOCK_SIZE,
     COMPUTE_TYPES,
-    GEMM_DEFAULTS,
     MERGED_GROUPS,
     MMA,
     NDIM,
@@ -19,13 +17,15 @@ from ckprof_converters.fields import (
     SPECIALIZATION,
     TILE,
     VERSION,
+    Field,
     layouts,
     number,
     operand,
     operations,
     unread,
 )
-from ckprof_converters.records import GemmRecord
+from ckprof_converters.family import ConfFamily
+from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments
 _HEAD: Final = (

@@ -4,58 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ckprof_converters import kinds
-from ckprof_converters.derivation import TILE_PIPELINES
-from ckprof_converters.family import ConfFamily, Field
-from ckprof_converters.fields import (
-    GEMM_DEFAULTS,
-    MERGED_GROUPS,
-    NDIM,
-    SPECIALIZATION,
-    TILE,
-    layouts,
-    number,
-    operations,
-    unread,
-)
-from ckprof_converters.records import DepthwiseRecord, GemmRecord
-
-#: arguments 1 to 31, the same for all directions
-FIELDS: Final = (
-    NDIM,
-    SPECIALIZATION,
-    *layouts("input", "weight", "output", with_extra=True),
-    number("vector_size_a"),
-    number("vector_size_b"),
-    number("vector_size_c"),
-    MERGED_GROUPS,
-    Field("split_image", kinds.FLAG),
-    Field("explicit_gemm", kinds.FLAG),
-    *TILE,
-    number("warp_m"),
-    number("warp_n"),
-    number("warp_k"),
-    number("warp_tile_m"),
-    number("warp_tile_n"),
-    number("warp_tile_k"),
-    Field("type_a", kinds.ELEMENT_TYPE),
-    Field("type_b", kinds.ELEMENT_TYPE),
-    Field("pipeline_name", kinds.words(TILE_PIPELINES)),
-    Field("scheduler", kinds.TILE_SCHEDULER),
-    Field("double_smem_buffer", kinds.FLAG),
-    number("num_wave_groups"),
-    unread("type_accumulator", kinds.ELEMENT_TYPE),
-    unread("type_result", kinds.ELEMENT_TYPE),
-    unread("type_extra", kinds.TUPLE),
-    *operations("result"),
-)
-
-#: arguments 32 to 34 of backward weight
-STREAM_K_FIELDS: Final = (
-    Field("streamk_enabled", kinds.FLAG),
-    Field("streamk_reduction_strategy", kinds.REDUCTION),
-    Field("streamk_persistent", kinds.FLAG),
-)
+from ckprof.strings import ck_tile, kinds
+from ckprof.strings.fields import Field, number
+from ckprof_converters.family import ConfFamily
+from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 
 _COMMON: Final[dict[str, Any]] = {
     "record_type": GemmRecord,
@@ -71,8 +23,8 @@ FAMILIES: Final = (
         title="native forward kernel",
         direction="fwd",
         variant="forward",
-        names=("GroupedConvolutionForwardKernel",),
-        fields=FIELDS,
+        names=(ck_tile.FORWARD.name,),
+        fields=ck_tile.FORWARD.fields,
         steps=("native-pipeline",),
         **_COMMON,
     ),
@@ -81,8 +33,8 @@ FAMILIES: Final = (
         title="native backward-data kernel",
         direction="bwd_data",
         variant="bwd_data",
-        names=("GroupedConvolutionBackwardDataKernel",),
-        fields=FIELDS,
+        names=(ck_tile.BACKWARD_DATA.name,),
+        fields=ck_tile.BACKWARD_DATA.fields,
         steps=("native-pipeline",),
         **_COMMON,
     ),
@@ -91,8 +43,8 @@ FAMILIES: Final = (
         title="native backward-weight kernel",
         direction="bwd_weight",
         variant="bwd_weight",
-        names=("GroupedConvolutionBackwardWeightKernel",),
-        fields=(*FIELDS, *STREAM_K_FIELDS),
+        names=(ck_tile.BACKWARD_WEIGHT.name,),
+        fields=ck_tile.BACKWARD_WEIGHT.fields,
         counts=(31, 32, 34),
         # A published 2-D stream-K list carries the layout names of its 3-D sibling.
         lax_ndim=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ckprof.strings import ck_tile
 from ckprof_converters.family import ConfFamily
 
 _WMMA: Final = "WMMA instructions of RDNA GPUs; the catalogs describe kernels for MFMA instructions"
@@ -55,7 +56,7 @@ FAMILIES: Final = (
     ConfFamily(
         id="native_depthwise",
         title="native depthwise",
-        names=("GroupedConvolutionForwardKernel",),
+        names=(ck_tile.DEPTHWISE.name,),
         marker=",Depthwise,",
         refusal="the text does not say the padding; use GroupedConvolutionForwardDepthwise lines instead",
     ),

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ckprof_converters import kinds
-from ckprof_converters.families_backward_data import STEPS as BACKWARD_DATA_STEPS
-from ckprof_converters.family import ConfFamily, Field, LineFacts
-from ckprof_converters.fields import (
+from ckprof.strings import kinds
+from ckprof.strings.fields import (
     BLOCK_SIZE,
-    GEMM_DEFAULTS,
     MERGED_GROUPS,
     MMA,
     REPEATS,
     SHUFFLE,
     SPECIALIZATION,
     TILE,
+    Field,
     number,
 )
-from ckprof_converters.records import GemmRecord
+from ckprof_converters.families_backward_data import STEPS as BACKWARD_DATA_STEPS
+from ckprof_converters.family import ConfFamily, LineFacts
+from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: 14 arguments
 _FORWARD: Final = (

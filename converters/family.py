@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
-    from ckprof_converters.kinds import Kind
+    from ckprof.strings.fields import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +53,6 @@ class StepError(Exception):
 
 #: Completes the values of a line in place; may drop the line or raise :class:`StepError`.
 Step = Callable[[dict[str, Any], LineFacts], Drop | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One argument of a line.
-
-    :param name: key of the value for the steps and the record; the words for messages.
-    :param kind: spelling and meaning.
-    :param read: ``False`` if the value has no influence: it is checked, then forgotten.
-    :param label: text in front of the value, as in ``BlkSize: 256``.
-    """
-
-    name: str
-    kind: Kind
-    read: bool = True
-    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

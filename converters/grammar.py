@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof_converters.arguments import Argument, split_arguments
+from ckprof.strings.arguments import Argument, split_arguments
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field, shorten
 
 if TYPE_CHECKING:

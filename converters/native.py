@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
+from ckprof.strings import ck_tile, kinds
+from ckprof.strings.text import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,44 +21,26 @@ if TYPE_CHECKING:
 
     from ckprof.model.catalog import Catalog
 
-#: catalog variant -> name of the kernel
+#: catalog variant -> kind of text
 KERNELS: Final = MappingProxyType(
     {
-        "forward": "GroupedConvolutionForwardKernel",
-        "bwd_data": "GroupedConvolutionBackwardDataKernel",
-        "bwd_weight": "GroupedConvolutionBackwardWeightKernel",
+        "forward": ck_tile.FORWARD,
+        "bwd_data": ck_tile.BACKWARD_DATA,
+        "bwd_weight": ck_tile.BACKWARD_WEIGHT,
     }
 )
 DEPTHWISE_KERNEL: Final = "GroupedConvolutionForwardDepthwise"
 
+#: what catalogs say -> CK Tile's name of the GEMM pipeline
 _PIPELINES: Final = MappingProxyType(
-    {
-        "compv1": "BASIC_V1",
-        "basic_v1": "BASIC_V1",
-        "mem": "MEMORY",
-        "compv3": "COMPUTE_V3",
-        "compv4": "COMPUTE_V4",
-        "compv5": "COMPUTE_V5",
-        "compv6": "COMPUTE_V6",
-        "basic_async_v1": "BASIC_ASYNC_V1",
-        "comp_async": "COMPUTE_ASYNC",
-        "wavelet": "WAVELET",
-    }
+    {word: name for name, word in ck_tile.PIPELINES.items() if word is not None and name != "BASIC_V2"}
+    | {"basic_v1": "BASIC_V1"}
 )
 #: names that come back as another one
 _AMBIGUOUS: Final = frozenset({"basic_v1", "comp_async"})
-_SCHEDULERS: Final = MappingProxyType(
-    {"intrawave": "Intrawave", "interwave": "Interwave", "default": "Default"}
-)
-_SPECIALIZATIONS: Final = MappingProxyType(
-    {
-        "default": "Default",
-        "filter1x1_pad0": "Filter1x1Pad0",
-        "filter1x1_stride1_pad0": "Filter1x1Stride1Pad0",
-        "filter3x3": "Filter3x3",
-    }
-)
-_REDUCTIONS: Final = MappingProxyType({"0": "0", "LINEAR": "1", "TREE": "2"})
+_SCHEDULERS: Final = kinds.spelled(kinds.TILE_SCHEDULER)
+_SPECIALIZATIONS: Final = kinds.spelled(kinds.SPECIALIZATION)
+_REDUCTIONS: Final = kinds.spelled(kinds.REDUCTION)
 
 
 def to_native(catalog: Catalog) -> list[str]:
@@ -77,25 +61,22 @@ def native_line(catalog: Catalog, record: Any) -> str:
         known = ", ".join((*KERNELS, "forward_depthwise"))
         raise InputError(f"catalog variant {catalog.variant!r} has no native spelling (known: {known})")
     layout, dtype = catalog.layout, catalog.dtype.value
-    fields: list[Any] = [
-        *(catalog.ndim, _spelled(_SPECIALIZATIONS, record, "specialization")),
-        *(layout.input, layout.weight, "EmptyTuple", layout.output),
-        *(record.vector_size_a, record.vector_size_b, record.vector_size_c),
-        *(record.num_groups_to_merge, int(record.split_image), int(record.explicit_gemm)),
-        *(record.tile_m, record.tile_n, record.tile_k),
-        *(record.warp_m, record.warp_n, record.warp_k),
-        *(record.warp_tile_m, record.warp_tile_n, record.warp_tile_k),
-        *(dtype, dtype),
-        *(_spelled(_PIPELINES, record, "pipeline"), _spelled(_SCHEDULERS, record, "scheduler")),
-        *(int(record.double_smem_buffer), record.num_wave_groups),
-        *("fp32", dtype, "EmptyTuple", "PassThrough"),
-    ]
-    if catalog.variant == "bwd_weight":
-        fields.append(int(record.streamk_enabled))
-        if record.streamk_enabled:
-            fields.append(_spelled(_REDUCTIONS, record, "streamk_reduction_strategy"))
-            fields.append(int(record.streamk_persistent))
-    return f"{kernel}<{','.join(str(field) for field in fields)}>"
+    values: dict[str, Any] = {
+        **{name: getattr(record, name) for name in record.__struct_fields__},
+        "ndim": catalog.ndim,
+        "layout_input": layout.input,
+        "layout_weight": layout.weight,
+        "layout_output": layout.output,
+        "type_a": dtype,
+        "type_b": dtype,
+        "type_result": dtype,
+        "specialization": _spelled(_SPECIALIZATIONS, record, "specialization"),
+        "pipeline_name": _spelled(_PIPELINES, record, "pipeline"),
+        "scheduler": _spelled(_SCHEDULERS, record, "scheduler"),
+    }
+    if catalog.variant == "bwd_weight" and record.streamk_enabled:
+        values["streamk_reduction_strategy"] = _spelled(_REDUCTIONS, record, "streamk_reduction_strategy")
+    return render(kernel, values)
 
 
 def says_all(catalog: Catalog, record: Any) -> bool:

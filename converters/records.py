@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RecordId = Annotated[int, msgspec.Meta(ge=0)]
 Extent = Annotated[int, msgspec.Meta(ge=1)]
@@ -61,3 +65,23 @@ class DepthwiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, g
     sub_w: Extent
     in_vec: Extent
     out_vec: Extent
+
+
+#: what a record says where the lines of a family do not
+GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "epilogue": "cshuffle",
+        "scheduler": "intrawave",
+        "version": "v1",
+        "direct_load": False,
+        "double_smem_buffer": False,
+        "num_groups_to_merge": 1,
+        "num_wave_groups": 1,
+        "two_stage": False,
+        "explicit_gemm": False,
+        "split_image": False,
+        "streamk_enabled": False,
+        "streamk_reduction_strategy": None,
+        "streamk_persistent": False,
+    }
+)

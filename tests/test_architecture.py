@@ -22,6 +22,7 @@ LAYERS = (
     ("errors", "version"),
     ("model",),
     ("plugin",),
+    ("strings",),
     ("paths", "config"),
     ("problems",),
     ("catalog",),

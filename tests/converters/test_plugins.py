@@ -17,10 +17,11 @@ from ckprof.model.layout import find_layout
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import CatalogVariant
 from ckprof.plugin.registry import Registry
-from ckprof_converters import kinds
+from ckprof.strings import kinds
+from ckprof.strings.fields import Field
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
-from ckprof_converters.family import ConfFamily, Drop, Field, StepError
+from ckprof_converters.family import ConfFamily, Drop, StepError
 from ckprof_converters.records import GemmRecord
 
 from .samples import line

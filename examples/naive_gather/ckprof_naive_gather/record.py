@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ckprof_converters.family import ConfFamily, Field
-from ckprof_converters.kinds import ELEMENT_TYPE, POSITIVE
+from ckprof.strings.fields import Field
+from ckprof.strings.kinds import ELEMENT_TYPE, POSITIVE
+from ckprof_converters.family import ConfFamily
 
 #: ``variant`` of the family's catalogs
 VARIANT = "forward_naive_gather"

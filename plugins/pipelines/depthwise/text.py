@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof.strings.text import render
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE
-from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
+from ckprof_plugins.pipelines.kernel_family.strings import DEPTHWISE_KIND
 
 if TYPE_CHECKING:
     from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
 
-_ACCUMULATOR = "fp32"
+#: fields of the text that the instance calls the same
+_SAME_NAME = (
+    *("ndim", "in_vec", "out_vec", "tile_h", "tile_w", "str_h", "str_w"),
+    *("nbatch", "sub_h", "sub_w"),
+)
 
 
 def kernel_name(instance: DepthwiseInstance) -> str:
@@ -27,8 +32,16 @@ def instance_string(instance: DepthwiseInstance) -> str:
     """Return CK Builder's text: the kernel class and 20 fields. Layout and pads are not among them."""
     i = instance
     dtype = i.dtype.value
-    fields = (
-        *(i.ndim, "Default", "Depthwise", i.in_vec, i.in_vec, i.out_vec, BLOCK_SIZE, i.tile_h, i.tile_w),
-        *(i.filt, i.filt, i.str_h, i.str_w, i.nbatch, i.sub_h, i.sub_w, dtype, dtype, _ACCUMULATOR, dtype),
+    return render(
+        DEPTHWISE_KIND,
+        {
+            **{name: getattr(i, name) for name in _SAME_NAME},
+            "weight_vec": i.in_vec,
+            "block_size": BLOCK_SIZE,
+            "filt_h": i.filt,
+            "filt_w": i.filt,
+            "type_input": dtype,
+            "type_weight": dtype,
+            "type_output": dtype,
+        },
     )
-    return f"{OPERATIONS[i.direction].kernel_class}<{','.join(map(str, fields))}>"

@@ -8,59 +8,63 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
+from ckprof.strings.text import render
+from ckprof_plugins.pipelines.kernel_family.strings import GEMM_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
-
-#: How the text spells an empty list of further tensors, and the operation on the result.
-_NO_TENSORS = "EmptyTuple"
-_ELEMENT_OPERATION = "PassThrough"
-_ACCUMULATOR = "fp32"
-
-#: Directions whose text says at its end whether the kernel is stream-K.
-_TELLS_STREAM_K = frozenset({"bwd_weight"})
 
 
 def gemm_instance_string(
-    instance: GemmInstance, *, result_type: str | None = None, stream_k: tuple[int, ...] = (0,)
+    instance: GemmInstance,
+    *,
+    result_type: str | None = None,
+    stream_k: Mapping[str, object] | None = None,
 ) -> str:
     """Return the text: the kernel class and its fields, separated by commas without spaces.
 
-    There are 31 fields, and for backward weight the stream-K fields behind them.
-
     :param result_type: what the kernel itself stores; ``None`` for the type of the tensors.
-    :param stream_k: 0, or 1 with the number of the reduction strategy and the persistence.
+    :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
     :raises InputError: the instance's direction has no such text.
     """
-    operation = OPERATIONS.get(instance.direction)
-    if operation is None:
-        raise InputError(f"direction is {instance.direction!r}, expected one of {', '.join(OPERATIONS)}")
+    kind = GEMM_KINDS.get(instance.direction)
+    if kind is None:
+        raise InputError(f"direction is {instance.direction!r}, expected one of {', '.join(GEMM_KINDS)}")
     dtype = instance.dtype.value
-    fields = (
-        instance.ndim,
-        instance.specialization.enumerator,
-        instance.layout.input,
-        instance.layout.weight,
-        _NO_TENSORS,
-        instance.layout.output,
-        *instance.vector_sizes,
-        instance.num_groups_to_merge,
-        int(instance.split_image),
-        int(instance.explicit_gemm),
-        *instance.tile.sizes,
-        *instance.wave_grid.sizes,
-        *instance.mma_tile.sizes,
-        dtype,
-        dtype,
-        instance.gemm_pipeline.facts.enumerator,
-        instance.scheduler.enumerator,
-        int(instance.double_smem_buffer),
-        instance.num_wave_groups,
-        _ACCUMULATOR,
-        result_type or dtype,
-        _NO_TENSORS,
-        _ELEMENT_OPERATION,
-        *(stream_k if instance.direction in _TELLS_STREAM_K else ()),
+    tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
+    return render(
+        kind,
+        {
+            "ndim": instance.ndim,
+            "specialization": instance.specialization.enumerator,
+            "layout_input": instance.layout.input,
+            "layout_weight": instance.layout.weight,
+            "layout_output": instance.layout.output,
+            "vector_size_a": instance.vector_size_a,
+            "vector_size_b": instance.vector_size_b,
+            "vector_size_c": instance.vector_size_c,
+            "num_groups_to_merge": instance.num_groups_to_merge,
+            "split_image": instance.split_image,
+            "explicit_gemm": instance.explicit_gemm,
+            "tile_m": tile.m,
+            "tile_n": tile.n,
+            "tile_k": tile.k,
+            "warp_m": waves.m,
+            "warp_n": waves.n,
+            "warp_k": waves.k,
+            "warp_tile_m": mma.m,
+            "warp_tile_n": mma.n,
+            "warp_tile_k": mma.k,
+            "type_a": dtype,
+            "type_b": dtype,
+            "pipeline_name": instance.gemm_pipeline.facts.enumerator,
+            "scheduler": instance.scheduler.enumerator,
+            "double_smem_buffer": instance.double_smem_buffer,
+            "num_wave_groups": instance.num_wave_groups,
+            "type_result": result_type or dtype,
+            "streamk_enabled": stream_k is not None,
+            **(stream_k or {}),
+        },
     )
-    return f"{operation.kernel_class}<{','.join(map(str, fields))}>"

@@ -56,7 +56,11 @@ class StreamKPipeline(KernelFamily[StreamKInstance]):
     def string_of(self, instance: StreamKInstance) -> str:
         """Return CK Builder's text for the instance."""
         return gemm_instance_string(
-            instance, stream_k=(1, instance.strategy.number, int(instance.persistent))
+            instance,
+            stream_k={
+                "streamk_reduction_strategy": instance.strategy.number,
+                "streamk_persistent": instance.persistent,
+            },
         )
 
     def header_of(self, instance: StreamKInstance, arch: str) -> StreamKHeader:

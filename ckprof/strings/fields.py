@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ckprof_converters import kinds
-from ckprof_converters.family import Field
+from ckprof.strings import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from ckprof.strings.kinds import Kind
 
-    from ckprof_converters.kinds import Kind
 
-#: what a record says where the lines of a family do not
-GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "epilogue": "cshuffle",
-        "scheduler": "intrawave",
-        "version": "v1",
-        "direct_load": False,
-        "double_smem_buffer": False,
-        "num_groups_to_merge": 1,
-        "num_wave_groups": 1,
-        "two_stage": False,
-        "explicit_gemm": False,
-        "split_image": False,
-        "streamk_enabled": False,
-        "streamk_reduction_strategy": None,
-        "streamk_persistent": False,
-    }
-)
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One argument of a line.
+
+    :param name: key of the value for the steps and the record; the words for messages.
+    :param kind: spelling and meaning.
+    :param read: ``False`` if the value has no influence: it is checked, then forgotten.
+    :param label: text in front of the value, as in ``BlkSize: 256``.
+    """
+
+    name: str
+    kind: Kind
+    read: bool = True
+    label: str = ""
 
 
 def number(name: str) -> Field:

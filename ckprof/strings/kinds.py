@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Kinds are keys of caches: they are compared by identity, since hashing their parts would take longer.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
     """The spelling and the meaning of one kind of argument.
 
@@ -28,6 +29,8 @@ class Kind:
     pattern: str
     parse: Callable[[str], Any] = str
     hint: Callable[[str], str] = field(default=lambda _text: "")
+    #: spelling -> meaning, for kinds of a closed list
+    meanings: Mapping[str, Any] = field(default_factory=dict)
 
     def matches(self, text: str) -> bool:
         """Say whether ``text`` is a spelling of this kind."""
@@ -44,7 +47,16 @@ def choice(meanings: Mapping[str, Any]) -> Kind:
         expected=f"one of {', '.join(meanings)}",
         pattern="|".join(re.escape(spelling) for spelling in sorted(meanings, key=len, reverse=True)),
         parse=dict(meanings).__getitem__,
+        meanings=dict(meanings),
     )
+
+
+def spelled(kind: Kind) -> dict[Any, str]:
+    """Return meaning -> spelling of a kind of a closed list; the first of several spellings counts."""
+    found: dict[Any, str] = {}
+    for spelling, meaning in kind.meanings.items():
+        found.setdefault(meaning, spelling)
+    return found
 
 
 def words(spellings: Iterable[str]) -> Kind:
@@ -70,6 +82,10 @@ POSITIVE = Kind(expected="an integer", pattern="[1-9][0-9]{0,8}", parse=int, hin
 FLAG = choice({"0": False, "1": True, "false": False, "true": True})
 #: a boolean slot that only ever prints words
 WORD_FLAG = choice({"false": False, "true": True})
+#: the kinds of boolean slots
+FLAGS = (FLAG, WORD_FLAG)
+#: the four spellings of a flag -> the one by which they are compared
+FLAG_NORMAL = {"0": "0", "1": "1", "false": "0", "true": "1"}
 #: name of an element-wise operation
 OPERATION = Kind(expected="the name of an operation", pattern="[A-Za-z_][A-Za-z0-9_]*")
 LAYOUT = Kind(expected="a tensor layout", pattern="[A-Z]{3,8}")

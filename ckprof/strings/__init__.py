@@ -1,0 +1,1 @@
+"""The texts by which Composable Kernel names its instances: fields, spellings, revisions, one grammar."""

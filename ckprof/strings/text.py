@@ -1,0 +1,295 @@
+"""Rendering and parsing of instance strings: one grammar, both ways.
+
+A :class:`StringGrammar` knows all kinds. What it parses is normalised (:class:`ParsedString`), so that the
+spelling of flags, blanks and fields that a revision leaves out make no difference.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import PluginError
+from ckprof.strings import kinds
+from ckprof.strings.arguments import split_arguments
+from ckprof.strings.kind import ParsedString
+from ckprof.strings.revision import all_revisions, default_revision
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.strings.fields import Field
+    from ckprof.strings.kind import StringKind
+    from ckprof.strings.revision import Revision
+
+_SHOWN: Final = 60
+
+
+class StringError(Exception):
+    """A text that is no instance string, or values that a string cannot say.
+
+    :param start: zero-based place in the text.
+    """
+
+    def __init__(self, message: str, start: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+
+
+@cache
+def _layout_of(kind: StringKind, revision: Revision, flags: frozenset[str]) -> tuple[Field, ...]:
+    """Return the fields that are printed, given the flags that are true."""
+    absent = revision.absent_fields(kind)
+    return tuple(
+        field
+        for field in kind.fields
+        if field.name not in absent and (field.name not in kind.only_if or kind.only_if[field.name] in flags)
+    )
+
+
+def _conditions(kind: StringKind) -> frozenset[str]:
+    return frozenset(kind.only_if.values())
+
+
+def render(kind: StringKind, values: Mapping[str, object], revision: Revision | None = None) -> str:
+    """Return the text of a kind of string.
+
+    :param values: field name -> value; flags as ``bool``, ``0`` or ``1``. Fields of ``kind.fixed`` and
+        ``kind.literals`` may be left out, and so may those that the flags make superfluous.
+    :param revision: ``None`` for the default one.
+    :raises StringError: a value is missing, has no spelling, or the revision has no field for it.
+    """
+    revision = revision or default_revision()
+    flags = frozenset(flag for flag in _conditions(kind) if _as_flag(values.get(flag)))
+    printed = []
+    for field in _layout_of(kind, revision, flags):
+        name = field.name
+        if name in values:
+            value = values[name]
+        elif name in kind.literals:
+            value = kind.literals[name]
+        elif name in kind.fixed:
+            value = kind.fixed[name]
+        else:
+            raise StringError(f"{kind.name}: nothing gives a value for {name}")
+        printed.append(_spell(kind, field, value, revision))
+    for name, implied in revision.absent_fields(kind).items():
+        said = _plain(values.get(name, implied))
+        if _normal_of(kind, name, said) != implied:
+            raise StringError(
+                f"{kind.name} has no field {name} in revision {revision.name}: it cannot say {said}"
+            )
+    return f"{kind.name}<{','.join(printed)}>"
+
+
+def _spell(kind: StringKind, field: Field, value: object, revision: Revision) -> str:
+    text = _plain(value)
+    if field.kind in kinds.FLAGS:
+        words = ("false", "true") if revision.spells_flag_as_word(kind, field.name) else ("0", "1")
+        if text in kinds.FLAG_NORMAL:
+            return words[int(kinds.FLAG_NORMAL[text])]
+    elif _normal(field.kind, text) is not None:
+        return text
+    raise StringError(f"{kind.name}: {field.name} {text!r} has no spelling, expected {field.kind.expected}")
+
+
+def _plain(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _as_flag(value: object) -> bool:
+    return kinds.FLAG_NORMAL.get(_plain(value)) == "1"
+
+
+def _normal_of(kind: StringKind, name: str, text: str) -> str | None:
+    field = next(field for field in kind.fields if field.name == name)
+    return _normal(field.kind, text)
+
+
+@lru_cache(maxsize=65536)
+def _normal(kind: kinds.Kind, text: str) -> str | None:
+    """Return the normal spelling of a field, or ``None`` if the text is none of its spellings."""
+    if not kind.matches(text):
+        return None
+    if kind in kinds.FLAGS:
+        return kinds.FLAG_NORMAL[text]
+    return text.replace(" ", "")
+
+
+class StringGrammar:
+    """All kinds of instance strings.
+
+    :raises PluginError: two kinds cannot be told apart, or a table contradicts itself.
+    """
+
+    def __init__(self, known: Sequence[StringKind]) -> None:
+        self._by_id: dict[str, StringKind] = {}
+        self._by_name: dict[str, list[StringKind]] = {}
+        for kind in sorted(known, key=lambda item: (not item.literals, item.id)):
+            if kind.id in self._by_id:
+                raise PluginError(f"two plugins offer the kind of instance string {kind.id!r}")
+            unknown = {*kind.literals, *kind.only_if, *kind.only_if.values(), *kind.fixed} - {
+                *kind.field_names
+            }
+            if unknown or len(set(kind.field_names)) < len(kind.fields):
+                raise PluginError(
+                    f"kind of instance string {kind.id}: fields must be named once, and {sorted(unknown)} "
+                    "must be among them"
+                )
+            self._by_id[kind.id] = kind
+            for name in (kind.name, *kind.other_names):
+                self._by_name.setdefault(name, []).append(kind)
+
+    @property
+    def kinds(self) -> tuple[StringKind, ...]:
+        """All kinds, by id."""
+        return tuple(self._by_id[id_] for id_ in sorted(self._by_id))
+
+    def kind(self, id_: str) -> StringKind:
+        """Return the kind with this id."""
+        return self._by_id[id_]
+
+    def knows(self, name: str) -> bool:
+        """Say whether kernels of this name print instance strings of a known kind."""
+        return name in self._by_name
+
+    def parse(self, text: str, revision: Revision | None = None) -> ParsedString:
+        """Take a string apart and normalise it.
+
+        :param text: the string, without surrounding blanks.
+        :param revision: the only revision that may have printed it; ``None`` accepts them all.
+        :raises StringError: unknown name, wrong number of fields, or a field that is spelled wrong.
+        """
+        name, opening, rest = text.partition("<")
+        if not opening or not rest.endswith(">"):
+            raise StringError(
+                f"expected Name<field,...>, got {shorten(text)}"
+                + ("" if not opening else ": the closing '>' is missing"),
+                0 if not opening else len(text),
+            )
+        candidates = self._by_name.get(name)
+        if not candidates:
+            near = difflib.get_close_matches(name[:200], self._by_name, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise StringError(f"unknown kernel name {shorten(name)}{hint}")
+        if "(" in rest or " " in rest:
+            fields = [item.text for item in split_arguments(text, len(name) + 1, len(text) - 1)]
+        else:
+            fields = rest[:-1].split(",")
+        kind = _choose(candidates, fields)
+        revisions = all_revisions()[::-1] if revision is None else (revision,)
+        for each in revisions:
+            layout = _fitting(kind, each, fields)
+            if layout is not None:
+                return _parsed(kind, each, layout, fields, text)
+        raise StringError(_wrong_count(kind, revisions, fields))
+
+    def render(self, parsed: ParsedString, revision: Revision | None = None) -> str:
+        """Return the text of a parsed string in a revision's spelling.
+
+        :raises StringError: the revision has no field for something that the string says.
+        """
+        kind = self._by_id[parsed.kind_id]
+        values = {
+            field.name: value
+            for field, value in zip(kind.fields, parsed.values, strict=True)
+            if value is not None
+        }
+        return render(kind, values, revision)
+
+    def differences(self, one: ParsedString, other: ParsedString) -> tuple[tuple[str, str, str], ...]:
+        """Return (field, value of one, value of the other) for every field that differs.
+
+        Strings of different kinds differ in the field ``kernel``.
+        """
+        if one.kind_id != other.kind_id:
+            return (("kernel", self._by_id[one.kind_id].title, self._by_id[other.kind_id].title),)
+        return tuple(
+            (field.name, _shown(a), _shown(b))
+            for field, a, b in zip(self._by_id[one.kind_id].fields, one.values, other.values, strict=True)
+            if a != b
+        )
+
+
+def _shown(value: str | None) -> str:
+    return "-" if value is None else value
+
+
+def _choose(candidates: Sequence[StringKind], fields: Sequence[str]) -> StringKind:
+    """Return the kind whose literals the fields have; kinds without literals come last."""
+    for kind in candidates:
+        positions = [kind.field_names.index(name) for name in kind.literals]
+        if all(
+            position < len(fields) and fields[position] == text
+            for position, text in zip(positions, kind.literals.values(), strict=True)
+        ):
+            return kind
+    return candidates[-1]
+
+
+def _fitting(kind: StringKind, revision: Revision, fields: Sequence[str]) -> tuple[Field, ...] | None:
+    """Return the fields that a revision prints, if their number is right."""
+    bare = _layout_of(kind, revision, frozenset())
+    conditions = _conditions(kind)
+    if not conditions:
+        return bare if len(fields) == len(bare) else None
+    names = [field.name for field in bare]
+    true = frozenset(
+        flag
+        for flag in conditions
+        if flag in names and len(fields) > (at := names.index(flag)) and _as_flag(fields[at])
+    )
+    layout = _layout_of(kind, revision, true) if true else bare
+    return layout if len(fields) == len(layout) else None
+
+
+def _parsed(
+    kind: StringKind, revision: Revision, layout: tuple[Field, ...], fields: Sequence[str], text: str
+) -> ParsedString:
+    normal = [_normal(field.kind, value) for field, value in zip(layout, fields, strict=True)]
+    if None in normal:
+        position = normal.index(None)
+        field, value = layout[position], fields[position]
+        raise StringError(
+            f"expected {field.kind.wanted(value)} for {field.name} (field {position + 1}), "
+            f"got {shorten(value)}",
+            _place(text, position),
+        )
+    if len(layout) == len(kind.fields):
+        return ParsedString(kind.id, tuple(normal))
+    found: dict[str, str | None] = dict(revision.absent_fields(kind))
+    found.update({field.name: value for field, value in zip(layout, normal, strict=True)})
+    return ParsedString(kind.id, tuple(found.get(name) for name in kind.field_names))
+
+
+def _place(text: str, position: int) -> int:
+    opening = text.index("<") + 1
+    return split_arguments(text, opening, len(text) - 1)[position].start
+
+
+def _wrong_count(kind: StringKind, revisions: Sequence[Revision], fields: Sequence[str]) -> str:
+    wanted = " or ".join(str(count) for count in sorted({c for r in revisions for c in counts(kind, r)}))
+    where = f" in revision {revisions[0].name}" if len(revisions) == 1 else ""
+    message = f"{kind.name} has {wanted} fields{where}, got {len(fields)}"
+    fitting = [r.name for r in all_revisions() if r not in revisions and len(fields) in counts(kind, r)]
+    if fitting:
+        message += f"; revision {fitting[-1]} prints {len(fields)}: pass --revision {fitting[-1]}"
+    return message
+
+
+def counts(kind: StringKind, revision: Revision) -> tuple[int, ...]:
+    """Return the numbers of fields that a revision prints for a kind, ascending."""
+    sizes = {len(_layout_of(kind, revision, frozenset()))}
+    absent = revision.absent_fields(kind)
+    true = frozenset(flag for flag in _conditions(kind) if flag not in absent)
+    if true:
+        sizes.add(len(_layout_of(kind, revision, true)))
+    return tuple(sorted(sizes))
+
+
+def shorten(text: str) -> str:
+    """Return a text in quotes, cut where it is too long for a message."""
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
