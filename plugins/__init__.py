@@ -1,4 +1,4 @@
-"""The plugins that ship with ckprof: directions, pipelines and targets, each working through hooks alone."""
+"""What ships with ckprof: directions, pipelines, rule sets and targets, each working through hooks alone."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ PLUGIN_MODULES: Final = (
     "ckprof_plugins.pipelines.implicit_gemm.plugin",
     "ckprof_plugins.pipelines.stream_k.plugin",
     "ckprof_plugins.pipelines.two_stage.plugin",
+    "ckprof_plugins.rule_sets.plugin",
     "ckprof_plugins.targets.cpu.plugin",
 )

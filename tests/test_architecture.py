@@ -21,6 +21,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("errors", "version"),
     ("model",),
+    ("arch",),
     ("plugin",),
     ("strings",),
     ("paths", "config"),

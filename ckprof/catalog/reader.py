@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,9 +13,10 @@ from ckprof.errors import InputError
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType, spellings
 from ckprof.model.layout import LAYOUTS, find_layout
+from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ckprof.plugin.protocols import CatalogVariant
@@ -43,7 +43,8 @@ def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]
     header = _decode(msgspec.json.Decoder(Header), data, path)
     variant = variants.get(header.variant)
     if variant is None:
-        raise InputError(f"variant: {_unknown('catalog variant', header.variant, variants)}", path)
+        known = sorted(variants)
+        raise InputError(f"variant: {unknown_name('catalog variant', header.variant, known)}", path)
     document = _decode(document_decoder(variant.record_type), data, path)
     return _checked(document, path)
 
@@ -52,7 +53,7 @@ def _checked(document: Document, path: Path) -> Catalog:
     layout = find_layout(document.layout)
     if layout is None:
         names = [known.name for known in LAYOUTS]
-        raise InputError(f"layout: {_unknown('layout', document.layout, names)}", path)
+        raise InputError(f"layout: {unknown_name('layout', document.layout, sorted(names))}", path)
     if layout.ndim != document.ndim_spatial:
         raise InputError(
             f"ndim_spatial: {document.ndim_spatial} does not fit layout {layout.name}, "
@@ -79,13 +80,6 @@ def _checked(document: Document, path: Path) -> Catalog:
         dtype=dtype,
         records=tuple(document.instances),
     )
-
-
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"unknown {kind} {name!r}{hint} (known: {', '.join(names) or 'none'})"
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, path: Path) -> Any:

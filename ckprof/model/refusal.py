@@ -13,3 +13,7 @@ class Refusal:
     rule: str
     #: a sentence with the numbers
     message: str
+    #: what the instance has ...
+    found: int | str | None = None
+    #: ... and the limit, or what is allowed; ``None`` for a rule that compares nothing
+    allowed: int | str | None = None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Direction,
         Pipeline,
         ReportFormat,
+        RuleSet,
         Target,
     )
 
@@ -92,6 +93,14 @@ def ckprof_register_conf_families() -> Sequence[object]:
 
     Called once, by the conf converter, which documents the type of a table:
     :class:`ckprof_converters.family.ConfFamily`.
+    """
+
+
+@hookspec
+def ckprof_register_rule_sets() -> Sequence[RuleSet]:
+    """Return the rule sets that the plugin adds: each enumerates instances for an architecture.
+
+    Called once, after all plugins are loaded. Two rule sets with the same id are an error.
     """
 
 

@@ -7,7 +7,7 @@ unique among its kind; it is what users type.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.arch.architecture import Architecture
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.dtype import DataType
@@ -158,6 +159,47 @@ class Pipeline(Protocol):
         """Return the C++ header of a valid instance.
 
         Called once per instance and build, possibly in a thread. The text must depend on the arguments only.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSetRequest:
+    """Which kernels of a rule set are asked for, in one call."""
+
+    arch: Architecture
+    #: ids of directions, each once
+    directions: tuple[str, ...]
+    #: numbers of spatial dimensions
+    ndims: tuple[int, ...]
+    dtypes: tuple[DataType, ...]
+    #: converts the lists below a folder of those that ship with ckprof, e.g. ``forward/tests``
+    read_lists: Callable[[str], Sequence[Instance]]
+
+
+class RuleSetEntry(NamedTuple):
+    """One kernel of a rule set."""
+
+    instance: Instance
+    #: why it should not be there, beside what the rules of its pipeline say
+    defect: Refusal | None = None
+
+
+class RuleSet(Protocol):
+    """An enumeration of instances per architecture."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--rule-set``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
+        """Return the kernels in a fixed order, each once.
+
+        Kernels that are not valid for the architecture may be among them: they are sorted out by asking their
+        pipelines, unless the user wants upstream's sets as they are.
         """
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from ckprof.errors import PluginError, UsageError
+from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Direction,
         Pipeline,
         ReportFormat,
+        RuleSet,
         Target,
     )
 
@@ -78,10 +79,7 @@ class Shelf(Generic[T]):
         """
         if id_ in self._offers:
             return self._offers[id_]
-        near = difflib.get_close_matches(id_, self._offers, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(self._offers) or "none: no plugin offers any"
-        raise UsageError(f"unknown {self._kind} {id_!r}{hint} (known: {known})")
+        raise UsageError(unknown_name(self._kind, id_, self._offers, "none: no plugin offers any"))
 
 
 class Registry:
@@ -95,6 +93,7 @@ class Registry:
         self.directions: Shelf[Direction] = self._shelf("direction", "ckprof_register_directions")
         self.pipelines: Shelf[Pipeline] = self._shelf("pipeline", "ckprof_register_pipelines")
         self.targets: Shelf[Target] = self._shelf("target", "ckprof_register_targets")
+        self.rule_sets: Shelf[RuleSet] = self._shelf("rule set", "ckprof_register_rule_sets")
         self.formats: Shelf[ReportFormat] = self._shelf("format", "ckprof_register_report_formats")
         self.converters: Shelf[Converter] = self._shelf("converter", "ckprof_register_converters")
         self.variants: Shelf[CatalogVariant] = self._shelf(

@@ -51,6 +51,18 @@ def test_an_unknown_id_suggests_the_nearest() -> None:
         registry.pipelines.find("deptwise")
 
 
+def test_a_rule_set_is_found_by_its_id() -> None:
+    class RuleSets:
+        @hookimpl
+        def ckprof_register_rule_sets(self) -> list[SimpleNamespace]:
+            return [SimpleNamespace(id="mine"), SimpleNamespace(id="handful")]
+
+    registry = registry_of(one=RuleSets())
+    assert registry.rule_sets.ids == ("handful", "mine")
+    with pytest.raises(UsageError, match="unknown rule set 'mime'; did you mean 'mine'"):
+        registry.rule_sets.find("mime")
+
+
 def test_owner_is_known() -> None:
     assert registry_of(one=Offering("tile")).pipelines.owner("tile") == "one"
 

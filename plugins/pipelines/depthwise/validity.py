@@ -6,6 +6,7 @@ from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DepthwiseIns
 from ckprof_plugins.pipelines.kernel_family.rules import (
     API_LEVEL_RULE,
     WAVE_SIZE_RULE,
+    Breach,
     Candidate,
     Rule,
     direction_rule,
@@ -14,73 +15,103 @@ from ckprof_plugins.pipelines.kernel_family.rules import (
 #: The only layout that the kernel reads.
 _LAYOUT = "ngchw"
 
-#: Local memory that every architecture offers to a block.
+#: Local memory that the kernel may use on every architecture.
 _LDS_BYTES = 65536
 
 #: Widest access to local memory, in elements.
 _WIDEST_LDS_VECTOR = 4
 
 
-def _layout(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _layout(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     layout = candidate.instance.layout
     if layout.name == _LAYOUT and candidate.instance.ndim == layout.ndim:
         return None
-    return f"depthwise kernels read {_LAYOUT} in 2 dimensions, not {layout.name} in {candidate.instance.ndim}"
+    return Breach(
+        f"depthwise kernels read {_LAYOUT} in 2 dimensions, not {layout.name} in {candidate.instance.ndim}",
+        layout.name,
+        _LAYOUT,
+    )
 
 
-def _filter(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _filter(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     filt = candidate.instance.filt
-    return None if filt % 2 else f"the filter's side must be odd, it is {filt}"
+    return None if filt % 2 else Breach(f"the filter's side must be odd, it is {filt}", filt, "odd")
 
 
-def _vector_size(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _vector_size(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     sizes = {"in_vec": candidate.instance.in_vec, "out_vec": candidate.instance.out_vec}
-    wrong = [f"{name} is {size}" for name, size in sizes.items() if size & (size - 1)]
-    return f"vector sizes must be powers of two ({', '.join(wrong)})" if wrong else None
+    wrong = {name: size for name, size in sizes.items() if size & (size - 1)}
+    if not wrong:
+        return None
+    shown = ", ".join(f"{name} is {size}" for name, size in wrong.items())
+    return Breach(
+        f"vector sizes must be powers of two ({shown})", next(iter(wrong.values())), "a power of two"
+    )
 
 
-def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     i = candidate.instance
     if i.sub_h > i.tile_h or i.sub_w > i.tile_w:
-        return f"the sub-tile {i.sub_h}x{i.sub_w} exceeds the tile {i.tile_h}x{i.tile_w}"
+        sub, tile = f"{i.sub_h}x{i.sub_w}", f"{i.tile_h}x{i.tile_w}"
+        return Breach(f"the sub-tile {sub} exceeds the tile {tile}", sub, tile)
     if i.repeats > BLOCK_SIZE:
-        return f"a tile has {i.repeats} sub-tiles, more than the {BLOCK_SIZE} lanes of a block"
+        return Breach(
+            f"a tile has {i.repeats} sub-tiles, more than the {BLOCK_SIZE} lanes of a block",
+            i.repeats,
+            BLOCK_SIZE,
+        )
     return None
 
 
-def _batch(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _batch(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     i = candidate.instance
     # A tile with too many sub-tiles breaks the rule before this one.
     tiles = max(1, i.tiles_per_wave)
-    return f"nbatch {i.nbatch} is no multiple of {tiles}, the tiles per wave" if i.nbatch % tiles else None
+    if i.nbatch % tiles == 0:
+        return None
+    return Breach(f"nbatch {i.nbatch} is no multiple of {tiles}, the tiles per wave", i.nbatch, tiles)
 
 
-def _stride(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _stride(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     stride = candidate.instance.str_w
-    return f"str_w must be 1 or even, it is {stride}" if stride != 1 and stride % 2 else None
+    if stride == 1 or stride % 2 == 0:
+        return None
+    return Breach(f"str_w must be 1 or even, it is {stride}", stride, "1 or even")
 
 
-def _pad(candidate: Candidate[DepthwiseInstance]) -> str | None:
-    return None if candidate.instance.pad_w > 0 else "pad_w must be positive, it is 0"
+def _pad(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+    return None if candidate.instance.pad_w > 0 else Breach("pad_w must be positive, it is 0", 0, 1)
 
 
-def _row_access(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _row_access(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     i = candidate.instance
     read = min(i.in_vec, _WIDEST_LDS_VECTOR)
     if i.sub_w * i.str_w % read:
-        return f"sub_w * str_w is {i.sub_w * i.str_w}, no multiple of the {read} elements read at once"
+        width = i.sub_w * i.str_w
+        return Breach(
+            f"sub_w * str_w is {width}, no multiple of the {read} elements read at once", width, read
+        )
     written = min(i.out_vec, _WIDEST_LDS_VECTOR)
     if i.sub_w % written:
-        return f"sub_w is {i.sub_w}, no multiple of the {written} elements written at once"
+        return Breach(
+            f"sub_w is {i.sub_w}, no multiple of the {written} elements written at once", i.sub_w, written
+        )
     columns = i.lds_tile[1]
-    if -(-columns // i.in_vec) > BLOCK_SIZE:
-        return f"a row of {columns} elements is more than {BLOCK_SIZE} accesses of {i.in_vec} elements"
+    accesses = -(-columns // i.in_vec)
+    if accesses > BLOCK_SIZE:
+        return Breach(
+            f"a row of {columns} elements is more than {BLOCK_SIZE} accesses of {i.in_vec} elements",
+            accesses,
+            BLOCK_SIZE,
+        )
     return None
 
 
-def _lds(candidate: Candidate[DepthwiseInstance]) -> str | None:
+def _lds(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     needed = candidate.instance.lds_bytes
-    return f"a block needs {needed} bytes of LDS, there are {_LDS_BYTES}" if needed > _LDS_BYTES else None
+    if needed <= _LDS_BYTES:
+        return None
+    return Breach(f"a block needs {needed} bytes of LDS, there are {_LDS_BYTES}", needed, _LDS_BYTES)
 
 
 def depthwise_rules(directions: frozenset[str]) -> tuple[Rule, ...]:

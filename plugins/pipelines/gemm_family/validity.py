@@ -3,129 +3,171 @@
 from __future__ import annotations
 
 from ckprof.model.dtype import DataType
+from ckprof_plugins.pipelines.gemm_family.arch_rules import ARCH_RULES
 from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
 from ckprof_plugins.pipelines.gemm_family.vocabulary import (
-    Epilogue,
     GemmPipeline,
     Scheduler,
     SmemBuffering,
     Specialization,
 )
-from ckprof_plugins.pipelines.kernel_family.rules import API_LEVEL_RULE, Candidate, Rule, direction_rule
+from ckprof_plugins.pipelines.kernel_family.rules import (
+    API_LEVEL_RULE,
+    Breach,
+    Candidate,
+    Rule,
+    direction_rule,
+)
 
 #: Largest number of groups that backward weight can merge.
 _MOST_MERGED_GROUPS = 64
+
+#: Widest access to memory that kernels are written for.
+_WIDEST_VECTOR_BYTES = 32
 
 #: (tile, wave grid) of backward-weight kernels that are known to give wrong results with the interwave
 #: scheduler in half types when a group has few products to add.
 _WRONG_INTERWAVE = frozenset({((64, 64, 64), (2, 2)), ((64, 16, 64), (2, 1)), ((16, 32, 64), (1, 2))})
 
 
-def _layout(candidate: Candidate[GemmInstance]) -> str | None:
+def _layout(candidate: Candidate[GemmInstance]) -> Breach | None:
     layout = candidate.instance.layout
     if layout.ndim != candidate.instance.ndim:
-        return f"layout {layout.name} has {layout.ndim} spatial dimensions, not {candidate.instance.ndim}"
+        ndim = candidate.instance.ndim
+        return Breach(
+            f"layout {layout.name} has {layout.ndim} spatial dimensions, not {ndim}", layout.ndim, ndim
+        )
     if not layout.input.endswith("GC"):
-        return f"layout {layout.name}: the channels of a group must be the fastest axis"
+        return Breach(
+            f"layout {layout.name}: the channels of a group must be the fastest axis", layout.input, "...GC"
+        )
     return None
 
 
-def _wave_divides_tile(candidate: Candidate[GemmInstance]) -> str | None:
+def _wave_divides_tile(candidate: Candidate[GemmInstance]) -> Breach | None:
     instance = candidate.instance
-    misfits = [
-        f"{axis}: {size} is no multiple of {waves} x {extent}"
-        for axis, size, waves, extent in zip(
-            "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
-        )
-        if size % (waves * extent)
-    ]
-    if not misfits:
-        return None
-    return f"the waves' MMA tiles do not fill the block tile ({'; '.join(misfits)})"
+    for axis, size, waves, extent in zip(
+        "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
+    ):
+        if size % (waves * extent):
+            return Breach(
+                f"the waves' MMA tiles do not fill the block tile "
+                f"({axis}: {size} is no multiple of {waves} x {extent})",
+                size,
+                waves * extent,
+            )
+    return None
 
 
-def _vector_size(candidate: Candidate[GemmInstance]) -> str | None:
-    wrong = [
-        f"{name} is {size}"
-        for name, size in zip("abc", candidate.instance.vector_sizes, strict=True)
-        if size != 1 and size % 2
-    ]
-    return f"vector sizes must be 1 or even ({', '.join(wrong)})" if wrong else None
+def _vector_size(candidate: Candidate[GemmInstance]) -> Breach | None:
+    size_bytes = candidate.instance.dtype.facts.size_bytes
+    for name, size in zip("abc", candidate.instance.vector_sizes, strict=True):
+        if size & (size - 1):
+            return Breach(
+                f"vector sizes must be powers of two (vector_size_{name} is {size})", size, "a power of two"
+            )
+        if size * size_bytes > _WIDEST_VECTOR_BYTES:
+            return Breach(
+                f"vector_size_{name} is {size}, which is {size * size_bytes} bytes, more than the "
+                f"{_WIDEST_VECTOR_BYTES} of the widest access",
+                size * size_bytes,
+                _WIDEST_VECTOR_BYTES,
+            )
+    return None
 
 
-def _smem_buffering(candidate: Candidate[GemmInstance]) -> str | None:
+def _smem_buffering(candidate: Candidate[GemmInstance]) -> Breach | None:
     gemm_pipeline = candidate.instance.gemm_pipeline
     buffering = gemm_pipeline.facts.buffering
     doubled = candidate.instance.double_smem_buffer
     if buffering is SmemBuffering.DOUBLE and not doubled:
-        return f"{gemm_pipeline.value} needs double_smem_buffer"
+        return Breach(f"{gemm_pipeline.value} needs double_smem_buffer", 1, 2)
     if buffering is SmemBuffering.SINGLE and doubled:
-        return f"{gemm_pipeline.value} has one LDS buffer, double_smem_buffer must not be set"
+        return Breach(f"{gemm_pipeline.value} has one LDS buffer, double_smem_buffer must not be set", 2, 1)
     return None
 
 
-def _scheduler(candidate: Candidate[GemmInstance]) -> str | None:
+def _scheduler(candidate: Candidate[GemmInstance]) -> Breach | None:
     gemm_pipeline = candidate.instance.gemm_pipeline
     if candidate.instance.scheduler is Scheduler.INTERWAVE and not gemm_pipeline.facts.interwave:
-        return f"{gemm_pipeline.value} has no interwave scheduler"
+        return Breach(
+            f"{gemm_pipeline.value} has no interwave scheduler",
+            Scheduler.INTERWAVE.value,
+            Scheduler.INTRAWAVE.value,
+        )
     return None
 
 
-def _epilogue(candidate: Candidate[GemmInstance]) -> str | None:
-    epilogue = candidate.instance.epilogue
-    if epilogue is Epilogue.CSHUFFLE:
-        return None
-    return f"epilogue {epilogue.value} cannot be built: kernels always end in the CShuffle epilogue"
-
-
-def _pads(candidate: Candidate[GemmInstance]) -> str | None:
+def _pads(candidate: Candidate[GemmInstance]) -> Breach | None:
     if all(candidate.instance.pads):
         return None
-    return "kernels always pad M, N and K: a kernel without a pad would be the same kernel"
+    return Breach(
+        "kernels always pad M, N and K: a kernel without a pad would be the same kernel",
+        "".join(str(int(pad)) for pad in candidate.instance.pads),
+        "111",
+    )
 
 
-def _explicit_gemm(candidate: Candidate[GemmInstance]) -> str | None:
+def _explicit_gemm(candidate: Candidate[GemmInstance]) -> Breach | None:
     instance = candidate.instance
     if not instance.explicit_gemm:
         return None
     if instance.direction == "bwd_data":
-        return "backward data has no explicit GEMM"
+        return Breach("backward data has no explicit GEMM", instance.direction, "other directions")
     if instance.gemm_pipeline is GemmPipeline.WAVELET:
-        return "explicit_gemm does not go with wavelet"
+        return Breach(
+            "explicit_gemm does not go with wavelet", GemmPipeline.WAVELET.value, "other GEMM pipelines"
+        )
     if instance.specialization is not Specialization.FILTER1X1_STRIDE1_PAD0:
-        return f"explicit_gemm needs filter1x1_stride1_pad0, not {instance.specialization.value}"
+        needed = Specialization.FILTER1X1_STRIDE1_PAD0.value
+        return Breach(
+            f"explicit_gemm needs {needed}, not {instance.specialization.value}",
+            instance.specialization.value,
+            needed,
+        )
     if instance.num_groups_to_merge != 1:
-        return f"explicit_gemm cannot merge groups (num_groups_to_merge is {instance.num_groups_to_merge})"
+        merged = instance.num_groups_to_merge
+        return Breach(f"explicit_gemm cannot merge groups (num_groups_to_merge is {merged})", merged, 1)
     return None
 
 
-def _gemm_pipeline(candidate: Candidate[GemmInstance]) -> str | None:
+def _gemm_pipeline(candidate: Candidate[GemmInstance]) -> Breach | None:
     instance = candidate.instance
     if instance.gemm_pipeline is GemmPipeline.COMPV5 and instance.direction != "fwd":
-        return f"compv5 is a forward pipeline, it is not available for {instance.direction}"
+        return Breach(
+            f"compv5 is a forward pipeline, it is not available for {instance.direction}",
+            instance.direction,
+            "fwd",
+        )
     return None
 
 
-def _merged_groups(candidate: Candidate[GemmInstance]) -> str | None:
+def _merged_groups(candidate: Candidate[GemmInstance]) -> Breach | None:
     instance = candidate.instance
     merged = instance.num_groups_to_merge
     if merged == 1:
         return None
     if instance.direction == "bwd_data":
-        return f"backward data does not merge groups (num_groups_to_merge is {merged})"
+        return Breach(f"backward data does not merge groups (num_groups_to_merge is {merged})", merged, 1)
     if instance.direction == "bwd_weight" and (merged & (merged - 1) or merged > _MOST_MERGED_GROUPS):
-        return f"num_groups_to_merge is {merged}, expected a power of two up to {_MOST_MERGED_GROUPS}"
+        return Breach(
+            f"num_groups_to_merge is {merged}, expected a power of two up to {_MOST_MERGED_GROUPS}",
+            merged,
+            _MOST_MERGED_GROUPS,
+        )
     return None
 
 
-def _split_image(candidate: Candidate[GemmInstance]) -> str | None:
+def _split_image(candidate: Candidate[GemmInstance]) -> Breach | None:
     instance = candidate.instance
     if instance.split_image and instance.direction != "fwd":
-        return f"only forward kernels split the image, not {instance.direction}"
+        return Breach(
+            f"only forward kernels split the image, not {instance.direction}", instance.direction, "fwd"
+        )
     return None
 
 
-def _wrong_interwave(candidate: Candidate[GemmInstance]) -> str | None:
+def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Breach | None:
     instance = candidate.instance
     shape = (instance.tile.sizes, instance.wave_grid.sizes[:2])
     if (
@@ -136,18 +178,17 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> str | None:
         and instance.dtype is not DataType.FP32
         and shape in _WRONG_INTERWAVE
     ):
-        return (
+        return Breach(
             f"{instance.gemm_pipeline.value} interwave with tile {instance.tile} and waves "
-            f"{instance.wave_grid} is known to give wrong weights in {instance.dtype.value}"
+            f"{instance.wave_grid} is known to give wrong weights in {instance.dtype.value}",
+            Scheduler.INTERWAVE.value,
+            Scheduler.INTRAWAVE.value,
         )
     return None
 
 
 def gemm_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
-    """Return the rules of a family with kernels for ``directions``.
-
-    Rules that compare with tables of an architecture belong behind these.
-    """
+    """Return the rules of a family with kernels for ``directions``, those of the architecture last."""
     return (
         API_LEVEL_RULE,
         direction_rule(directions),
@@ -157,10 +198,10 @@ def gemm_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
         Rule(id="gemm-pipeline", check=_gemm_pipeline),
         Rule(id="smem-buffering", check=_smem_buffering),
         Rule(id="scheduler", check=_scheduler),
-        Rule(id="epilogue", check=_epilogue),
         Rule(id="pads", check=_pads),
         Rule(id="explicit-gemm", check=_explicit_gemm),
         Rule(id="merged-groups", check=_merged_groups),
         Rule(id="split-image", check=_split_image),
         Rule(id="wrong-interwave", check=_wrong_interwave),
+        *ARCH_RULES,
     )

@@ -76,6 +76,8 @@ class GemmPipelineFacts:
     buffering: SmemBuffering = SmemBuffering.EITHER
     #: whether the interwave scheduler exists for it
     interwave: bool = False
+    #: tiles of both operands that are in local memory at once: each may take this part of it
+    lds_stages: int = 1
 
 
 _POLICY = "GroupedConvUniversalPipelineAgBgCrPolicy"
@@ -118,6 +120,7 @@ _GEMM_PIPELINES = {
         cpp_class="GemmPipelineAgBgCrCompV4",
         cpp_base="BaseGemmPipelineAgBgCrCompV4",
         enumerator="COMPUTE_V4",
+        lds_stages=2,
         buffering=SmemBuffering.DOUBLE,
     ),
     GemmPipeline.COMPV5: GemmPipelineFacts(
@@ -129,11 +132,13 @@ _GEMM_PIPELINES = {
         cpp_class="GemmPipelineAgBgCrCompV6",
         cpp_base="BaseGemmPipelineAgBgCrCompV6",
         enumerator="COMPUTE_V6",
+        lds_stages=2,
     ),
     GemmPipeline.COMP_ASYNC: GemmPipelineFacts(
         cpp_class="GemmPipelineAgBgCrCompAsync",
         cpp_base="BaseGemmPipelineAgBgCrCompAsync",
         enumerator="COMPUTE_ASYNC",
+        lds_stages=2,
         buffering=SmemBuffering.DOUBLE,
     ),
     GemmPipeline.BASIC_ASYNC_V1: GemmPipelineFacts(
@@ -171,7 +176,10 @@ _SCHEDULERS = {Scheduler.INTRAWAVE: "Intrawave", Scheduler.INTERWAVE: "Interwave
 
 
 class Epilogue(Enum):
-    """How results leave the registers."""
+    """How results leave the registers, as catalogs and kernel names say it.
+
+    A label only: upstream's kernels end in the CShuffle epilogue whatever it says, and so do these.
+    """
 
     CSHUFFLE = "cshuffle"
     DEFAULT = "default"

@@ -163,7 +163,6 @@ def test_a_good_instance_breaks_no_rule(make_instance):
                 *(("comp_async", True), ("basic_async_v1", False)),
             )
         ),
-        ("epilogue", {"epilogue": "default"}),
         ("explicit-gemm", {"explicit_gemm": True}),
         (
             "explicit-gemm",
@@ -177,7 +176,8 @@ def test_a_good_instance_breaks_no_rule(make_instance):
 )
 def test_rules(rule, changes, make_instance):
     instance = make_instance(**changes)
-    assert broken(instance) == [rule]
+    # those of the architecture come last and may be broken as well
+    assert broken(instance)[0] == rule
     with pytest.raises(InputError, match=rule):
         PIPELINE.render(instance, "gfx942", LEVEL)
 

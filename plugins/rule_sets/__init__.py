@@ -1,0 +1,1 @@
+"""Rule sets: enumerations of instances per architecture."""

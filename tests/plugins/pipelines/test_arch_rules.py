@@ -1,0 +1,56 @@
+"""What an architecture refuses, with both numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.errors import UsageError
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+
+PIPELINE = ImplicitGemmPipeline()
+LEVEL = "2026-06"
+
+
+def refusals(instance, arch):
+    return {refusal.rule: refusal for refusal in PIPELINE.refusals(instance, arch, LEVEL)}
+
+
+@pytest.mark.parametrize(
+    ("arch", "rule", "changes", "found", "allowed"),
+    [
+        ("gfx90a", "wave-grid", {"warp_m": 2}, "2x1x1", "1x4x1, 2x2x1, 4x1x1"),
+        ("gfx942", "mma-tile", {"warp_tile_k": 8}, "16x16x8", None),
+        ("gfx1201", "narrow-wave", {"warp_tile_m": 32, "warp_tile_n": 32}, 32, 16),
+        ("gfx942", "lds-budget", {"tile_m": 512, "tile_k": 64}, 81920, 65536),
+        ("gfx942", "lds-budget", {"pipeline": "compv6", "tile_m": 256, "tile_k": 64}, 49152, 32768),
+        ("gfx942", "tile-grain", {"tile_k": 8}, 8, 16),
+        ("gfx942", "coverage", {"vector_size_b": 1, "vector_size_c": 16, "tile_n": 24}, 16, 24),
+        ("gfx942", "coverage", {"tile_m": 48}, 4, 6),
+        ("gfx942", "vector-size", {"vector_size_a": 6}, 6, "a power of two"),
+        ("gfx942", "vector-size", {"vector_size_a": 32}, 64, 32),
+    ],
+)
+def test_refusals_have_both_numbers(arch, rule, changes, found, allowed, make_instance):
+    broken = refusals(make_instance(**changes), arch)[rule]
+    assert broken.found == found
+    if allowed is not None:
+        assert broken.allowed == allowed
+    for number in (found, allowed):
+        if isinstance(number, int):
+            assert str(number) in broken.message
+
+
+def test_a_type_without_matrix_instructions(make_instance):
+    broken = refusals(make_instance(dtype="fp32"), "gfx1201")["mma-tile"]
+    assert broken.message == "gfx1201 has no MMA tile 16x16x16 for fp32 (it has none)"
+
+
+def test_more_local_memory_allows_more(make_instance):
+    instance = make_instance(tile_m=512, tile_k=64)
+    assert "lds-budget" in refusals(instance, "gfx942")
+    assert "lds-budget" not in refusals(instance, "gfx950")
+
+
+def test_an_unknown_architecture(make_instance):
+    with pytest.raises(UsageError, match="did you mean 'gfx950'"):
+        PIPELINE.refusals(make_instance(), "gfx905", LEVEL)

@@ -1,0 +1,41 @@
+"""Rule sets asked for by name, each call once per session."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from ckprof.arch.table import find_architecture
+from ckprof.model.dtype import DataType
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import RuleSetRequest
+from ckprof.plugin.registry import Registry
+
+DTYPES = (DataType.FP16, DataType.BF16, DataType.FP32)
+
+
+@pytest.fixture(scope="session")
+def registry():
+    manager = PluginManager()
+    manager.load_all()
+    return Registry(manager)
+
+
+@pytest.fixture(scope="session")
+def entries_of(registry):
+    """Return the entries of a rule set."""
+
+    @cache
+    def enumerate_set(rule_set, arch, directions=("fwd", "bwd_data", "bwd_weight"), ndims=(2, 3)):
+        return registry.rule_sets.find(rule_set).enumerate(
+            RuleSetRequest(
+                arch=find_architecture(arch),
+                directions=directions,
+                ndims=ndims,
+                dtypes=DTYPES,
+                read_lists=lambda folder: (),
+            )
+        )
+
+    return enumerate_set
