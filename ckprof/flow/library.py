@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckprof.codegen.tree import SourceTree
     from ckprof.flow.selection import Candidate
     from ckprof.model.recipe import BuildRecipe
+    from ckprof.model.refusal import Refusal
     from ckprof.plugin.protocols import Direction, Target
 
 
@@ -34,6 +35,8 @@ class Rejection:
     candidate: Candidate
     status: Status
     reason: str
+    #: the rules that it breaks
+    refusals: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,14 @@ def split_valid(
         refusals = candidate.pipeline.refusals(candidate.instance, arch, api_level)
         if refusals:
             reason = "; ".join(f"{refusal.message} ({refusal.rule})" for refusal in refusals)
-            rejected.append(Rejection(candidate=candidate, status=Status.UNSUPPORTED, reason=reason))
+            rejected.append(
+                Rejection(
+                    candidate=candidate,
+                    status=Status.UNSUPPORTED,
+                    reason=reason,
+                    refusals=tuple(refusals),
+                )
+            )
         else:
             valid.append(candidate)
     return valid, rejected

@@ -71,7 +71,9 @@ def profile(
                 problem_index=index,
                 status=rejection.status,
                 reason=rejection.reason,
+                refusals=rejection.refusals,
                 split_k=split_k,
+                split_k_deduced=split_k < 1,
             )
         )
     if library.path is None:

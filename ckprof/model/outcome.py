@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ckprof.model.refusal import Refusal
+
 
 class Status(Enum):
     """The end of an instance's way through build, support test, run and verification."""
@@ -69,6 +71,11 @@ class Outcome:
     status: Status
     #: why, for every status but ``ok``
     reason: str = ""
+    #: for ``unsupported``: every condition that is not met, the one that decides first
+    refusals: tuple[Refusal, ...] = ()
+    #: splits of the reduction; less than 1 where the kernel was to choose and did not come to it
     split_k: int = 1
+    #: whether the number of splits was left to the kernel
+    split_k_deduced: bool = False
     measurement: Measurement | None = None
     verification: Verification | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
 from ckprof.model.outcome import Outcome, Status
+from ckprof.model.refusal import Refusal
 from ckprof.run import messages
 from ckprof.run.events import KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
 from ckprof.run.options import CacheMode
@@ -71,7 +72,7 @@ class Executor:
         self._problem: messages.LoadProblem | None = None
         self._loaded = False
         #: why no kernel can be measured on the current problem
-        self._hindrance: tuple[Status, str] | None = None
+        self._hindrance: messages.Measured | None = None
 
     def __enter__(self) -> Executor:
         return self
@@ -106,18 +107,18 @@ class Executor:
         self._loaded = False
         self._hindrance = None
 
-    def measure(self, key: str, problem_index: int) -> Outcome:
+    def measure(self, key: str, problem_index: int, split_k: int = 1) -> Outcome:
         """Measure one kernel on the current problem.
 
         :param key: content key of the instance.
+        :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :raises ToolchainError: workers do not start any more.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
         hindrance = self._prepare_worker()
         if hindrance is not None:
-            status, reason = hindrance
-            return self._outcome(key, problem_index, messages.Measured(status=status, reason=reason))
-        measured = self._request_measurement(key)
+            return self._outcome(key, problem_index, split_k, hindrance)
+        measured = self._request_measurement(key, split_k)
         if measured.tainted:
             self._discard(f"kernel {key} {measured.reason}")
         if measured.measurement is not None:
@@ -129,20 +130,22 @@ class Executor:
                     flush_s=measured.flush_s,
                 )
             )
-        return self._outcome(key, problem_index, measured)
+        return self._outcome(key, problem_index, split_k, measured)
 
-    def _outcome(self, key: str, problem_index: int, measured: messages.Measured) -> Outcome:
+    def _outcome(self, key: str, problem_index: int, split_k: int, measured: messages.Measured) -> Outcome:
         return Outcome(
             key=key,
             problem_index=problem_index,
             status=measured.status,
             reason=measured.reason,
-            split_k=self._problem.split_k if self._problem else 1,
+            refusals=measured.refusals,
+            split_k=split_k if measured.split_k is None else measured.split_k,
+            split_k_deduced=split_k < 1,
             measurement=measured.measurement,
             verification=measured.verification,
         )
 
-    def _prepare_worker(self) -> tuple[Status, str] | None:
+    def _prepare_worker(self) -> messages.Measured | None:
         """Have a worker with the problem loaded, or say what to report instead."""
         if self._hindrance is not None:
             return self._hindrance
@@ -156,21 +159,28 @@ class Executor:
             reply = self._ask(self._problem, self._own_work_limit_s())
         except WorkerFailure as failure:
             self._discard(str(failure))
-            self._hindrance = (Status.RUN_ERROR, f"the problem could not be loaded: {failure}")
+            reason = f"the problem could not be loaded: {failure}"
+            self._hindrance = messages.Measured(status=Status.RUN_ERROR, reason=reason)
             return self._hindrance
         if isinstance(reply, messages.ProblemRefused):
-            self._hindrance = (Status.UNSUPPORTED, f"not enough memory: {reply.reason}")
+            reason = f"not enough memory: {reply.reason}"
+            self._hindrance = messages.Measured(
+                status=Status.UNSUPPORTED,
+                reason=reason,
+                refusals=(Refusal(rule="memory", message=reason),),
+            )
             return self._hindrance
         self._loaded = True
         return None
 
-    def _request_measurement(self, key: str) -> messages.Measured:
+    def _request_measurement(self, key: str, split_k: int) -> messages.Measured:
         """Have the kernel measured; a worker that does not survive it makes the outcome."""
         stage = "support"
+        planned_splits: int | None = None
         remaining_s = self._options.timeout_s
         worker = self._current()
         try:
-            worker.send(messages.Measure(key=key, timing=self._timing))
+            worker.send(messages.Measure(key=key, split_k=split_k, timing=self._timing))
             while True:
                 start = time.monotonic()
                 # Verification is our own work: the kernel does not pay for it.
@@ -183,6 +193,7 @@ class Executor:
                 if not isinstance(reply, messages.Progress):
                     raise WorkerFailure(f"the worker sent an unexpected reply: {reply}")
                 stage = reply.stage
+                planned_splits = reply.split_k
         except WorkerTimeout:
             status = Status.RUN_TIMEOUT
             reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES.get(stage, stage)}"
@@ -190,7 +201,7 @@ class Executor:
             status = Status.RUN_ERROR
             reason = f"{_STAGES.get(stage, stage)}: {failure}"
         self._discard(f"kernel {key}: {reason}")
-        return messages.Measured(status=status, reason=reason)
+        return messages.Measured(status=status, reason=reason, split_k=planned_splits)
 
     def _restart(self) -> None:
         for attempt in range(_START_ATTEMPTS):

@@ -6,9 +6,24 @@ Only the worker process imports this module; the parent never loads a kernel lib
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
+
+from ckprof.model.refusal import Refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +32,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 #: bytes of the buffers for reasons and descriptions
 _TEXT_BYTES = 4096
@@ -72,7 +87,14 @@ class CBuffers(ctypes.Structure):
     _fields_: ClassVar = [("input", c_void_p), ("weight", c_void_p), ("output", c_void_p)]
 
 
-_IS_SUPPORTED = ctypes.CFUNCTYPE(c_int, POINTER(CProblem), POINTER(c_char), c_size_t)
+class CPlan(ctypes.Structure):
+    """``ckprof_plan``."""
+
+    _fields_: ClassVar = [("workspace_bytes", c_uint64), ("split_k", c_int32)]
+
+
+_REPORT = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+_IS_SUPPORTED = ctypes.CFUNCTYPE(c_int, POINTER(CProblem), POINTER(CPlan), _REPORT, c_void_p)
 _INSTANCE_STRING = ctypes.CFUNCTYPE(c_int, POINTER(c_char), c_size_t)
 _RUN = ctypes.CFUNCTYPE(
     c_int, POINTER(CProblem), POINTER(CBuffers), c_int32, POINTER(c_double), POINTER(c_char), c_size_t
@@ -104,6 +126,7 @@ class CTarget(ctypes.Structure):
         ("copy_to_device", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
         ("copy_to_host", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
+        ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
     ]
 
 
@@ -122,10 +145,23 @@ class CLibrary(ctypes.Structure):
 MIRRORS = {
     "ckprof_problem": CProblem,
     "ckprof_buffers": CBuffers,
+    "ckprof_plan": CPlan,
     "ckprof_kernel": CKernel,
     "ckprof_target": CTarget,
     "ckprof_library": CLibrary,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """A kernel's verdict on a problem."""
+
+    status: AbiStatus
+    #: what is not met, the condition that decides first; what went wrong if the test failed
+    refusals: tuple[Refusal, ...] = ()
+    #: splits of the reduction that will be run: those asked for, or what the kernel has chosen
+    split_k: int
+    workspace_bytes: int = 0
 
 
 class Kernel:
@@ -138,11 +174,23 @@ class Kernel:
         self.key = _text(table.key)
         self.name = _text(table.name)
 
-    def is_supported(self, problem: CProblem) -> tuple[AbiStatus, str]:
-        """Return the kernel's verdict on the problem and its reason, which is empty if it is supported."""
-        self._reason[0] = b"\0"
-        status = AbiStatus(self._table.is_supported(ctypes.byref(problem), self._reason, _TEXT_BYTES))
-        return status, _text(self._reason.value)
+    def is_supported(self, problem: CProblem) -> Support:
+        """Ask the kernel whether it supports the problem, and how it would compute it."""
+        refusals: list[Refusal] = []
+
+        def note(_: int | None, condition: bytes | None, message: bytes | None) -> None:
+            refusals.append(Refusal(rule=_text(condition), message=_text(message)))
+
+        plan = CPlan(split_k=problem.split_k)
+        status = AbiStatus(
+            self._table.is_supported(ctypes.byref(problem), ctypes.byref(plan), _REPORT(note), None)
+        )
+        return Support(
+            status=status,
+            refusals=tuple(refusals),
+            split_k=plan.split_k,
+            workspace_bytes=plan.workspace_bytes,
+        )
 
     def instance_string(self) -> tuple[AbiStatus, str]:
         """Return CK Builder's text of the instance; what went wrong if the status is not OK."""
@@ -173,6 +221,8 @@ class Target:
     def __init__(self, table: Any) -> None:
         self._table = table
         self.id = _text(table.id)
+        #: largest workspace that kernels of the library have been allowed to take
+        self.workspace_bytes = 0
 
     def select_device(self, arch: str, index: int) -> None:
         """Select the device.
@@ -220,6 +270,10 @@ class Target:
     def flush_cache(self, size_bytes: int) -> None:
         """Evict the caches by touching that many bytes of memory."""
         self._check("flush the caches", self._table.flush_cache(size_bytes))
+
+    def available_bytes(self) -> int | None:
+        """Return how much memory can still be allocated, or ``None`` if the target does not know."""
+        return int(self._table.available_bytes()) or None
 
     def _check(self, action: str, status: int) -> None:
         if status != AbiStatus.OK:

@@ -7,15 +7,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from ckprof.model.outcome import Status
+from ckprof.model.refusal import Refusal
 from ckprof.run.library import AbiStatus, CBuffers, CProblem
 from ckprof.run.memory import GuardedTensor
-from ckprof.run.messages import Measured
+from ckprof.run.messages import Measured, Progress
 from ckprof.run.storage import storage_type
 from ckprof.run.timing import take_samples
-from ckprof.run.tolerance import Tolerance
+from ckprof.run.tolerance import derive_tolerance
 from ckprof.run.verify import compare
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.run.library import Kernel, Target
+    from ckprof.run.library import Kernel, Support, Target
     from ckprof.run.messages import LoadProblem, TensorFile, TimingSettings
 
 
@@ -38,7 +40,6 @@ class LoadedProblem:
     def __init__(self, target: Target, request: LoadProblem) -> None:
         self.target = target
         self.request = request
-        self.problem = CProblem.of(request.problem, request.split_k)
         self.tensors: dict[str, GuardedTensor] = {}
         self._operands: dict[str, NDArray[Any]] = {}
         storage = storage_type(request.dtype)
@@ -80,47 +81,93 @@ class LoadedProblem:
 
 
 def measure_kernel(
-    kernel: Kernel, loaded: LoadedProblem, timing: TimingSettings, report_stage: Callable[[str], None]
+    kernel: Kernel,
+    loaded: LoadedProblem,
+    split_k: int,
+    timing: TimingSettings,
+    report_stage: Callable[[Progress], None],
 ) -> Measured:
     """Run one kernel on the loaded problem and say what became of it.
 
     The result is poisoned before the first run and verified after it, once: what the timed runs leave behind
     is not compared again, but the guards and the operands are checked a second time.
 
-    :param report_stage: told the name of each stage that begins.
+    :param split_k: splits of the reduction; less than 1 lets the kernel choose.
+    :param report_stage: told of each stage that begins.
     """
-    report_stage("support")
-    status, reason = kernel.is_supported(loaded.problem)
-    if status is not AbiStatus.OK:
-        return _not_ok(status, reason, "the support test")
+    report_stage(Progress(stage="support"))
+    support = kernel.is_supported(CProblem.of(loaded.request.problem, split_k))
+    refusals = support.refusals or _without_room(loaded, support)
+    if refusals or support.status is not AbiStatus.OK:
+        measured = _not_supported(support.status, refusals)
+    else:
+        measured = _measure_supported(kernel, loaded, support, timing, report_stage)
+    return msgspec.structs.replace(measured, split_k=support.split_k)
+
+
+def _without_room(loaded: LoadedProblem, support: Support) -> tuple[Refusal, ...]:
+    """Say if the workspace does not fit into memory: allocating it could end this process or others."""
+    target = loaded.target
+    available = target.available_bytes()
+    # The largest workspace so far is kept and used again.
+    if available is None or support.workspace_bytes - target.workspace_bytes <= available:
+        target.workspace_bytes = max(target.workspace_bytes, support.workspace_bytes)
+        return ()
+    message = (
+        f"the kernel needs a workspace of {support.workspace_bytes / 2**30:.1f} GiB, "
+        f"{available / 2**30:.1f} GiB of memory are available"
+    )
+    return (Refusal(rule="workspace", message=message),)
+
+
+def _not_supported(status: AbiStatus, refusals: tuple[Refusal, ...]) -> Measured:
+    reason = refusals[0].message if refusals else "the kernel gave no reason"
+    if status is AbiStatus.FAILED:
+        return Measured(status=Status.RUN_ERROR, reason=f"in the support test: {reason}")
+    return Measured(status=Status.UNSUPPORTED, reason=reason, refusals=refusals)
+
+
+def _measure_supported(
+    kernel: Kernel,
+    loaded: LoadedProblem,
+    support: Support,
+    timing: TimingSettings,
+    report_stage: Callable[[Progress], None],
+) -> Measured:
+    problem = CProblem.of(loaded.request.problem, support.split_k)
     loaded.result.poison()
 
-    report_stage("run")
+    report_stage(Progress(stage="run", split_k=support.split_k))
     start = time.perf_counter()
-    status, reason, first_ms = kernel.run(loaded.problem, loaded.buffers)
+    status, reason, first_ms = kernel.run(problem, loaded.buffers)
     first_s = time.perf_counter() - start
     if status is not AbiStatus.OK:
-        return _not_ok(status, reason, "the run")
+        return _not_run(status, reason)
 
-    report_stage("verify")
+    report_stage(Progress(stage="verify", split_k=support.split_k))
     trespasses = loaded.trespasses()
     if trespasses:
         return Measured(status=Status.WRONG_RESULT, reason=trespasses, tainted=True)
     verification = None
     if loaded.reference is not None:
         request = loaded.request
-        tolerance = Tolerance(rtol=request.rtol, atol=request.atol)
+        tolerance = derive_tolerance(
+            request.dtype,
+            reduction_length=request.reduction_length,
+            magnitude=request.magnitude,
+            split_k=support.split_k,
+        )
         comparison = compare(loaded.result.chunks(), loaded.reference, request.dtype, tolerance)
         verification = comparison.verification
         if not verification.passed:
             reason = comparison.reason(request.result.axes, request.result.shape)
             return Measured(status=Status.WRONG_RESULT, reason=reason, verification=verification)
 
-    report_stage("time")
+    report_stage(Progress(stage="time", split_k=support.split_k))
     flush_bytes = timing.flush_bytes
     try:
         sampling = take_samples(
-            lambda: _timed_run(kernel, loaded),
+            lambda: _timed_run(kernel, problem, loaded.buffers),
             (lambda: loaded.target.flush_cache(flush_bytes)) if flush_bytes else None,
             timing,
             first_ms=_checked_time(first_ms),
@@ -129,7 +176,7 @@ def measure_kernel(
     except KernelFailure as failure:
         return Measured(status=Status.RUN_ERROR, reason=str(failure), verification=verification)
 
-    report_stage("verify")
+    report_stage(Progress(stage="verify", split_k=support.split_k))
     trespasses = loaded.trespasses()
     if trespasses:
         reason = f"{trespasses} (in a timed run)"
@@ -147,8 +194,8 @@ class KernelFailure(Exception):
     """A timed run failed; the message is the reason."""
 
 
-def _timed_run(kernel: Kernel, loaded: LoadedProblem) -> float:
-    status, reason, time_ms = kernel.run(loaded.problem, loaded.buffers)
+def _timed_run(kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
+    status, reason, time_ms = kernel.run(problem, buffers)
     if status is not AbiStatus.OK:
         raise KernelFailure(f"failed in a timed run: {reason or 'no reason given'}")
     return _checked_time(time_ms)
@@ -161,10 +208,11 @@ def _checked_time(time_ms: float) -> float:
     return time_ms
 
 
-def _not_ok(status: AbiStatus, reason: str, where: str) -> Measured:
+def _not_run(status: AbiStatus, reason: str) -> Measured:
     if status is AbiStatus.REFUSED:
-        return Measured(status=Status.UNSUPPORTED, reason=reason or "the kernel gave no reason")
-    return Measured(status=Status.RUN_ERROR, reason=reason or f"{where} failed without a reason")
+        refusal = Refusal(rule="run", message=reason or "the kernel gave no reason")
+        return Measured(status=Status.UNSUPPORTED, reason=refusal.message, refusals=(refusal,))
+    return Measured(status=Status.RUN_ERROR, reason=reason or "the run failed without a reason")
 
 
 def _map(file: TensorFile) -> NDArray[Any]:

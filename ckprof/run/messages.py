@@ -12,6 +12,7 @@ import msgspec
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.model.problem import ConvProblem
+from ckprof.model.refusal import Refusal
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
@@ -59,18 +60,21 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     """Put the operands of a problem into target memory, in place of those of the problem before."""
 
     problem: ConvProblem
-    split_k: int
     dtype: DataType
     operands: tuple[TensorFile, ...]
     result: TensorFile
-    rtol: float
-    atol: float
+    #: products accumulated into one element of the result
+    reduction_length: int
+    #: largest magnitude in the reference; 0 without one
+    magnitude: float
 
 
 class Measure(Message, frozen=True, tag="measure"):
     """Test support, run, verify and time one kernel on the loaded problem."""
 
     key: str
+    #: splits of the reduction; less than 1 lets the kernel choose
+    split_k: int
     timing: TimingSettings
 
 
@@ -114,6 +118,8 @@ class Progress(Message, frozen=True, tag="progress"):
 
     #: ``support``, ``run``, ``verify`` or ``time``
     stage: str
+    #: splits of the reduction, once the support test has said how many
+    split_k: int | None = None
 
 
 class Measured(Message, frozen=True, tag="measured"):
@@ -121,6 +127,10 @@ class Measured(Message, frozen=True, tag="measured"):
 
     status: Status
     reason: str = ""
+    #: every condition that the problem does not meet, if that is why
+    refusals: tuple[Refusal, ...] = ()
+    #: splits of the reduction that were run; ``None`` if it did not come to that
+    split_k: int | None = None
     measurement: Measurement | None = None
     verification: Verification | None = None
     #: wall seconds of the timing stage

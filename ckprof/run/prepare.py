@@ -21,7 +21,6 @@ from ckprof.model.tensor import tensor_shape
 from ckprof.run.messages import LoadProblem, TensorFile
 from ckprof.run.operands import make_operand
 from ckprof.run.storage import decode
-from ckprof.run.tolerance import Tolerance, derive_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,8 +46,7 @@ class NotEnoughRoomError(Exception):
 class PreparedProblem:
     """A problem ready to be loaded by workers."""
 
-    #: one for each number of splits of the options, in their order
-    requests: tuple[LoadProblem, ...]
+    request: LoadProblem
     #: wall seconds that it took
     seconds: float
 
@@ -79,37 +77,27 @@ def prepare_problem(
         }
         for name, values in stored.items():
             np.save(paths[name], values, allow_pickle=False)
-        tolerances = {split_k: Tolerance(rtol=0.0, atol=0.0) for split_k in options.splits}
         reference_path = ""
+        magnitude = 0.0
         if options.verify:
             reference = _compute_reference(direction, problem, layout, dtype, stored, shapes[result])
             reference_path = str(folder / "reference.npy")
             np.save(reference_path, reference, allow_pickle=False)
-            for split_k in options.splits:
-                tolerances[split_k] = derive_tolerance(
-                    dtype,
-                    reduction_length=direction.reduction_length(problem),
-                    magnitude=max(float(reference.max()), -float(reference.min())),
-                    split_k=split_k,
-                )
+            magnitude = max(float(reference.max()), -float(reference.min()))
     except MemoryError as exc:
         raise NotEnoughRoomError(f"not enough memory to prepare the problem: {exc}") from exc
     files = tuple(
         TensorFile(name=name, axes=axes[name], shape=shapes[name], path=str(paths[name])) for name in operands
     )
-    requests = tuple(
-        LoadProblem(
-            problem=problem,
-            split_k=split_k,
-            dtype=dtype,
-            operands=files,
-            result=TensorFile(name=result, axes=axes[result], shape=shapes[result], path=reference_path),
-            rtol=tolerance.rtol,
-            atol=tolerance.atol,
-        )
-        for split_k, tolerance in tolerances.items()
+    request = LoadProblem(
+        problem=problem,
+        dtype=dtype,
+        operands=files,
+        result=TensorFile(name=result, axes=axes[result], shape=shapes[result], path=reference_path),
+        reduction_length=direction.reduction_length(problem),
+        magnitude=magnitude,
     )
-    return PreparedProblem(requests=requests, seconds=time.perf_counter() - start)
+    return PreparedProblem(request=request, seconds=time.perf_counter() - start)
 
 
 def check_room(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:

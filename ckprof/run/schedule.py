@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Outcome, Status
+from ckprof.model.refusal import Refusal
 from ckprof.run.events import OperandsReady, ProblemStarted, ignore_event
 from ckprof.run.executor import Executor
 from ckprof.run.lock import device_lock
@@ -88,8 +89,8 @@ class _ProblemRunner:
         groups: dict[tuple[str, str], list[Instance]] = {}
         for instance in instances:
             if instance.ndim != self._problem.ndim:
-                reason = f"a kernel for {instance.ndim}D problems, this one is {self._problem.ndim}D"
-                yield from self._unsupported(instance, reason)
+                why = f"a kernel for {instance.ndim}D problems, this one is {self._problem.ndim}D"
+                yield from self._unsupported(instance, Refusal(rule="dimensions", message=why))
             else:
                 groups.setdefault((instance.layout.name, instance.dtype.value), []).append(instance)
         for group in groups.values():
@@ -102,7 +103,7 @@ class _ProblemRunner:
             prepared = prepare_problem(self._direction, self._problem, layout, dtype, self._options, folder)
         except NotEnoughRoomError as exc:
             for instance in group:
-                yield from self._unsupported(instance, str(exc))
+                yield from self._unsupported(instance, Refusal(rule="memory", message=str(exc)))
             return
         self._on_event(
             OperandsReady(
@@ -113,17 +114,19 @@ class _ProblemRunner:
                 seconds=prepared.seconds,
             )
         )
-        for request in prepared.requests:
-            self._executor.set_problem(request)
+        self._executor.set_problem(prepared.request)
+        for split_k in self._options.splits:
             for instance in group:
-                yield self._executor.measure(instance.key, self._index)
+                yield self._executor.measure(instance.key, self._index, split_k)
 
-    def _unsupported(self, instance: Instance, reason: str) -> Iterator[Outcome]:
+    def _unsupported(self, instance: Instance, refusal: Refusal) -> Iterator[Outcome]:
         for split_k in self._options.splits:
             yield Outcome(
                 key=instance.key,
                 problem_index=self._index,
                 status=Status.UNSUPPORTED,
-                reason=reason,
+                reason=refusal.message,
+                refusals=(refusal,),
                 split_k=split_k,
+                split_k_deduced=split_k < 1,
             )

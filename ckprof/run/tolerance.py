@@ -28,9 +28,6 @@ from dataclasses import dataclass
 
 from ckprof.model.dtype import DataType
 
-#: splits to reckon with when the kernel deduces their number
-DEDUCED_SPLITS = 64
-
 _ACCUMULATOR = DataType.FP32
 
 
@@ -59,20 +56,13 @@ def derive_tolerance(
 
     :param reduction_length: products accumulated into one element.
     :param magnitude: largest magnitude in the reference.
-    :param split_k: number of splits; less than 1 when the kernel deduces it, then
-        :data:`DEDUCED_SPLITS` are assumed.
+    :param split_k: number of splits that are run.
     """
-    splits = effective_splits(split_k)
-    length = -(-reduction_length // splits)
+    length = -(-reduction_length // split_k)
     rtol = relative_tolerance(_ACCUMULATOR, dtype, dtype, length)
-    atol = rtol * magnitude / splits
-    if splits > 1:
-        second_rtol = relative_tolerance(dtype, dtype, dtype, splits)
+    atol = rtol * magnitude / split_k
+    if split_k > 1:
+        second_rtol = relative_tolerance(dtype, dtype, dtype, split_k)
         rtol = max(rtol, second_rtol)
         atol = max(atol, second_rtol * magnitude)
     return Tolerance(rtol=rtol, atol=atol)
-
-
-def effective_splits(split_k: int) -> int:
-    """Return the number of splits to reckon with."""
-    return split_k if split_k >= 1 else DEDUCED_SPLITS

@@ -106,8 +106,9 @@ class Worker:
         return measure_kernel(
             kernel,
             self._loaded,
+            request.split_k,
             request.timing,
-            lambda stage: self._channel.send(messages.Progress(stage=stage)),
+            self._channel.send,
         )
 
     def _instance_text(self, key: str) -> messages.InstanceText:

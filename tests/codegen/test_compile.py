@@ -16,7 +16,7 @@ from ckprof.codegen import ABI_INCLUDE_DIR, generate_tree, write_library_source
 from ckprof.model.layout import find_layout
 from ckprof.model.problem import ConvProblem
 from ckprof.model.tensor import tensor_shape
-from ckprof.run.library import CBuffers, CLibrary, CProblem
+from ckprof.run.library import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
@@ -38,7 +38,7 @@ TARGET = """
 #include "ckprof_target.h"
 extern "C" const ckprof_target* ckprof_target_table(void)
 {
-    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0};
+    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0};
     return &table;
 }
 """
@@ -122,7 +122,7 @@ def text_of(buffer):
 
 def test_table(library):
     table, linked = library
-    assert table.abi_version == 1
+    assert table.abi_version == ABI_VERSION
     assert table.kernel_count == 2
     assert table.target.contents.id == b"test"
     rows = [table.kernels[index].contents for index in range(2)]
@@ -156,7 +156,7 @@ def test_runs(library, index, time_it):
     output = np.full(tensor_shape(PROBLEM, layout, "output"), np.nan, np.float32)
     problem = CProblem.of(PROBLEM, 1)
     reason = ctypes.create_string_buffer(256)
-    assert kernel.is_supported(problem, reason, len(reason)) == 0
+    assert Kernel(kernel).is_supported(problem) == Support(status=AbiStatus.OK, split_k=1)
     buffers = CBuffers(tensors["input"].ctypes.data, tensors["weight"].ctypes.data, output.ctypes.data)
     time_ms = ctypes.c_double(-1)
     status = kernel.run(problem, buffers, time_it, time_ms, reason, len(reason))
@@ -170,24 +170,27 @@ def test_runs(library, index, time_it):
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "words"),
+    ("change", "status", "condition", "words"),
     [
-        ({"split_k": 0}, 1, "split_k"),
-        ({"split_k": 2}, 1, ""),
-        ({"ndim": 3}, 1, "dim"),
-        ({"ndim": 9}, 2, "1, 2 or 3"),
+        ({"split_k": 0}, 1, "split-k", "split_k = 0"),
+        ({"split_k": -1}, 1, "split-k", "split_k = -1: a forward kernel does not split"),
+        ({"split_k": 2}, 1, "split-k", "split_k = 2: a forward kernel does not split"),
+        ({"ndim": 3}, 1, "dimensions", "a kernel for 2D problems, this one is 3D"),
+        ({"ndim": 9}, 2, "exception", "1, 2 or 3"),
+        ({"in_channels": 0}, 1, "problem", "C = 0 is less than 1"),
     ],
 )
-def test_refusals(library, change, status, words):
+def test_refusals(library, change, status, condition, words):
     kernel = library[0].kernels[0].contents
     problem = CProblem.of(PROBLEM, 1)
     for name, value in change.items():
         setattr(problem, name, value)
     reason = ctypes.create_string_buffer(256)
-    assert kernel.is_supported(problem, reason, len(reason)) == status
-    assert text_of(reason)
-    assert words in text_of(reason)
-    answer = text_of(reason)
+    support = Kernel(kernel).is_supported(problem)
+    assert support.status == status
+    assert support.refusals[0].rule == condition
+    assert words in support.refusals[0].message
+    answer = support.refusals[0].message
     time_ms = ctypes.c_double(-1)
     assert kernel.run(problem, CBuffers(), 0, time_ms, reason, len(reason)) == status
     assert text_of(reason) == answer

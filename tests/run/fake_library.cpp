@@ -63,15 +63,39 @@ ckprof_status run(const ckprof_problem* p,
     return status;
 }
 
-ckprof_status supported(const ckprof_problem*, char*, size_t) { return CKPROF_OK; }
-
-ckprof_status refuse(const ckprof_problem*, char* reason, size_t size)
+ckprof_status
+supported(const ckprof_problem* p, ckprof_plan* plan, ckprof_report report, void* context)
 {
-    say(reason, size, "C is not a multiple of 8");
+    if(p->split_k == 0)
+    {
+        report(context, "split-k", "split_k = 0 is less than 1");
+        return CKPROF_REFUSED;
+    }
+    *plan = {0, p->split_k < 0 ? 7 : p->split_k};
+    return CKPROF_OK;
+}
+
+ckprof_status refuse(const ckprof_problem*, ckprof_plan*, ckprof_report report, void* context)
+{
+    report(context, "vector-a", "C is not a multiple of 8");
+    report(context, "specialization", "filter height = 3, not 1");
     return CKPROF_REFUSED;
 }
 
-ckprof_status crash_in_support(const ckprof_problem*, char*, size_t) { std::abort(); }
+ckprof_status fail_support(const ckprof_problem*, ckprof_plan*, ckprof_report report, void* context)
+{
+    report(context, "exception", "bad_function_call");
+    return CKPROF_FAILED;
+}
+
+ckprof_status wants_workspace(const ckprof_problem* p, ckprof_plan* plan, ckprof_report, void*)
+{
+    *plan = {uint64_t{3} << 30, p->split_k};
+    return CKPROF_OK;
+}
+
+ckprof_status crash_in_support(const ckprof_problem*, ckprof_plan*, ckprof_report, void*)
+{ std::abort(); }
 
 #define RUN(name, code)                                                                            \
     ckprof_status name(                                                                            \
@@ -231,6 +255,8 @@ const ckprof_kernel kernel_table[] = {
     KERNEL(changes_input),
     KERNEL(wrong),
     {"unsupported", "fake_unsupported", refuse, text_fails, run<ok>},
+    {"support_fails", "fake_support_fails", fail_support, text_fails, run<ok>},
+    {"wants_workspace", "fake_wants_workspace", wants_workspace, text_fails, run<ok>},
     {"support_crashes", "fake_support_crashes", crash_in_support, text_crashes, run<ok>},
     {"no_time", "fake_no_time", supported, text<100>, no_time},
 };
@@ -276,6 +302,8 @@ ckprof_status flush_cache(size_t bytes)
     return CKPROF_OK;
 }
 
+uint64_t available_bytes() { return uint64_t{2} << 30; }
+
 const ckprof_target target = {"fake",
                               select_device,
                               set_workers,
@@ -284,7 +312,8 @@ const ckprof_target target = {"fake",
                               std::free,
                               copy,
                               copy,
-                              flush_cache};
+                              flush_cache,
+                              available_bytes};
 
 } // namespace
 

@@ -6,7 +6,17 @@ import subprocess
 
 import pytest
 
-from ckprof.run.library import ABI_VERSION, MIRRORS, AbiStatus, CProblem, Kernel, Library, LibraryError
+from ckprof.model.refusal import Refusal
+from ckprof.run.library import (
+    ABI_VERSION,
+    MIRRORS,
+    AbiStatus,
+    CProblem,
+    Kernel,
+    Library,
+    LibraryError,
+    Support,
+)
 
 from .fakes import ABI_FOLDER, build_library, find_compiler, make_problem
 
@@ -79,8 +89,14 @@ def test_loads_kernels_by_key(library):
     kernel = loaded.kernels["ok"]
     assert isinstance(kernel, Kernel) and kernel.name == "fake_ok"
     assert kernel.instance_string() == (AbiStatus.OK, "FakeKernel<0>")
+    assert kernel.is_supported(CProblem.of(make_problem(), -1)) == Support(status=AbiStatus.OK, split_k=7)
     refused = loaded.kernels["unsupported"].is_supported(CProblem.of(make_problem(), 1))
-    assert refused == (AbiStatus.REFUSED, "C is not a multiple of 8")
+    assert refused.status is AbiStatus.REFUSED
+    assert refused.refusals == (
+        Refusal(rule="vector-a", message="C is not a multiple of 8"),
+        Refusal(rule="specialization", message="filter height = 3, not 1"),
+    )
+    assert loaded.target.available_bytes() == 2 << 30
 
 
 @pytest.mark.compiler

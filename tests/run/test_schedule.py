@@ -129,7 +129,16 @@ def test_split_k_is_recorded(run):
     outcomes, _, _ = run(
         ["ok", "segfault", make_instance("ok", layout="ndhwgc")], options=RunOptions(splits=(4, -1))
     )
-    assert Counter(outcome.split_k for outcome in outcomes) == {4: 3, -1: 3}
+    assert Counter(outcome.split_k for outcome in outcomes if not outcome.split_k_deduced) == {4: 3}
+    # the fake kernels choose 7, also the one that then crashes; the one of other dimensions is not asked
+    assert Counter(outcome.split_k for outcome in outcomes if outcome.split_k_deduced) == {7: 2, -1: 1}
+
+
+def test_a_workspace_that_does_not_fit_is_unsupported(run):
+    (outcome,), _, _ = run(["wants_workspace"])
+    assert outcome.status is Status.UNSUPPORTED
+    assert outcome.refusals[0].rule == "workspace"
+    assert outcome.reason == ("the kernel needs a workspace of 3.0 GiB, 2.0 GiB of memory are available")
 
 
 def test_too_large_for_memory(run, monkeypatch):

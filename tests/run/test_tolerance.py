@@ -40,11 +40,6 @@ def test_split_k_shortens_the_first_stage():
     assert split.atol == 2.0**-6 * 8 / 4
 
 
-def test_deduced_split_k_is_reckoned_as_64():
-    deduced = derive_tolerance(DataType.BF16, reduction_length=64, magnitude=1.0, split_k=-1)
-    assert deduced == derive_tolerance(DataType.BF16, reduction_length=64, magnitude=1.0, split_k=64)
-
-
 def test_all_zero_reference_must_be_met_exactly():
     assert derive_tolerance(DataType.FP16, reduction_length=9, magnitude=0.0).atol == 0
 

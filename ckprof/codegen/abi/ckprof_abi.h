@@ -17,10 +17,10 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 1
+#define CKPROF_ABI_VERSION 2
 
 /* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C
- * are per group. */
+ * are per group. A split_k of less than 0 leaves the number of splits to the kernel. */
 typedef struct ckprof_problem
 {
     int32_t ndim;
@@ -52,11 +52,27 @@ typedef enum ckprof_status
     CKPROF_FAILED  = 2  /* something was thrown; the reason is its text */
 } ckprof_status;
 
+/* What a kernel that supports a problem will do with it. */
+typedef struct ckprof_plan
+{
+    uint64_t workspace_bytes; /* scratch memory that the launcher takes, 0 if none */
+    int32_t split_k;          /* the problem's, or the one that the kernel has chosen */
+} ckprof_plan;
+
+/* Told of one condition that a problem does not meet: a stable id, and a sentence with the numbers.
+ * The texts live as long as the call. */
+typedef void (*ckprof_report)(void* context, const char* condition, const char* message);
+
 typedef struct ckprof_kernel
 {
     const char* key;  /* content key of the instance, 32 hexadecimal digits */
     const char* name; /* kernel name */
-    ckprof_status (*is_supported)(const ckprof_problem* problem, char* reason, size_t reason_size);
+    /* CKPROF_OK: *plan is filled. CKPROF_REFUSED: report was called for every condition that is not
+     * met, the one that decides first. CKPROF_FAILED: report was called with what was thrown. */
+    ckprof_status (*is_supported)(const ckprof_problem* problem,
+                                  ckprof_plan* plan,
+                                  ckprof_report report,
+                                  void* context);
     /* CK Builder's text of the instance. */
     ckprof_status (*instance_string)(char* text, size_t text_size);
     /* Runs the kernel once. With time_it != 0, *time_ms is the duration measured by the launcher
@@ -91,6 +107,8 @@ typedef struct ckprof_target
     /* Evicts the caches by touching that many bytes of memory of the target's own. 0 frees that
      * memory. */
     ckprof_status (*flush_cache)(size_t bytes);
+    /* Bytes that can still be allocated; 0 if that is not known. */
+    uint64_t (*available_bytes)(void);
 } ckprof_target;
 
 typedef struct ckprof_library

@@ -75,39 +75,85 @@ CKPROF_COLD inline ck_tile::conv::ConvParam conv_param(const ckprof_problem& pro
                                     spatial(problem.right_pads, problem.ndim));
 }
 
-using support_test = bool (*)(const ck_tile::conv::ConvParam& param, int k_batch);
-
-// Asks a kernel whether it supports a problem that is itself well-formed.
-CKPROF_COLD inline ckprof_status test_support(support_test test,
-                                              int ndim,
-                                              const ckprof_problem& problem,
-                                              const ck_tile::conv::ConvParam& param,
-                                              char* reason,
-                                              size_t reason_size)
+// Asks one kernel; collects nothing itself, see is_supported() below.
+struct support_test
 {
-    if(problem.ndim != ndim)
+    int ndim;
+    bool (*kernel)(const ck_tile::conv::ConvParam& param, int k_batch);
+    // May be null: the kernel leaves nothing to its launcher to refuse, needs no workspace, does
+    // not choose the number of splits.
+    bool (*launcher)(const ck_tile::conv::ConvParam& param,
+                     int k_batch,
+                     ckprof_report report,
+                     void* context);
+    std::size_t (*workspace_bytes)(const ck_tile::conv::ConvParam& param, int k_batch);
+    int (*deduce_split_k)(const ck_tile::conv::ConvParam& param);
+};
+
+// Puts a kernel's question to a problem that is itself well-formed.
+CKPROF_COLD inline ckprof_status ask(const support_test& test,
+                                     const ckprof_problem& problem,
+                                     const ck_tile::conv::ConvParam& param,
+                                     ckprof_plan& plan,
+                                     ckprof_report report,
+                                     void* context)
+{
+    plan = {0, problem.split_k};
+    if(problem.ndim != test.ndim)
     {
-        copy_text("the kernel has another number of spatial dimensions", reason, reason_size);
+        const std::string why = "a kernel for " + std::to_string(test.ndim) +
+                                "D problems, this one is " + std::to_string(problem.ndim) + "D";
+        report(context, "dimensions", why.c_str());
         return CKPROF_REFUSED;
     }
-    // CK Tile itself accepts such values here and there, and then launches an empty grid.
-    if(problem.split_k < 1)
+    if(plan.split_k < 0 && test.deduce_split_k != nullptr)
+        plan.split_k = test.deduce_split_k(param);
+    bool refused = test.launcher != nullptr && test.launcher(param, plan.split_k, report, context);
+    if(!refused && plan.split_k < 1)
     {
-        copy_text("split_k must be 1 or more", reason, reason_size);
-        return CKPROF_REFUSED;
+        // CK Tile itself accepts such values here and there, and then launches an empty grid.
+        const std::string why =
+            "split_k = " + std::to_string(plan.split_k) +
+            (plan.split_k < 0 ? ": the kernel does not choose it by itself" : " is less than 1");
+        report(context, "split-k", why.c_str());
+        refused = true;
     }
 #ifdef CKPROF_HAS_REFUSAL_REASON
-    ck_tile::host_model::clear_refusal();
+    const ck_tile::host_model::collect_refusals all;
 #endif
-    if(test(param, problem.split_k)) return CKPROF_OK;
-    const char* why = "the kernel's own support test refuses the problem";
+    // What the launcher refuses may be what the kernel's test could not stand.
+    const bool supported = refused || test.kernel(param, plan.split_k);
 #ifdef CKPROF_HAS_REFUSAL_REASON
-    const std::string& refusal = ck_tile::host_model::last_refusal();
-    if(!refusal.empty()) why = refusal.c_str();
+    for(const ck_tile::host_model::refusal& refusal : ck_tile::host_model::refusals())
+    {
+        report(context, refusal.condition.c_str(), refusal.reason.c_str());
+        refused = true;
+    }
 #endif
-    copy_text(why, reason, reason_size);
-    return CKPROF_REFUSED;
+    if(!supported && !refused)
+    {
+        report(context, "support-test", "the kernel's own support test refuses the problem");
+        refused = true;
+    }
+    if(refused) return CKPROF_REFUSED;
+    if(test.workspace_bytes != nullptr)
+        plan.workspace_bytes = test.workspace_bytes(param, plan.split_k);
+    return CKPROF_OK;
 }
+
+// For callers that want to know only why a run was refused: the first reason.
+struct first_reason
+{
+    char* buffer;
+    size_t size;
+
+    static void keep(void* context, const char*, const char* message)
+    {
+        auto& reason = *static_cast<first_reason*>(context);
+        copy_text(message, reason.buffer, reason.size);
+        reason.size = 0;
+    }
+};
 
 // A launch that is timed once: only that makes the launcher wait for the kernel.
 inline ck_tile::stream_config single_run()
@@ -124,21 +170,35 @@ inline ck_tile::stream_config single_run()
 template <typename Launcher, typename HostArgs>
 struct functions
 {
-    CKPROF_COLD static ckprof_status
-    is_supported(const ckprof_problem* problem, char* reason, size_t reason_size) noexcept
+    static constexpr support_test make_test()
+    {
+        support_test test{
+            Launcher::NDimSpatial, &Launcher::is_supported, nullptr, nullptr, nullptr};
+        if constexpr(requires { &Launcher::refuses; }) test.launcher = &Launcher::refuses;
+        if constexpr(requires { &Launcher::workspace_bytes; })
+            test.workspace_bytes = &Launcher::workspace_bytes;
+        if constexpr(requires { &Launcher::deduce_split_k; })
+            test.deduce_split_k = &Launcher::deduce_split_k;
+        return test;
+    }
+
+    static constexpr support_test test = make_test();
+
+    CKPROF_COLD static ckprof_status is_supported(const ckprof_problem* problem,
+                                                  ckprof_plan* plan,
+                                                  ckprof_report report,
+                                                  void* context) noexcept
     {
         try
         {
-            return test_support(&Launcher::is_supported,
-                                Launcher::NDimSpatial,
-                                *problem,
-                                conv_param(*problem),
-                                reason,
-                                reason_size);
+            return ask(test, *problem, conv_param(*problem), *plan, report, context);
         }
         catch(...)
         {
-            return report_exception(reason, reason_size);
+            char reason[512];
+            report_exception(reason, sizeof(reason));
+            report(context, "exception", reason);
+            return CKPROF_FAILED;
         }
     }
 
@@ -173,17 +233,14 @@ struct functions
     {
         try
         {
-            *time_ms          = 0;
-            const auto param  = conv_param(*problem);
-            const auto status = test_support(&Launcher::is_supported,
-                                             Launcher::NDimSpatial,
-                                             *problem,
-                                             param,
-                                             reason,
-                                             reason_size);
+            *time_ms         = 0;
+            const auto param = conv_param(*problem);
+            ckprof_plan plan{};
+            first_reason why{reason, reason_size};
+            const auto status = ask(test, *problem, param, plan, &first_reason::keep, &why);
             if(status != CKPROF_OK) return status;
             const HostArgs args(
-                param, buffers->input, buffers->weight, {}, buffers->output, problem->split_k);
+                param, buffers->input, buffers->weight, {}, buffers->output, plan.split_k);
             const float elapsed_ms = Launcher::launch(args, single_run());
             if(time_it != 0) *time_ms = elapsed_ms;
             return CKPROF_OK;

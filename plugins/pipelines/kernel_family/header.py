@@ -5,6 +5,7 @@ All C++ spellings are computed in Python; templates only lay them out.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,11 @@ _CK_TILE = (
 class LauncherRefusal:
     """Something that a launcher refuses before it asks the kernel."""
 
-    #: C++ condition on ``param``, the problem, and ``k_batch``
+    #: C++ string literal: stable id of the condition
+    id: str
+    #: C++ condition on ``param``, the problem, and ``k_batch``; it is refused where this holds
     condition: str
-    #: C++ string literal
+    #: C++ expression of a string that says why
     reason: str
 
 
@@ -57,11 +60,23 @@ def includes(*further: str) -> tuple[tuple[str, ...], ...]:
 
 def split_k_refusals(operation: Operation) -> tuple[LauncherRefusal, ...]:
     """Return what the direction refuses of ``k_batch``."""
-    if operation.split_k is None:
-        return ()
-    return (refusal(operation.split_k.refused_if, operation.split_k.reason),)
+    return tuple(refusal("split-k", rule.refused_if, rule.reason) for rule in operation.split_k)
 
 
-def refusal(condition: str, reason: str) -> LauncherRefusal:
-    """Return the refusal of everything for which the C++ ``condition`` holds."""
-    return LauncherRefusal(condition=condition, reason=string_literal(reason))
+def refusal(condition_id: str, condition: str, reason: str) -> LauncherRefusal:
+    """Return the refusal of everything for which the C++ ``condition`` holds.
+
+    :param reason: a sentence; C++ expressions of integers stand in braces, e.g. ``split_k = {k_batch}``.
+    """
+    return LauncherRefusal(id=string_literal(condition_id), condition=condition, reason=_text(reason))
+
+
+def _text(sentence: str) -> str:
+    parts = re.split(r"\{(.*?)\}", sentence)
+    terms = [
+        f"std::to_string({part})" if index % 2 else string_literal(part)
+        for index, part in enumerate(parts)
+        if part
+    ]
+    # the first addition must have a string on one side
+    return " + ".join(terms if terms[0].startswith("std::") else [f"std::string({terms[0]})", *terms[1:]])

@@ -20,11 +20,12 @@ class Zeroing(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitK:
-    """Which values of ``k_batch`` a direction refuses, whatever the problem."""
+class SplitKRule:
+    """Values of ``k_batch`` that a direction refuses."""
 
-    #: C++ condition on ``k_batch``
+    #: C++ condition on ``k_batch`` and ``param``, the problem
     refused_if: str
+    #: sentence with C++ expressions in braces
     reason: str
 
 
@@ -57,7 +58,9 @@ class Operation:
     #: ... times all entries of this one
     result_lengths: str
     zeroing: Zeroing
-    split_k: SplitK | None
+    split_k: tuple[SplitKRule, ...]
+    #: whether the header has ``reduction_steps()``, for a rule that asks it
+    counts_reduction_steps: bool
     #: whether the kernel replaces a ``k_batch`` of -1 by a number of its own
     deduces_split_k: bool
 
@@ -82,9 +85,13 @@ OPERATIONS = {
         result_factors=("G_", "N_", "K_"),
         result_lengths="output_spatial_lengths_",
         zeroing=Zeroing.NEVER,
-        split_k=SplitK(
-            refused_if="k_batch != 1", reason="a forward kernel cannot split its reduction: split_k must be 1"
+        split_k=(
+            SplitKRule(
+                refused_if="k_batch != 1",
+                reason="split_k = {k_batch}: a forward kernel does not split its reduction",
+            ),
         ),
+        counts_reduction_steps=False,
         deduces_split_k=False,
     ),
     "bwd_data": Operation(
@@ -105,11 +112,20 @@ OPERATIONS = {
         result_factors=("G_", "N_", "C_"),
         result_lengths="input_spatial_lengths_",
         zeroing=Zeroing.ALWAYS,
-        # CK Tile accepts these and launches an empty grid.
-        split_k=SplitK(
-            refused_if="k_batch < 1",
-            reason="a backward-data kernel cannot choose split_k by itself: it must be 1 or more",
+        split_k=(
+            # CK Tile accepts these and launches an empty grid.
+            SplitKRule(
+                refused_if="k_batch < 1",
+                reason="split_k = {k_batch}: a backward-data kernel does not choose it by itself",
+            ),
+            # CK Tile accepts these as well; some splits of every GEMM would have nothing to do.
+            SplitKRule(
+                refused_if="k_batch > 1 && k_batch > reduction_steps(param)",
+                reason="split_k = {k_batch} is more than the {reduction_steps(param)} MMA steps of the "
+                "longest reduction",
+            ),
         ),
+        counts_reduction_steps=True,
         deduces_split_k=False,
     ),
     "bwd_weight": Operation(
@@ -130,7 +146,8 @@ OPERATIONS = {
         result_factors=("G_", "K_", "C_"),
         result_lengths="filter_spatial_lengths_",
         zeroing=Zeroing.IF_SPLIT,
-        split_k=None,
+        split_k=(),
+        counts_reduction_steps=False,
         deduces_split_k=True,
     ),
 }

@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance
 
 _REFUSALS = (
-    refusal("k_batch != 1", "stream-K divides the reduction by itself: split_k must be 1"),
     refusal(
+        "split-k",
+        "k_batch != 1",
+        "split_k = {k_batch}: stream-K divides the reduction by itself, there is nothing to choose",
+    ),
+    refusal(
+        "stream-k-groups",
         "misses_tiles(param)",
-        "stream-K would not reach all groups: their rows (output channels) do not fill whole tiles",
+        "stream-K would not reach all {param.G_} groups: the {param.K_ * Config::NumGroupsToMerge} rows of "
+        "one do not fill tiles of {Config::M_Tile}",
     ),
 )
 

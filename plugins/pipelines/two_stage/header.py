@@ -40,8 +40,9 @@ def two_stage_header(instance: TwoStageInstance, arch: str) -> TwoStageHeader:
         ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp"),
     )
     too_large = refusal(
+        "index-range",
         f"result_elements(param) > {MAX_LENGTH}",
-        f"the second stage counts elements in 32 bits, the weight has more than {MAX_LENGTH}",
+        "the weight has {result_elements(param)} elements, the second stage counts them in 32 bits",
     )
     return TwoStageHeader(
         **{**values, "stored_type": "WorkspaceDataType", "refusals": (*values["refusals"], too_large)},

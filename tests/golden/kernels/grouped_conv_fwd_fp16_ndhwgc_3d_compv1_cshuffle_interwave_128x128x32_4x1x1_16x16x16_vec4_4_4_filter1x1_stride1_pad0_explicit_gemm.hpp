@@ -185,20 +185,26 @@ struct grouped_conv_fwd_fp16_ndhwgc_3d_compv1_cshuffle_interwave_128x128x32_4x1x
     using Kernel =
         GroupedConvolutionForwardKernel<GroupedConvTraitsType, TilePartitioner, ConvPipeline, ConvEpilogue>;
 
-    // Why the launcher refuses a problem before the kernel is asked; null if it does not.
-    static const char* refusal([[maybe_unused]] const ck_tile::conv::ConvParam& param,
-                               [[maybe_unused]] int k_batch)
+    // What the launcher refuses before the kernel is asked: calls report(context, condition, reason) for each
+    // condition that is not met, and says whether there was one.
+    static bool refuses([[maybe_unused]] const ck_tile::conv::ConvParam& param,
+                        [[maybe_unused]] int k_batch,
+                        [[maybe_unused]] void (*report)(void*, const char*, const char*),
+                        [[maybe_unused]] void* context)
     {
+        bool refused = false;
         if(k_batch != 1)
         {
-            return "a forward kernel cannot split its reduction: split_k must be 1";
+            const std::string reason = std::string("split_k = ") + std::to_string(k_batch) + ": a forward kernel does not split its reduction";
+            report(context, "split-k", reason.c_str());
+            refused = true;
         }
-        return nullptr;
+        return refused;
     }
 
     static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
     {
-        if(refusal(param, k_batch) != nullptr)
+        if(refuses(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
         {
             return false;
         }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from convolution_cases import EDGES, cases, naive, operands
 from hypothesis import given, settings
 
-from ckprof.model.layout import LAYOUTS, find_layout
+from ckprof.model.layout import find_layout
 from ckprof.model.tensor import TENSORS, tensor_shape
 from ckprof_plugins.directions.plugin import ckprof_register_directions
 
@@ -68,17 +66,10 @@ def test_reduction_length_bounds_what_is_added(direction, case):
 
 @every_direction
 @pytest.mark.parametrize("ndim", [1, 2, 3])
-def test_default_problems_are_modest_and_quickly_computed(direction, ndim):
+def test_default_problems_are_modest(direction, ndim):
     problem = direction.default_problem[ndim]
     assert problem.ndim == ndim
     assert 150e6 < problem.flop < 400e6
-    layout = next(layout for layout in LAYOUTS if layout.ndim == ndim)
-    tensors = operands(direction, problem, layout)
-    direction.reference(problem, layout, tensors)
-    start = time.perf_counter()
-    direction.reference(problem, layout, tensors)
-    # Usually a tenth of that; generous because tests share their cores.
-    assert time.perf_counter() - start < 1.0
 
 
 @every_direction

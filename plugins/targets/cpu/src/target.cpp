@@ -188,6 +188,23 @@ ckprof_status flush_cache(size_t bytes) noexcept
     return CKPROF_OK;
 }
 
+// What the system can still hand out without swapping.
+uint64_t available_bytes() noexcept
+{
+#if defined(__linux__)
+    std::FILE* file = std::fopen("/proc/meminfo", "r");
+    if(file == nullptr) return 0;
+    char line[128];
+    unsigned long long kibibytes = 0;
+    while(std::fgets(line, sizeof(line), file) != nullptr)
+        if(std::sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1) break;
+    std::fclose(file);
+    return uint64_t{kibibytes} * 1024;
+#else
+    return 0;
+#endif
+}
+
 constexpr ckprof_target table = {
     "cpu",
     &select_device,
@@ -198,6 +215,7 @@ constexpr ckprof_target table = {
     &copy_to_device,
     &copy_to_host,
     &flush_cache,
+    &available_bytes,
 };
 
 } // namespace

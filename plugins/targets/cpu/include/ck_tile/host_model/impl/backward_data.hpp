@@ -120,23 +120,27 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
     using namespace impl;
     const conv_shape& shape = call.shape;
     clear_refusal();
-    if(!check_problem(shape) || !check_at_least("k_batch", call.k_batch, 1) ||
-       !check_async(facts) || !check_odd_atomics(facts, call.k_batch))
+    if(!check_problem(shape)) { return false; }
+    if(call.k_batch < 1)
+    {
+        check_at_least("split-k", "k_batch", call.k_batch, 1);
+        return false;
+    }
+    if(!check_async(facts) || !check_odd_atomics(facts, call.k_batch)) { return false; }
+    if(call.gemm_count > most_backward_data_gemms &&
+       !refuse("gemm-count",
+               std::to_string(call.gemm_count) + " GEMMs, a kernel takes " +
+                   std::to_string(most_backward_data_gemms)))
     {
         return false;
     }
-    if(call.gemm_count > most_backward_data_gemms)
-    {
-        return refuse(std::to_string(call.gemm_count) + " GEMMs, a kernel takes " +
-                      std::to_string(most_backward_data_gemms));
-    }
     return check_specialization(facts, shape) &&
            check_layout("weight", facts.wei_layout, facts.wei_layout_known) &&
-           check_multiple("C", shape.C, "B", facts.vector_size_b) &&
+           check_multiple("C", shape.C, 'B', facts.vector_size_b) &&
            check_layout("input", facts.in_layout, facts.in_layout_known) &&
-           check_multiple("C", shape.C, "C", facts.vector_size_c) &&
+           check_multiple("C", shape.C, 'C', facts.vector_size_c) &&
            check_layout("output", facts.out_layout, facts.out_layout_known) &&
-           check_multiple("K", shape.K, "A", facts.vector_size_a) &&
+           check_multiple("K", shape.K, 'A', facts.vector_size_a) &&
            check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
            check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1) &&
            check_index("GemmK", call.gemm.k) && check_index("the number of tiles", call.blocks) &&

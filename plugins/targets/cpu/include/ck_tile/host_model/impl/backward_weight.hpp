@@ -224,48 +224,65 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
         const std::string& device = current_device().name;
         if(device != "gfx90a" && device != "gfx942" && device != "gfx950")
         {
-            return refuse("stream-K runs on gfx90a, gfx942 and gfx950; the device is " + device);
+            if(!refuse("stream-k-device",
+                       "stream-K runs on gfx90a, gfx942 and gfx950; the device is " + device))
+            {
+                return false;
+            }
         }
-        if(k_batch != 1)
+        if(k_batch != 1 &&
+           !refuse("split-k", equation("k_batch", k_batch) + ": stream-K does not split K"))
         {
-            return refuse(equation("k_batch", k_batch) + ": stream-K does not split K");
+            return false;
         }
     }
-    if(!check_at_least("k_batch", k_batch, 1)) { return false; }
-    if(facts.stream_k && call.gemm.batch > 1 && call.gemm.m % facts.m_per_block != 0)
+    if(k_batch < 1)
     {
-        // CK Tile counts the tiles of all groups together and leaves the last groups unwritten.
-        return refuse("stream-K with several groups needs " + equation("GemmM", call.gemm.m) +
-                      " to be a multiple of the tile's " + std::to_string(facts.m_per_block) +
-                      " rows");
+        // Nothing below makes sense without.
+        check_at_least("split-k", "k_batch", k_batch, 1);
+        return false;
+    }
+    // CK Tile counts the tiles of all groups together and leaves the last groups unwritten.
+    if(facts.stream_k && call.gemm.batch > 1 && call.gemm.m % facts.m_per_block != 0 &&
+       !refuse("stream-k-groups",
+               "stream-K with several groups needs " + equation("GemmM", call.gemm.m) +
+                   " to be a multiple of the tile's " + std::to_string(facts.m_per_block) +
+                   " rows"))
+    {
+        return false;
     }
     const std::int64_t loops =
         (call.gemm.k - 1) / saturated_product(k_batch, facts.k_per_block) + 1;
-    if(loops < facts.min_loops_per_split)
+    if(loops < facts.min_loops_per_split &&
+       !refuse("pipeline-depth",
+               "the pipeline " + std::string(facts.pipeline_name) + " needs " +
+                   std::to_string(facts.min_loops_per_split) + " K blocks per split, GemmK = " +
+                   std::to_string(call.gemm.k) + " gives " + std::to_string(loops)))
     {
-        return refuse("the pipeline " + std::string(facts.pipeline_name) + " needs " +
-                      std::to_string(facts.min_loops_per_split) + " K blocks per split, GemmK = " +
-                      std::to_string(call.gemm.k) + " gives " + std::to_string(loops));
+        return false;
     }
-    if(facts.e_type != data_type::fp32 && k_batch > 128)
+    if(facts.e_type != data_type::fp32 && k_batch > 128 &&
+       !refuse("split-k-atomics",
+               equation("k_batch", k_batch) + " is more than 128 additions in 16 bits allow"))
     {
-        return refuse(equation("k_batch", k_batch) +
-                      " is more than 128 additions in 16 bits allow");
+        return false;
     }
     if(!check_odd_atomics(facts, k_batch)) { return false; }
     const std::int64_t steps = (call.gemm.k - 1) / facts.k_mma + 1;
-    if(!facts.stream_k && steps < k_batch)
+    if(!facts.stream_k && steps < k_batch &&
+       !refuse("split-k",
+               equation("k_batch", k_batch) + " is more than the " + std::to_string(steps) +
+                   " MMA steps of GemmK = " + std::to_string(call.gemm.k)))
     {
-        return refuse(equation("k_batch", k_batch) + " is more than the " + std::to_string(steps) +
-                      " MMA steps of GemmK = " + std::to_string(call.gemm.k));
+        return false;
     }
     if(!check_specialization(facts, shape) || !check_explicit(facts) ||
        !check_layout("input", facts.in_layout, facts.in_layout_known) ||
-       !check_multiple("C", shape.C, "B", facts.vector_size_b) ||
+       !check_multiple("C", shape.C, 'B', facts.vector_size_b) ||
        !check_layout("weight", facts.wei_layout, facts.wei_layout_known) ||
-       !check_multiple("C", shape.C, "C", facts.vector_size_c) ||
+       !check_multiple("C", shape.C, 'C', facts.vector_size_c) ||
        !check_layout("output", facts.out_layout, facts.out_layout_known) ||
-       !check_multiple("K", shape.K, "A", facts.vector_size_a) || !check_whole_merges(facts, shape))
+       !check_multiple("K", shape.K, 'A', facts.vector_size_a) || !check_whole_merges(facts, shape))
     {
         return false;
     }

@@ -80,69 +80,90 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
 
     const int at_once = f.tiles_at_once();
     const int vector  = std::min(f.in_vector, 4);
-    if(current_device().lanes != 64)
+    // Refuses, and says whether the test ends here.
+    const auto ends = [](const char* condition, const std::string& reason) {
+        return !refuse(condition, reason);
+    };
+    if(current_device().lanes != 64 &&
+       ends("wave-size",
+            "depthwise kernels need waves of 64; the device is " + current_device().name))
     {
-        return refuse("depthwise kernels need waves of 64; the device is " + current_device().name);
+        return false;
     }
-    if(at_once < 1 || f.batch % at_once != 0)
+    if((at_once < 1 || f.batch % at_once != 0) &&
+       ends("batch",
+            equation("the batch per block", f.batch) + " is not a multiple of the " +
+                std::to_string(at_once) + " tiles per wave"))
     {
-        return refuse(equation("the batch per block", f.batch) + " is not a multiple of the " +
-                      std::to_string(at_once) + " tiles per wave");
+        return false;
     }
-    if(f.sub_tile[1] * f.stride[1] % vector != 0)
-    {
-        return refuse(
+    if(f.sub_tile[1] * f.stride[1] % vector != 0 &&
+       ends("row-access",
             "sub-tile width times stride = " + std::to_string(f.sub_tile[1] * f.stride[1]) +
-            " is not a multiple of the input vector " + std::to_string(vector));
-    }
-    if(!check_at_least("the kernel's width pad", f.pad[1], 1)) { return false; }
-    if((f.lds_columns() + f.in_vector - 1) / f.in_vector > f.block_size)
+                " is not a multiple of the input vector " + std::to_string(vector)))
     {
-        return refuse("a staged row of " + std::to_string(f.lds_columns()) +
-                      " elements needs more than " + std::to_string(f.block_size) + " threads");
+        return false;
     }
-    if(f.smem_bytes() > current_device().lds_bytes)
+    if(!check_at_least("pad", "the kernel's width pad", f.pad[1], 1)) { return false; }
+    if((f.lds_columns() + f.in_vector - 1) / f.in_vector > f.block_size &&
+       ends("row-access",
+            "a staged row of " + std::to_string(f.lds_columns()) + " elements needs more than " +
+                std::to_string(f.block_size) + " threads"))
     {
-        return refuse(std::to_string(f.smem_bytes()) + " bytes of local memory, the device has " +
-                      std::to_string(current_device().lds_bytes));
+        return false;
+    }
+    if(f.smem_bytes() > current_device().lds_bytes &&
+       ends("lds",
+            std::to_string(f.smem_bytes()) + " bytes of local memory, the device has " +
+                std::to_string(current_device().lds_bytes)))
+    {
+        return false;
     }
     // Not tested by CK Tile, which then leaves outputs unwritten or reads past a pair.
-    if(f.sub_tile[1] % std::min(f.out_vector, 4) != 0)
+    if(f.sub_tile[1] % std::min(f.out_vector, 4) != 0 &&
+       ends("row-access",
+            "sub-tile width " + std::to_string(f.sub_tile[1]) +
+                " is not a multiple of the output vector " +
+                std::to_string(std::min(f.out_vector, 4))))
     {
-        return refuse("sub-tile width " + std::to_string(f.sub_tile[1]) +
-                      " is not a multiple of the output vector " +
-                      std::to_string(std::min(f.out_vector, 4)));
+        return false;
     }
-    if(f.stride[1] != 1 && f.stride[1] % 2 != 0)
+    if(f.stride[1] != 1 && f.stride[1] % 2 != 0 &&
+       ends("stride", "the width stride " + std::to_string(f.stride[1]) + " is neither 1 nor even"))
     {
-        return refuse("the width stride " + std::to_string(f.stride[1]) + " is neither 1 nor even");
+        return false;
     }
 
-    const auto equal = [](const std::string& what, std::int64_t got, std::int64_t wanted) {
-        return got == wanted ||
-               refuse(equation(what, got) + ", the kernel is for " + std::to_string(wanted));
-    };
-    if(!equal("K", shape.K, 1) || !equal("C", shape.C, 1)) { return false; }
+    const auto equal =
+        [](const char* condition, const std::string& what, std::int64_t got, std::int64_t wanted) {
+            return got == wanted ||
+                   refuse(condition,
+                          equation(what, got) + ", the kernel is for " + std::to_string(wanted));
+        };
+    if(!equal("channels", "K", shape.K, 1) || !equal("channels", "C", shape.C, 1)) { return false; }
     for(int i = 0; i < 2; ++i)
     {
-        if(!equal(axis_name("filter", i + 1), shape.filter[i + 1], f.filter[i]) ||
-           !equal(axis_name("stride", i + 1), shape.stride[i + 1], f.stride[i]) ||
-           !equal(axis_name("dilation", i + 1), shape.dilation[i + 1], f.dilation[i]) ||
-           !equal(axis_name("left pad", i + 1), shape.left_pad[i + 1], f.pad[i]))
+        const int axis = i + 1;
+        if(!equal("filter", axis_name("filter", axis), shape.filter[axis], f.filter[i]) ||
+           !equal("stride", axis_name("stride", axis), shape.stride[axis], f.stride[i]) ||
+           !equal("dilation", axis_name("dilation", axis), shape.dilation[axis], f.dilation[i]) ||
+           !equal("pad", axis_name("left pad", axis), shape.left_pad[axis], f.pad[i]))
         {
             return false;
         }
     }
-    if(shape.N % f.batch != 0)
+    if(shape.N % f.batch != 0 && ends("batch",
+                                      equation("N", shape.N) + " is not a multiple of the " +
+                                          std::to_string(f.batch) + " images per block"))
     {
-        return refuse(equation("N", shape.N) + " is not a multiple of the " +
-                      std::to_string(f.batch) + " images per block");
+        return false;
     }
-    if(at_once != 1 && (shape.output[1] > f.tile[0] || shape.output[2] > f.tile[1]))
+    if(at_once != 1 && (shape.output[1] > f.tile[0] || shape.output[2] > f.tile[1]) &&
+       ends("single-tile",
+            "output " + std::to_string(shape.output[1]) + "x" + std::to_string(shape.output[2]) +
+                " exceeds the single tile " + times(f.tile[0], f.tile[1])))
     {
-        return refuse("output " + std::to_string(shape.output[1]) + "x" +
-                      std::to_string(shape.output[2]) + " exceeds the single tile " +
-                      times(f.tile[0], f.tile[1]));
+        return false;
     }
     return true;
 }

@@ -35,29 +35,34 @@ constexpr std::int64_t saturated_volume(const std::int64_t (&lengths)[3])
 inline std::string equation(const std::string& what, std::int64_t value)
 { return what + " = " + std::to_string(value); }
 
-inline bool check_at_least(const std::string& what, std::int64_t value, std::int64_t least)
+inline bool check_at_least(const char* condition,
+                           const std::string& what,
+                           std::int64_t value,
+                           std::int64_t least)
 {
     if(value >= least) { return true; }
-    return refuse(equation(what, value) + " is less than " + std::to_string(least));
+    return refuse(condition, equation(what, value) + " is less than " + std::to_string(least));
 }
 
 inline bool check_index(const std::string& what, std::int64_t value)
 {
     if(value <= largest_index) { return true; }
-    return refuse(what +
-                  (value == std::numeric_limits<std::int64_t>::max()
-                       ? std::string(" exceeds 64 bits")
-                       : " = " + std::to_string(value)) +
-                  ", more than the 32-bit indices of the kernel reach (" +
-                  std::to_string(largest_index) + ")");
+    return refuse("index-range",
+                  what +
+                      (value == std::numeric_limits<std::int64_t>::max()
+                           ? std::string(" exceeds 64 bits")
+                           : " = " + std::to_string(value)) +
+                      ", more than the 32-bit indices of the kernel reach (" +
+                      std::to_string(largest_index) + ")");
 }
 
 inline bool
-check_multiple(const char* what, std::int64_t value, const char* whose_width, std::int64_t width)
+check_multiple(const char* what, std::int64_t value, char whose_width, std::int64_t width)
 {
     if(value % width == 0) { return true; }
-    return refuse(equation(what, value) + " is not a multiple of the " + whose_width +
-                  " vector width " + std::to_string(width));
+    return refuse(std::string("vector-") + static_cast<char>(whose_width - 'A' + 'a'),
+                  equation(what, value) + " is not a multiple of the " + whose_width +
+                      " vector width " + std::to_string(width));
 }
 
 // Axis names for messages: spatial axes by position, filter axes likewise.
@@ -68,22 +73,28 @@ inline std::string axis_name(const char* what, int axis)
 }
 
 // CK Tile does not test that a problem makes sense; computing one that does not would only hide it.
+// The rest of a support test cannot stand such a problem, so this ends it also when all refusals
+// are collected.
 inline bool check_problem(const conv_shape& shape)
 {
-    if(!check_at_least("G", shape.G, 1) || !check_at_least("N", shape.N, 1) ||
-       !check_at_least("K", shape.K, 1) || !check_at_least("C", shape.C, 1))
+    const std::size_t before = refusals().size();
+    const auto at_least      = [](const std::string& what, std::int64_t value, std::int64_t least) {
+        return check_at_least("problem", what, value, least);
+    };
+    if(!at_least("G", shape.G, 1) || !at_least("N", shape.N, 1) || !at_least("K", shape.K, 1) ||
+       !at_least("C", shape.C, 1))
     {
         return false;
     }
     for(int axis = 0; axis < 3; ++axis)
     {
-        if(!check_at_least(axis_name("filter", axis), shape.filter[axis], 1) ||
-           !check_at_least(axis_name("input", axis), shape.input[axis], 1) ||
-           !check_at_least(axis_name("stride", axis), shape.stride[axis], 1) ||
-           !check_at_least(axis_name("dilation", axis), shape.dilation[axis], 1) ||
-           !check_at_least(axis_name("left pad", axis), shape.left_pad[axis], 0) ||
-           !check_at_least(axis_name("right pad", axis), shape.right_pad[axis], 0) ||
-           !check_at_least(axis_name("output", axis), shape.output[axis], 1))
+        if(!at_least(axis_name("filter", axis), shape.filter[axis], 1) ||
+           !at_least(axis_name("input", axis), shape.input[axis], 1) ||
+           !at_least(axis_name("stride", axis), shape.stride[axis], 1) ||
+           !at_least(axis_name("dilation", axis), shape.dilation[axis], 1) ||
+           !at_least(axis_name("left pad", axis), shape.left_pad[axis], 0) ||
+           !at_least(axis_name("right pad", axis), shape.right_pad[axis], 0) ||
+           !at_least(axis_name("output", axis), shape.output[axis], 1))
         {
             return false;
         }
@@ -101,23 +112,26 @@ inline bool check_problem(const conv_shape& shape)
         }
     }
     // Strides that the kernel arguments hold in 32 bits: one image, one group of weights.
-    return check_index("G", shape.G) && check_index("N", shape.N) &&
-           check_index("G*C", saturated_product(shape.G, shape.C)) &&
-           check_index("G*K", saturated_product(shape.G, shape.K)) &&
-           check_index("the input image size G*C*prod(input)",
-                       saturated_product(shape.G, shape.C, saturated_volume(shape.input))) &&
-           check_index("the output image size G*K*prod(output)",
-                       saturated_product(shape.G, shape.K, saturated_volume(shape.output))) &&
-           check_index("the weight size per group K*C*prod(filter)",
-                       saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
+    const bool indexable =
+        check_index("G", shape.G) && check_index("N", shape.N) &&
+        check_index("G*C", saturated_product(shape.G, shape.C)) &&
+        check_index("G*K", saturated_product(shape.G, shape.K)) &&
+        check_index("the input image size G*C*prod(input)",
+                    saturated_product(shape.G, shape.C, saturated_volume(shape.input))) &&
+        check_index("the output image size G*K*prod(output)",
+                    saturated_product(shape.G, shape.K, saturated_volume(shape.output))) &&
+        check_index("the weight size per group K*C*prod(filter)",
+                    saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
+    return indexable && refusals().size() == before;
 }
 
 inline bool check_async(const kernel_facts& facts)
 {
     if(!facts.async || current_device().name == "gfx950") { return true; }
-    return refuse("the pipeline " + std::string(facts.pipeline_name) +
-                  " needs direct loads to local memory (gfx950); the device is " +
-                  current_device().name);
+    return refuse("async-device",
+                  "the pipeline " + std::string(facts.pipeline_name) +
+                      " needs direct loads to local memory (gfx950); the device is " +
+                      current_device().name);
 }
 
 inline bool check_specialization(const kernel_facts& facts, const conv_shape& shape)
@@ -127,10 +141,12 @@ inline bool check_specialization(const kernel_facts& facts, const conv_shape& sh
         [&](const char* what, const std::int64_t (&values)[3], std::int64_t wanted) {
             for(int axis = 3 - facts.num_dim_spatial; axis < 3; ++axis)
             {
-                if(values[axis] != wanted)
+                if(values[axis] != wanted &&
+                   !refuse("specialization",
+                           who + " needs " + axis_name(what, axis) + " = " +
+                               std::to_string(wanted) + ", got " + std::to_string(values[axis])))
                 {
-                    return refuse(who + " needs " + axis_name(what, axis) + " = " +
-                                  std::to_string(wanted) + ", got " + std::to_string(values[axis]));
+                    return false;
                 }
             }
             return true;
@@ -146,13 +162,17 @@ inline bool check_specialization(const kernel_facts& facts, const conv_shape& sh
         return every_axis("filter", shape.filter, 1) && every_axis("left pad", shape.left_pad, 0) &&
                every_axis("right pad", shape.right_pad, 0);
     case ConvolutionSpecialization::Filter3x3:
-        if(shape.C != 1) { return refuse(who + " needs C = 1, got " + std::to_string(shape.C)); }
+        if(shape.C != 1 &&
+           !refuse("specialization", who + " needs C = 1, got " + std::to_string(shape.C)))
+        {
+            return false;
+        }
         return every_axis("filter", shape.filter, 3);
     case ConvolutionSpecialization::Filter5x5:
         // Its address arithmetic would need C == 1 and 5-wide filters, yet no kernel tests that.
-        return refuse("the specialization Filter5x5 has no support test");
+        return refuse("specialization", "the specialization Filter5x5 has no support test");
     }
-    return refuse("unknown specialization");
+    return refuse("specialization", "unknown specialization");
 }
 
 inline bool check_explicit(const kernel_facts& facts)
@@ -163,15 +183,17 @@ inline bool check_explicit(const kernel_facts& facts)
         return true;
     }
     return refuse(
+        "explicit-gemm",
         std::string("an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not ") +
-        getConvSpecializationString(facts.specialization));
+            getConvSpecializationString(facts.specialization));
 }
 
 inline bool check_layout(const char* tensor, const char* layout, bool known)
 {
     if(known) { return true; }
-    return refuse(std::string("the ") + tensor + " layout " + layout +
-                  " is not one that this kernel reads");
+    return refuse("layout",
+                  std::string("the ") + tensor + " layout " + layout +
+                      " is not one that this kernel reads");
 }
 
 // 16-bit additions are done in pairs, which an odd vector width cannot form.
@@ -181,24 +203,28 @@ inline bool check_odd_atomics(const kernel_facts& facts, std::int64_t k_batch)
     {
         return true;
     }
-    return refuse(equation("k_batch", k_batch) + " needs an even C vector width for " +
-                  name_of(facts.e_type) + " results, got " + std::to_string(facts.vector_size_c));
+    return refuse("split-k-atomics",
+                  equation("k_batch", k_batch) + " needs an even C vector width for " +
+                      name_of(facts.e_type) + " results, got " +
+                      std::to_string(facts.vector_size_c));
 }
 
 inline bool check_whole_merges(const kernel_facts& facts, const conv_shape& shape)
 {
     if(shape.G % facts.groups_to_merge == 0) { return true; }
-    return refuse(equation("G", shape.G) + " is not a multiple of the " +
-                  std::to_string(facts.groups_to_merge) + " merged groups");
+    return refuse("merged-groups",
+                  equation("G", shape.G) + " is not a multiple of the " +
+                      std::to_string(facts.groups_to_merge) + " merged groups");
 }
 
 inline bool check_merged_groups(const kernel_facts& facts, const conv_shape& shape)
 {
     const std::int64_t merged = facts.groups_to_merge;
-    if(shape.C != 1)
+    if(shape.C != 1 && !refuse("merged-groups",
+                               "merging " + std::to_string(merged) + " groups needs C = 1, got " +
+                                   std::to_string(shape.C)))
     {
-        return refuse("merging " + std::to_string(merged) + " groups needs C = 1, got " +
-                      std::to_string(shape.C));
+        return false;
     }
     return check_whole_merges(facts, shape);
 }
@@ -217,21 +243,23 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
     if(!check_problem(shape)) { return false; }
 
     if(!check_async(facts)) { return false; }
-    if(call.k_batch != 1)
+    if(call.k_batch != 1 &&
+       !refuse("split-k",
+               equation("k_batch", call.k_batch) + ": the forward kernel does not split K"))
     {
-        return refuse(equation("k_batch", call.k_batch) + ": the forward kernel does not split K");
+        return false;
     }
     if(!check_specialization(facts, shape) || !check_explicit(facts)) { return false; }
 
     if(!check_layout("input", facts.in_layout, facts.in_layout_known)) { return false; }
     if(merging ? !check_merged_groups(facts, shape)
-               : !check_multiple("C", shape.C, "A", facts.vector_size_a))
+               : !check_multiple("C", shape.C, 'A', facts.vector_size_a))
     {
         return false;
     }
 
     if(!check_layout("weight", facts.wei_layout, facts.wei_layout_known) ||
-       !check_multiple("C", shape.C, "B", facts.vector_size_b))
+       !check_multiple("C", shape.C, 'B', facts.vector_size_b))
     {
         return false;
     }
@@ -240,12 +268,17 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
     if(shape.K % facts.vector_size_c != 0)
     {
         // With merged groups a vector may run across groups instead.
-        if(!merging) { return check_multiple("K", shape.K, "C", facts.vector_size_c); }
-        if(shape.G % facts.vector_size_c != 0)
+        if(!merging)
         {
-            return refuse("neither " + equation("K", shape.K) + " nor " + equation("G", shape.G) +
-                          " is a multiple of the C vector width " +
-                          std::to_string(facts.vector_size_c));
+            if(!check_multiple("K", shape.K, 'C', facts.vector_size_c)) { return false; }
+        }
+        else if(shape.G % facts.vector_size_c != 0 &&
+                !refuse("vector-c",
+                        "neither " + equation("K", shape.K) + " nor " + equation("G", shape.G) +
+                            " is a multiple of the C vector width " +
+                            std::to_string(facts.vector_size_c)))
+        {
+            return false;
         }
     }
 
