@@ -16,6 +16,7 @@ import pytest
 
 from ckprof.errors import ExitCode
 from tests.e2e.conftest import Ckprof
+from tests.interrupts import heed_interrupts
 
 pytestmark = pytest.mark.compiler
 
@@ -196,11 +197,16 @@ def test_interrupt_leaves_nothing_running(short_list: Path, tmp_path: Path) -> N
         [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--keep", "tree",
          "--max-time", "30", "--min-time", "30", "--timeout", "60"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env=os.environ | {"CKPROF_CACHE_DIR": str(tmp_path / "cache")},
+        env=os.environ | {"CKPROF_CACHE_DIR": str(tmp_path / "cache")}, preexec_fn=heed_interrupts,
     )  # fmt: skip
-    time.sleep(4)
-    os.killpg(child.pid, signal.SIGINT)
-    _, err = child.communicate(timeout=20)
+    with child:
+        time.sleep(4)
+        os.killpg(child.pid, signal.SIGINT)
+        try:
+            _, err = child.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
     assert child.returncode == ExitCode.INTERRUPTED, err
     assert b"Traceback" not in err and b"interrupted" in err
     again = subprocess.run(

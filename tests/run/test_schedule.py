@@ -21,6 +21,7 @@ from ckprof.run.host import last_level_cache_bytes
 from ckprof.run.inputs import InitKind
 from ckprof.run.options import CacheMode, RunOptions
 from ckprof.run.schedule import run_instances
+from tests.interrupts import heed_interrupts
 
 from .fakes import ARCH, ScaleDirection, make_instance, make_problem
 
@@ -253,13 +254,15 @@ for outcome in run_instances(Path(sys.argv[1]), ARCH, ScaleDirection(),
 def test_no_worker_outlives_its_parent(library, tmp_path, end):
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", SCRIPT, str(library), str(tmp_path), str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts
+    ) as parent:
         assert parent.stdout.readline() == b"ok\n"
         time.sleep(0.2)
         (worker,) = worker_processes(parent.pid)
         parent.send_signal(end)
-        parent.wait(5)
-        gone, alive = psutil.wait_procs([worker], timeout=5)
+        parent.wait(30)
+        gone, alive = psutil.wait_procs([worker], timeout=30)
     assert gone and not alive
 
 
@@ -267,5 +270,5 @@ def worker_processes(parent_pid):
     return [
         child
         for child in psutil.Process(parent_pid).children(recursive=True)
-        if "ckprof.run.worker" in child.cmdline()
+        if child.status() != psutil.STATUS_ZOMBIE and "ckprof.run.worker" in child.cmdline()
     ]

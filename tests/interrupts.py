@@ -1,0 +1,13 @@
+"""Child processes that can be interrupted wherever the tests themselves run."""
+
+from __future__ import annotations
+
+import signal
+
+
+def heed_interrupts() -> None:
+    """Undo what shells do to commands in the background, among which these tests may be.
+
+    For ``preexec_fn``: such commands are born with SIGINT ignored, and so would be their children.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
