@@ -38,6 +38,10 @@ class CkprofError(Exception):
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
 
 
+class NothingLeftError(CkprofError):
+    """There is no instance to work with: none was given, or rules and filters left none."""
+
+
 class UsageError(CkprofError):
     """A flag, an id or a combination of flags is wrong."""
 

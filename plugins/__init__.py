@@ -8,6 +8,7 @@ from typing import Final
 PLUGIN_MODULES: Final = (
     "ckprof_plugins.directions.plugin",
     "ckprof_plugins.pipelines.depthwise.plugin",
+    "ckprof_plugins.pipelines.gemm_family.plugin",
     "ckprof_plugins.pipelines.implicit_gemm.plugin",
     "ckprof_plugins.pipelines.stream_k.plugin",
     "ckprof_plugins.pipelines.two_stage.plugin",

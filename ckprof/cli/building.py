@@ -46,8 +46,12 @@ def build_candidates(
     candidates: Sequence[Candidate],
     direction: Direction,
     target: Target,
+    *,
+    keep_refused: bool = False,
 ) -> BuiltLibrary:
     """Build the candidates' library, show progress, and say what was done.
+
+    :param keep_refused: try to build what the rules refuse, too.
 
     :raises CkprofError: no toolchain, or the build system failed.
     """
@@ -60,6 +64,7 @@ def build_candidates(
             candidates,
             place,
             jobs=arguments.jobs or settings.jobs,
+            keep_refused=keep_refused,
             compile_timeout_s=arguments.compile_timeout or settings.compile_timeout,
             on_progress=progress.update,
         )

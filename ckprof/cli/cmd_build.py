@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import options
 from ckprof.cli.building import build_candidates
-from ckprof.errors import ExitCode, InputError
+from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.errors import ExitCode
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof build``."""
     parser.epilog = _EPILOG
     options.add_direction(parser, session)
-    options.add_list_options(parser)
+    add_instance_options(parser, session)
     options.add_build_options(parser, session)
 
 
@@ -35,12 +36,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, an option or the toolchain is wrong.
     """
     direction = options.chosen_direction(arguments, session)
-    conversions = options.read_lists(arguments, session, direction)
-    candidates = options.selected_candidates(arguments, session, conversions)
-    if not candidates:
-        raise InputError(f"no instance is left of {', '.join(arguments.conf)}")
+    chosen = chosen_instances(arguments, session, [direction])
+    require_instances(chosen)
     target = options.chosen_target(arguments, session)
-    library = build_candidates(arguments, session, candidates, direction, target)
+    library = build_candidates(
+        arguments, session, chosen.candidates, direction, target, keep_refused=chosen.keep_refused
+    )
     for rejection in library.rejected:
         session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
     for name, seconds in library.summary.slowest[:5]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import options
 from ckprof.cli.building import place_for
-from ckprof.errors import ExitCode, InputError
+from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.errors import ExitCode, NothingLeftError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof generate``."""
     parser.epilog = _EPILOG
     options.add_direction(parser, session)
-    options.add_list_options(parser)
+    add_instance_options(parser, session)
     options.add_build_options(parser, session)
 
 
@@ -37,16 +38,17 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.flow.library import generate
 
     direction = options.chosen_direction(arguments, session)
-    conversions = options.read_lists(arguments, session, direction)
-    candidates = options.selected_candidates(arguments, session, conversions)
+    chosen = chosen_instances(arguments, session, [direction])
+    require_instances(chosen)
+    candidates = chosen.candidates
     target = options.chosen_target(arguments, session)
     place = place_for(arguments, session, candidates, direction, target)
     with place.lock:
-        tree, rejected = generate(candidates, place)
+        tree, rejected = generate(candidates, place, keep_refused=chosen.keep_refused)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
     if not tree.kernels:
-        raise InputError(f"no instance of {', '.join(arguments.conf)} is valid for {place.arch}")
+        raise NothingLeftError(f"no instance of {chosen.source} is valid for {place.arch}")
     session.console.info(f"generated {len(tree.kernels)} kernels, left out {len(rejected)}")
     session.console.result(str(tree.root))
     return ExitCode.FAILED if rejected else ExitCode.OK

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ckprof.catalog.writer import write_atomically
 from ckprof.cli import options
 from ckprof.cli.building import build_candidates
+from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.cli.run_options import add_run_options, chosen_run_options
 from ckprof.errors import ExitCode, InputError
 from ckprof.model.outcome import Status
@@ -40,6 +41,7 @@ examples:
   ckprof run fwd --conf legacy.conf --problem "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
   ckprof run fwd --conf legacy.conf --list-instances
   ckprof run fwd --conf legacy.conf --filter compv4 --json results.json
+  ckprof run fwd --rule-set tiny --arch gfx942
 
 problem lines:
   MIOpenDriver:  conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1
@@ -55,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof run``."""
     parser.epilog = _EPILOG
     options.add_direction(parser, session)
-    options.add_list_options(parser)
+    add_instance_options(parser, session)
     group = parser.add_argument_group("problems")
     group.add_argument(
         "--problem",
@@ -100,12 +102,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         stages[name] = time.monotonic() - started - sum(stages.values())
 
     direction = options.chosen_direction(arguments, session)
-    conversions = options.read_lists(arguments, session, direction)
-    candidates = options.selected_candidates(arguments, session, conversions)
-    if not candidates:
-        raise InputError(
-            f"no instance is left of {', '.join(arguments.conf)}; the dropped lines are counted above"
-        )
+    chosen = chosen_instances(arguments, session, [direction])
+    require_instances(chosen)
+    conversions, candidates = chosen.conversions, chosen.candidates
     if arguments.list_instances:
         for candidate in candidates:
             session.console.result(f"[{candidate.index}] {candidate.instance_string}")
@@ -125,7 +124,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     session.call("ckprof_modify_instances", direction=direction.id, instances=instances)
     kept = {instance.key for instance in instances}
     candidates = [candidate for candidate in candidates if candidate.instance.key in kept]
-    library = build_candidates(arguments, session, candidates, direction, target)
+    library = build_candidates(
+        arguments, session, candidates, direction, target, keep_refused=chosen.keep_refused
+    )
     stage_done("build")
     results = _profile(
         arguments, session, library, candidates, conversions, problems, direction, run_options, stages

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
 from ckprof.flow.inputs import find_list, read_list
-from ckprof.flow.selection import list_candidates, select
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.flow.selection import Candidate
     from ckprof.model.conversion import Conversion
     from ckprof.model.layout import ConvLayout
     from ckprof.plugin.protocols import Direction, Target
@@ -33,7 +31,7 @@ def add_list_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--conf",
         action="append",
-        required=True,
+        default=[],
         metavar="FILE",
         help="instance list: a legacy .conf in any dialect, or a JSON catalog; the name of a list that ships "
         "with ckprof works as well, e.g. forward/tests/nhwgc_fp16 (repeatable)",
@@ -51,15 +49,17 @@ def add_list_options(parser: argparse.ArgumentParser) -> None:
         "--filter",
         action="append",
         default=[],
-        metavar="REGEX",
-        help="only instances whose kernel name or instance string contains a match (repeatable, ORed)",
+        metavar="EXPR|REGEX",
+        help="only instances for which an expression over their fields holds, such as "
+        "'tile_n >= 128 and gemm_pipeline == \"compv4\"', or whose kernel name or instance string a regular "
+        "expression finds; a text that compares or joins with and, or, not is the former (repeatable, ORed)",
     )
     group.add_argument(
         "--exclude",
         action="append",
         default=[],
-        metavar="REGEX",
-        help="not the instances whose kernel name or instance string contains a match (repeatable)",
+        metavar="EXPR|REGEX",
+        help="not the instances that --filter with the same text would choose (repeatable)",
     )
     group.add_argument(
         "--pipeline", action="append", default=[], metavar="ID", help="only this kernel family (repeatable)"
@@ -76,7 +76,8 @@ def add_reading_options(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--dtype",
         metavar="NAME",
-        help="data type of lists whose lines and file names do not say it: fp32, fp16 or bf16",
+        help="data type of lists whose lines and file names do not say it: fp32, fp16 or bf16; of a rule "
+        "set, one or several joined by commas (default: all)",
     )
     group.add_argument(
         "--lenient",
@@ -198,30 +199,6 @@ def report_conversion(conversion: Conversion, session: Session) -> None:
             session.console.warning(text)
         else:
             session.console.detail(text)
-
-
-def selected_candidates(
-    arguments: argparse.Namespace, session: Session, conversions: list[Conversion]
-) -> list[Candidate]:
-    """Return the instances that the options leave.
-
-    :raises UsageError: an option is wrong, or nothing is left.
-    """
-    for name in arguments.pipeline:
-        session.registry.pipelines.find(name)
-    candidates = list_candidates(conversions, session.registry)
-    chosen = select(
-        candidates,
-        indices=arguments.instance,
-        filters=arguments.filter,
-        excludes=arguments.exclude,
-        pipelines=arguments.pipeline,
-    )
-    if candidates and not chosen:
-        raise UsageError(
-            f"none of the {len(candidates)} instances passes --instance, --filter, --exclude and --pipeline"
-        )
-    return chosen
 
 
 def _positive(text: str) -> int:

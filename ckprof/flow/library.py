@@ -123,12 +123,18 @@ def split_valid(
     return valid, rejected
 
 
-def generate(candidates: Sequence[Candidate], place: Place) -> tuple[SourceTree, list[Rejection]]:
+def generate(
+    candidates: Sequence[Candidate], place: Place, *, keep_refused: bool = False
+) -> tuple[SourceTree, list[Rejection]]:
     """Write the sources of all valid candidates.
 
-    :returns: the tree, and the candidates that a rule refused.
+    :param keep_refused: write those that a rule refuses as well.
+    :returns: the tree, and the candidates that were left out because a rule refuses them.
     """
-    valid, rejected = split_valid(candidates, place.arch, place.recipe.api_level)
+    valid: list[Candidate] = list(candidates)
+    rejected: list[Rejection] = []
+    if not keep_refused:
+        valid, rejected = split_valid(candidates, place.arch, place.recipe.api_level)
     tree = generate_tree(
         place.root,
         f"ckprof_{place.direction.id}",
@@ -147,6 +153,7 @@ def build(
     *,
     jobs: int | None,
     compile_timeout_s: float,
+    keep_refused: bool = False,
     on_progress: Callable[[int, int, str], None],
 ) -> BuiltLibrary:
     """Generate and compile all valid candidates into one library.
@@ -155,7 +162,7 @@ def build(
     :raises ToolchainError: the build system itself failed.
     """
     with place.lock:
-        tree, rejected = generate(candidates, place)
+        tree, rejected = generate(candidates, place, keep_refused=keep_refused)
         if not tree.kernels:
             return BuiltLibrary(
                 path=None, recipe=place.recipe, built=(), rejected=tuple(rejected), summary=BuildSummary()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import UsageError
+from ckprof.flow.expression import Expression, is_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ckprof.model.conversion import Conversion
     from ckprof.model.instance import Instance
@@ -26,9 +27,13 @@ class Candidate:
     instance: Instance
     pipeline: Pipeline
     name: str
-    instance_string: str
-    #: ``file:line`` of the list, or just the file for a catalog
+    #: ``file:line`` of the list, just the file for a catalog, or the rule set
     source: str
+
+    @property
+    def instance_string(self) -> str:
+        """CK Builder's text for the instance."""
+        return self.pipeline.instance_string(self.instance)
 
 
 def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> list[Candidate]:
@@ -53,7 +58,6 @@ def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> li
                     instance=instance,
                     pipeline=pipeline,
                     name=pipeline.kernel_name(instance),
-                    instance_string=pipeline.instance_string(instance),
                     source=f"{conversion.path}:{line}" if line else str(conversion.path),
                 )
     return list(candidates.values())
@@ -70,31 +74,54 @@ def select(
     """Return the candidates that pass all options.
 
     :param indices: keep these positions; empty keeps all.
-    :param filters: keep those whose kernel name or instance string one of these expressions finds.
-    :param excludes: drop those that one of these expressions finds.
+    :param filters: keep those that one of these chooses: an expression over their fields (see
+        :mod:`ckprof.flow.expression`), or a regular expression that finds their kernel name or instance
+        string.
+    :param excludes: drop those that one of these chooses.
     :param pipelines: keep those of these pipelines; empty keeps all.
     :raises UsageError: an expression is wrong, or a position does not exist.
     """
     for index in indices:
         if not 0 <= index < len(candidates):
             raise UsageError(f"--instance {index}: there are {len(candidates)} instances, from 0")
-    keep = [_compile("--filter", text) for text in filters]
-    drop = [_compile("--exclude", text) for text in excludes]
+    fields = _fields(candidates)
+    keep = [_test("--filter", text, fields) for text in filters]
+    drop = [_test("--exclude", text, fields) for text in excludes]
 
     def wanted(candidate: Candidate) -> bool:
-        texts = (candidate.name, candidate.instance_string)
         return (
             (not indices or candidate.index in indices)
             and (not pipelines or candidate.pipeline.id in pipelines)
-            and (not keep or any(p.search(text) for p in keep for text in texts))
-            and not any(p.search(text) for p in drop for text in texts)
+            and (not keep or any(test(candidate) for test in keep))
+            and not any(test(candidate) for test in drop)
         )
 
     return [candidate for candidate in candidates if wanted(candidate)]
 
 
-def _compile(option: str, text: str) -> re.Pattern[str]:
+def filter_values(candidate: Candidate) -> dict[str, Any]:
+    """Return what a filter expression can ask of a candidate, second names included."""
+    fields = candidate.instance.fields()
+    second = {alias: fields[name] for alias, name in candidate.instance.field_aliases.items()}
+    return {"name": candidate.name, **second, **fields}
+
+
+def _fields(candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """Return all fields of the candidates, each with a value that one of them has."""
+    examples = {type(candidate.instance): candidate for candidate in candidates}
+    return {name: value for example in examples.values() for name, value in filter_values(example).items()}
+
+
+def _test(option: str, text: str, fields: Mapping[str, Any]) -> Callable[[Candidate], bool]:
+    """Return what a filter asks of a candidate.
+
+    :raises UsageError: the text is neither an expression nor a regular expression.
+    """
+    if is_expression(text, fields):
+        expression = Expression(text, fields)
+        return lambda candidate: expression.matches(filter_values(candidate))
     try:
-        return re.compile(text)
+        pattern = re.compile(text)
     except re.error as exc:
         raise UsageError(f"{option} {text!r} is not a regular expression: {exc}") from None
+    return lambda candidate: bool(pattern.search(candidate.name) or pattern.search(candidate.instance_string))

@@ -10,6 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
 
@@ -25,6 +27,9 @@ class Instance:
     #: id of the pipeline plugin that owns the class
     pipeline: ClassVar[str]
 
+    #: second name of a field of :meth:`fields` -> the field; for people who know the catalogs' spelling
+    field_aliases: ClassVar[Mapping[str, str]] = {}
+
     #: id of the record in its catalog; for people, not part of the identity
     id: int
     #: id of the direction plugin
@@ -38,6 +43,21 @@ class Instance:
         """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits."""
         text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def fields(self) -> dict[str, int | str | bool | None]:
+        """Return the fields of :meth:`identity` without nesting: ``tile_m`` is the ``m`` of ``tile``.
+
+        A layout is given by its name.
+        """
+        values: dict[str, int | str | bool | None] = {}
+        for name, value in self.identity().items():
+            if name == "layout":
+                values[name] = self.layout.name
+            elif isinstance(value, dict):
+                values.update({f"{name}_{inner}": part for inner, part in value.items()})
+            else:
+                values[name] = value  # type: ignore[assignment]
+        return values
 
     def identity(self) -> dict[str, object]:
         """Return the fields that tell two instances apart as plain JSON values."""

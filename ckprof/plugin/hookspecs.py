@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest
+    from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
@@ -39,7 +40,7 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
 
     Called once per command line, for the command that is about to run.
 
-    :param command: name of the command, e.g. ``run``.
+    :param command: name of the command, e.g. ``run`` or ``list instances``.
     :param parser: the command's parser; add arguments, do not parse.
     """
 
@@ -120,6 +121,28 @@ def ckprof_after_conversion(request: ConversionRequest, conversion: Conversion) 
     """Be told what became of one input list.
 
     Called once per input, before anything is written or generated. Treat both arguments as read-only.
+    """
+
+
+# --- choice of instances ----------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_make_instances(
+    arguments: argparse.Namespace,
+    directions: tuple[str, ...],
+    ndims: tuple[int, ...],
+    dtypes: tuple[DataType, ...],
+) -> Sequence[Instance] | None:
+    """Return instances that the user gives by hand, with options of the plugin.
+
+    Called once by every command that works on instances. ``None`` if none of the plugin's options is used.
+
+    :param arguments: the parsed command line; see :func:`ckprof_add_arguments`.
+    :param directions: ids of the directions asked for; empty if none was named.
+    :param ndims: numbers of spatial dimensions asked for.
+    :param dtypes: data types asked for.
+    :raises UsageError: the options are incomplete, or contradict each other.
     """
 
 

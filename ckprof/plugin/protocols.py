@@ -156,7 +156,7 @@ class Pipeline(Protocol):
         """Return every rule that forbids building the instance; empty means that it is valid."""
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
-        """Return the C++ header of a valid instance.
+        """Return the C++ header of an instance, normally of a valid one.
 
         Called once per instance and build, possibly in a thread. The text must depend on the arguments only.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
@@ -13,6 +14,9 @@ from ckprof_plugins.pipelines.gemm_family.vocabulary import (
     SmemBuffering,
     Specialization,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,12 @@ class GemmInstance(Instance):
 
     :raises InputError: a size or count is not positive.
     """
+
+    field_aliases: ClassVar[Mapping[str, str]] = {
+        **{f"wave_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
+        **{f"warp_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
+        **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
+    }
 
     #: block tile in elements
     tile: Extent

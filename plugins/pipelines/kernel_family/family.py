@@ -84,14 +84,11 @@ class KernelFamily(ABC, Generic[InstanceT]):
         return broken_rules(self.rules, self._own(instance), arch, api_level)
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
-        """Return the C++ header of a valid instance.
+        """Return the C++ header of an instance.
 
-        :raises InputError: the instance is not valid; :meth:`refusals` says the same without raising.
+        Whether it is valid is not asked again: what :meth:`refusals` refuses may not compile, or be wrong.
         """
         own = self._own(instance)
-        broken = self.refusals(own, arch, api_level)
-        if broken:
-            raise InputError(f"{self.name_of(own)}: {broken[0].message} [{broken[0].rule}]")
         header = self.header_of(own, arch)
         return KernelSource(
             name=header.name,

@@ -1,0 +1,205 @@
+"""``ckprof list instances``: rule sets, instances by hand, filters, formats, wrong calls."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from ckprof import hookimpl
+from ckprof.cli.main import main
+
+FULL = ("list", "instances", "--rule-set", "full", "--arch", "gfx942", "--direction")
+HAND = {
+    "--direction": "fwd",
+    "--tile": "128x128x64",
+    "--waves": "2x2x1",
+    "--mma": "32x32x16",
+    "--gemm-pipeline": "compv4",
+}
+
+
+@pytest.fixture
+def ckprof(capsys):
+    def call(*arguments):
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def by_hand(ckprof):
+    """List one instance given by hand; an option of ``None`` is left out, one of ``True`` has no value."""
+
+    def call(*further, **changes):
+        given = {**HAND, **{f"--{name.replace('_', '-')}": value for name, value in changes.items()}}
+        flags = [
+            part
+            for option, value in given.items()
+            if value is not None
+            for part in ((option,) if value is True else (option, value))
+        ]
+        return ckprof("list", "instances", "--arch", "gfx942", "--format", "names", *flags, *further)
+
+    return call
+
+
+def test_the_valid_ones_are_counted_and_the_others_told(ckprof):
+    code, out, err = ckprof(*FULL, "fwd", "--count")
+    assert (code, out) == (0, "3077\n")
+    assert "left out 23 that are not valid (12 lds-budget, 8 tile-grain, 3 row-access)" in err
+    assert ckprof(*FULL, "fwd", "--count", "--upstream-defects")[1] == "3100\n"
+
+
+def test_several_directions_are_one_call(ckprof):
+    arguments = ("list", "instances", "--rule-set", "full-tests", "--arch", "gfx942", "--count")
+    assert ckprof(*arguments, "--upstream-defects")[1] == "2356\n"
+    assert ckprof(*arguments, "--upstream-defects", "--direction", "fwd,bwd_data,bwd_weight")[1] == "2356\n"
+    one_by_one = [
+        int(ckprof(*arguments, "--upstream-defects", "--direction", direction)[1])
+        for direction in ("fwd", "bwd_data", "bwd_weight")
+    ]
+    assert one_by_one == [618, 99, 1637]
+
+
+def test_names(ckprof):
+    code, out, _ = ckprof(*FULL, "bwd_data", "--format", "names", "--ndim", "3", "--dtype", "fp16")
+    names = out.splitlines()
+    assert code == 0 and len(names) == 86
+    assert all(name.startswith("grouped_conv_bwd_data_fp16_ndhwgc_3d_compv1_") for name in names)
+
+
+def test_json_and_csv_hold_all_fields(ckprof, tmp_path):
+    arguments = (*FULL, "bwd_data", "--ndim", "2", "--dtype", "fp16", "--filter", "tile_m == 256")
+    exported = tmp_path / "instances.json"
+    records = json.loads(ckprof(*arguments, "--format", "json", "--export-json", exported)[1])
+    rows = list(csv.DictReader(io.StringIO(ckprof(*arguments, "--format", "csv")[1])))
+    assert len(records) == len(rows) > 0
+    assert records[0]["fields"]["tile_m"] == 256 and rows[0]["tile_m"] == "256"
+    assert rows[0]["name"] == records[0]["name"]
+    document = json.loads(exported.read_text())
+    assert document["instances"] == records and document["count"] == len(records)
+    assert (document["schema"], document["arch"], document["left_out"]) == ("ckprof-instances", "gfx942", [])
+
+
+def test_why(ckprof):
+    code, out, _ = ckprof(*FULL, "fwd", "--why", "--format", "json")
+    reasons = json.loads(out)
+    assert code == 0 and len(reasons) == 23
+    lds = next(reason for reason in reasons if reason["rule"] == "lds-budget")
+    assert lds["found"] > lds["allowed"] == 32768
+    assert lds["message"].startswith(f"the tiles of both operands need {lds['found']} bytes of LDS")
+
+
+def test_why_of_a_list(ckprof):
+    arguments = ("list", "instances", "--conf", "forward/tests/nhwgc_fp16", "--arch", "gfx90a")
+    code, out, _ = ckprof(*arguments, "--why")
+    assert code == 0 and "gfx90a has no wave grid 1x1x1" in out
+    left = int(ckprof(*arguments, "--count")[1])
+    assert left + int(ckprof(*arguments, "--why", "--count")[1]) == 53
+    # without an architecture nobody asks
+    assert ckprof(*arguments[:4], "--count")[1] == "53\n"
+
+
+def test_by_hand(by_hand):
+    code, out, _ = by_hand()
+    assert (code, out) == (
+        0,
+        "grouped_conv_fwd_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_dsb\n",
+    )
+    changes = {"direction": "bwd_weight", "gemm_pipeline": "mem", "ndim": "3", "stream_k": "tree"}
+    _, out, _ = by_hand(**changes, persistent=True)
+    assert "bwd_weight_fp16_ndhwgc_3d_mem_" in out
+    assert out.endswith("_128x128x64_2x2x1_32x32x16_streamk_tree_persistent\n")
+
+
+def test_flags_are_real_truth_values(by_hand):
+    code, out, err = by_hand("--no-pad-m", "--upstream-defects")
+    assert code == 0 and out.endswith("_dsb_pad011\n")
+    code, out, err = by_hand("--no-double-smem-buffer")
+    assert code == 1 and "compv4 needs double_smem_buffer" in err
+    assert by_hand("--pad-m")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gemm_pipeline": "compv7"}, "unknown GEMM pipeline 'compv7'; did you mean 'compv"),
+        ({"tile": "128x128"}, "--tile 128x128: expected three positive numbers such as 128x128x64"),
+        ({"waves": None}, "--tile describes one instance, which needs --waves too"),
+        ({"direction": None}, "needs its direction"),
+        ({"persistent": True}, "--persistent goes with --stream-k only"),
+        ({"stream_k": "tree", "two_stage": True}, "--stream-k and --two-stage contradict each other"),
+        ({"stream_k": "bush"}, "unknown stream-K strategy 'bush'"),
+        ({"rule_set": "full"}, "--rule-set and an instance given by hand contradict each other"),
+        ({"arch": "gfx924"}, "unknown architecture 'gfx924'; did you mean 'gfx942'?"),
+        ({"ndim": "4"}, "--ndim 4: expected 1, 2 or 3"),
+        ({"dtype": "fp16,fp16"}, "--dtype: the same value is named twice"),
+        ({"merge_groups": "0"}, "num_groups_to_merge is 0, expected 1 or more"),
+        ({"layout": "nhwgc"}, "--layout says how a list is read, an instance given by hand reads none"),
+    ],
+)
+def test_wrong_options(changes, message, by_hand):
+    code, out, err = by_hand(**changes)
+    assert (code, out) == (2, "") and message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--rule-set", "ful"), 2, "unknown rule set 'ful'; did you mean 'full'?"),
+        (("--rule-set", "tiny", "--conf", "x"), 2, "--conf and --rule-set contradict each other"),
+        ((), 2, "no instances: give --conf FILE, --rule-set ID"),
+        (("--rule-set", "tiny", "--direction", "forwart"), 2, "unknown direction 'forwart'"),
+        (("--rule-set", "tiny", "--direction", "fwd,fwd"), 2, "the same direction is named twice"),
+        (("--rule-set", "tiny", "--filter", "tile_q > 1"), 2, "unknown field 'tile_q'"),
+        (("--rule-set", "tiny", "--filter", "tile_m > 9999"), 2, "instances passes --instance, --filter"),
+        (("--rule-set", "tiny", "--why", "--upstream-defects"), 2, "--why and --upstream-defects contradict"),
+        (("--rule-set", "default", "--arch", "gfx1201"), 1, "it has none for gfx1201"),
+        (("--rule-set", "full", "--arch", "gfx1201", "--direction", "bwd_data"), 1, "all 376 are not valid"),
+        (("--conf", "forward/tests/nhwgc_fp16", "--ndim", "2"), 2, "--ndim chooses from a rule set"),
+    ],
+)
+def test_wrong_calls(arguments, code, message, ckprof):
+    got, out, err = ckprof("list", "instances", *arguments)
+    assert got == code and out == "" and message in err
+
+
+def test_an_empty_set_counts_none_and_fails(ckprof):
+    assert ckprof("list", "instances", "--rule-set", "default", "--arch", "gfx1201", "--count")[:2] == (
+        1,
+        "0\n",
+    )
+
+
+@pytest.mark.parametrize("rule_set", ["profiler", "tests"])
+def test_lists_as_rule_sets(rule_set, ckprof):
+    arguments = ("list", "instances", "--rule-set", rule_set, "--arch", "gfx950", "--direction", "fwd")
+    names = ckprof(*arguments, "--format", "names", "--ndim", "2")[1].splitlines()
+    assert len(set(names)) == len(names) > 100
+    assert {name.split("_2d_")[0].rpartition("_")[2] for name in names} == {"nhwgc", "ngchw"}
+
+
+def test_rule_sets_and_architectures_are_listed(ckprof):
+    assert "full-tests" in ckprof("list", "rule-sets")[1]
+    assert "gfx1250" in ckprof("list", "archs")[1]
+
+
+def test_a_plugin_makes_instances_of_its_own_options(make_instance):
+    from ckprof.plugin.manager import PluginManager
+
+    class ByHand:
+        @hookimpl
+        def ckprof_make_instances(self, directions, dtypes):
+            return [make_instance()] if directions else None
+
+    manager = PluginManager()
+    manager.register(ByHand(), "mine")
+    call = {"arguments": None, "ndims": (2,), "dtypes": ()}
+    ((name, instances),) = manager.call("ckprof_make_instances", directions=("fwd",), **call)
+    assert name == "mine" and len(instances) == 1
+    assert manager.call("ckprof_make_instances", directions=(), **call) == []
