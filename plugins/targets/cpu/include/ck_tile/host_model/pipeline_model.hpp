@@ -7,9 +7,8 @@
 // accumulators.
 #pragma once
 
-#include <stdexcept>
-
 #include "ck_tile/core/numeric/integral_constant.hpp"
+#include "ck_tile/host_model/loop_tail.hpp"
 #include "ck_tile/ops/gemm/pipeline/gemm_pipeline_scheduler.hpp"
 
 namespace ck_tile::host_model {
@@ -62,17 +61,5 @@ struct pipeline_model
 
     static constexpr const char* GetPipelineName() { return facts.name; }
 };
-
-template <TailNumber Tail>
-using tail_constant = integral_constant<TailNumber, Tail>;
-
-// Calls run(hot, tail) with both as constants; the tail must be one of those listed.
-template <bool Hot, TailNumber First, TailNumber... Others, typename Run>
-auto dispatch_tail(const Run& run, TailNumber tail)
-{
-    if(tail == First) { return run(bool_constant<Hot>{}, tail_constant<First>{}); }
-    if constexpr(sizeof...(Others) > 0) { return dispatch_tail<Hot, Others...>(run, tail); }
-    throw std::runtime_error("this pipeline does not have that loop tail");
-}
 
 } // namespace ck_tile::host_model

@@ -18,22 +18,8 @@ namespace ck_tile {
 
 template <typename Problem>
 struct BaseGemmPipelineAgBgCrCompV6
-{
-    static constexpr index_t PrefetchStages = 3;
-
-    static constexpr bool BlockHasHotloop(index_t num_loop) { return num_loop > PrefetchStages; }
-
-    static constexpr TailNumber GetBlockLoopTailNum(index_t num_loop)
-    { return num_loop % 2 == 1 ? TailNumber::Odd : TailNumber::Even; }
-
-    template <typename Run>
-    static auto TailHandler(const Run& run, bool has_hot_loop, TailNumber tail)
-    {
-        using enum TailNumber;
-        return has_hot_loop ? host_model::dispatch_tail<true, Odd, Even>(run, tail)
-                            : host_model::dispatch_tail<false, Odd, Even>(run, tail);
-    }
-};
+    : host_model::alternating_tails<3, TailNumber::Odd, TailNumber::Even>
+{};
 
 struct GemmPipelineAgBgCrCompV6DefaultPolicy;
 
