@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ from ckprof.errors import PluginError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
+from ckprof_converters.compiled import LineError, Problem
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.facts import FileFacts
     from ckprof_converters.family import LineFacts
+
+#: dropped lines that are listed one by one; those behind them are counted
+MAX_LISTED: Final = 10_000
 
 #: wrong lines after which a strict conversion gives up: the file is no instance list then
 MAX_ERRORS: Final = 1000
@@ -69,6 +74,7 @@ class Collector:
         self._request = request
         self._buckets: dict[str, _Bucket] = {}
         self._dropped: list[DroppedLine] = []
+        self._unlisted: Counter[str] = Counter()
         self._errors: list[_Repeated] = []
         self._by_message: dict[str, _Repeated] = {}
         self._source_lines: dict[tuple[str, int], int] = {}
@@ -77,12 +83,18 @@ class Collector:
 
     def drop(self, line: int, rule: str, reason: str) -> None:
         """Account for a line that gives no instance."""
-        self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))
+        if len(self._dropped) < MAX_LISTED:
+            self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))
+        else:
+            self._unlisted[rule] += 1
 
     def add(self, line: int, compiled: CompiledFamily, values: dict[str, Any], facts: LineFacts) -> int:
         """Add the record of a line unless an equal one is there.
 
+        A line whose remark says its id is kept even if an equal record is there.
+
         :returns: the line of the record that has these values; another line than ``line`` for a duplicate.
+        :raises LineError: another line has the id.
         """
         family = compiled.family
         bucket = self.touch(compiled, facts)
@@ -90,14 +102,17 @@ class Collector:
             row = compiled.record_values(values)
         except KeyError as exc:
             raise PluginError(f"conf family {family.id}: nothing gives a value for {exc}") from None
-        equal = bucket.duplicate_of(row)
+        equal = None if "id" in values else bucket.duplicate_of(row)
         bucket.count += 1
         if family.note:
             self._notes[family.note] = None
         if equal is not None:
             return self._source_lines[family.variant, equal.id]  # type: ignore[attr-defined]
         assert family.record_type is not None  # noqa: S101  # compiled families have one
-        id_ = bucket.count - 1 if family.index_ids else line - 1
+        id_ = values.get("id", bucket.count - 1 if family.index_ids else line - 1)
+        other = self._source_lines.get((family.variant, id_))
+        if other is not None:
+            raise LineError(Problem(f"the id {id_} is already that of line {other}", 0))
         bucket.records.append(family.record_type(id_, *row))
         self._source_lines[family.variant, id_] = line
         return line
@@ -123,8 +138,11 @@ class Collector:
         if whole_file:
             self._by_message[message] = repeated
         self._errors.append(repeated)
-        if len(self._errors) >= MAX_ERRORS and not self._request.lenient:
-            self.fail()
+        if len(self._errors) >= MAX_ERRORS:
+            if not self._request.lenient:
+                self.fail()
+            # They are dropped lines, counted as such; no more are needed should no instance be left.
+            self._errors.pop()
 
     def fail(self) -> None:
         """Raise all errors so far, if there are any."""
@@ -145,14 +163,21 @@ class Collector:
             )
         raise ListError(diagnostics)
 
-    def finish(self, converter: str, lines: int, facts: FileFacts) -> Conversion:
+    def finish(self, converter: str, lines: int, facts: FileFacts, empty_variant: str = "") -> Conversion:
         """Return the conversion.
 
-        :raises ListError: lines were wrong, or no line holds an instance.
+        :param empty_variant: variant of the empty catalog of a list whose lines are all comments or of
+            refused families. Without it, or if layout or data type are unknown, such a list gives no catalog.
+        :raises ListError: lines were wrong, or there is neither an instance nor a catalog.
         """
         if not self._request.lenient or not self._buckets:
             self.fail()
-        if not self._buckets:
+        layout, dtype_ = facts.layout.value, facts.dtype.value
+        if self._only("blank"):
+            raise ListError([Diagnostic(path=self._request.path, message=self._nothing(lines))])
+        if not self._buckets and empty_variant and layout is not None and dtype_ is not None:
+            self._buckets[empty_variant] = _Bucket(layout, dtype_)
+        if not self._buckets and self._only("blank", "comment"):
             raise ListError([Diagnostic(path=self._request.path, message=self._nothing(lines))])
         catalogs = []
         for variant, bucket in self._buckets.items():
@@ -175,14 +200,18 @@ class Collector:
             catalogs=tuple(catalogs),
             lines=lines,
             dropped=tuple(self._dropped),
+            unlisted=self._unlisted,
             source_lines=self._source_lines,
             notes=(*facts.notes, *self._notes),
         )
 
-    def _nothing(self, lines: int) -> str:
+    def _only(self, *rules: str) -> bool:
+        """Say whether all lines were dropped for one of these reasons."""
+        seen = {line.rule for line in self._dropped} | set(self._unlisted)
+        return not self._buckets and seen <= set(rules)
+
+    @staticmethod
+    def _nothing(lines: int) -> str:
         if not lines:
             return "the file is empty, expected an instance list"
-        refused = [line for line in self._dropped if line.rule == "unsupported-family"]
-        if refused:
-            return f"none of the {len(refused)} instances can be converted: {refused[0].reason}"
         return f"no instance found: all {lines} lines are blank or comments"

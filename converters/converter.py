@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.errors import InputError
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.facts import FactProblem, FileFacts
 from ckprof_converters.family import Drop, StepError
 from ckprof_converters.grammar import Grammar
-from ckprof_converters.lines import instance_text, iterate_lines
+from ckprof_converters.lines import iterate_lines
+from ckprof_converters.log import looks_like_log
+from ckprof_converters.remarks import MARK, settings_in
+from ckprof_converters.texts import LineTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest
+    from ckprof.model.conversion_tree import TreePlan, TreeRequest
+    from ckprof.model.explanation import ExplainedLine, ExplainRequest
     from ckprof_converters.family import ConfFamily, LineFacts
 
 #: distinct lines that are remembered to recognise their repetitions at once
@@ -31,7 +37,11 @@ class ConfConverter:
     """
 
     id: Final = "conf"
-    label: Final = "instance lists of Composable Kernel: instance strings, type strings, native kernel names"
+    streams: Final = True
+    label: Final = (
+        "instance lists of Composable Kernel (instance strings, type strings, native kernel names) "
+        "and ckProfiler's output"
+    )
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._grammar = Grammar(families)
@@ -49,8 +59,36 @@ class ConfConverter:
         return self._grammar
 
     def recognises(self, request: ConversionRequest) -> bool:
-        """Say yes to every ``.conf`` file, and to others in which some line looks like ``Name<...``."""
-        return request.path.suffix.lower() == ".conf" or bool(_LOOKS_LIKE_A_LIST.search(request.data))
+        """Say yes to ``.conf`` files, to ckProfiler's output, and where some line looks like ``Name<...``."""
+        return (
+            request.path.suffix.lower() == ".conf"
+            or bool(_LOOKS_LIKE_A_LIST.search(request.data))
+            or looks_like_log(request.data)
+        )
+
+    def instance_texts(self, request: ConversionRequest) -> Iterator[tuple[int, str]]:
+        """Yield the line and the text of each instance of a list or log, without reading the text itself."""
+        texts = LineTexts(request)
+        for number, line in enumerate(iterate_lines(request), 1):
+            try:
+                text, _ = texts.of(line)
+            except LineError as error:
+                problem = error.problems[0]
+                raise InputError(problem.message, request.path, number, problem.start + 1) from None
+            if text:
+                yield number, text
+
+    def plan_tree(self, request: TreeRequest) -> TreePlan | None:
+        """Convert the lists of a folder; see :func:`ckprof_converters.tree.plan_tree`."""
+        from ckprof_converters.tree import plan_tree
+
+        return plan_tree(request, self.convert)
+
+    def explain(self, request: ExplainRequest) -> ExplainedLine | None:
+        """Explain a line; see :func:`ckprof_converters.explain.explain`."""
+        from ckprof_converters.explain import explain
+
+        return explain(request, self._grammar)
 
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
@@ -69,6 +107,9 @@ class _Run:
         self._request = request
         self._facts = FileFacts.of_request(request)
         self._collector = Collector(request)
+        self._texts = LineTexts(request)
+        #: id of a family with a rival -> its first line
+        self._rivals: dict[str, int] = {}
         #: text of a line -> (rule, reason) for each further line like it
         self._repeats: dict[str, tuple[str, str]] = {}
 
@@ -86,36 +127,47 @@ class _Run:
                 if len(repeats) >= _REMEMBERED:
                     repeats.clear()
                 repeats[line] = outcome
-        return self._collector.finish(converter, number, self._facts)
+        asked = self._request.direction
+        variant = self._grammar.main_variant(asked) if asked else ""
+        return self._collector.finish(converter, number, self._facts, variant)
 
     def _line(self, number: int, line: str) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
-        text = instance_text(line, upstream_comments=self._request.upstream_comments)
+        try:
+            text, start = self._texts.of(line)
+        except LineError as error:
+            return self._wrong(number, error, 0)
         if not text:
-            outcome = ("comment", "comment line") if line.strip() else ("blank", "blank line")
+            if not line.strip():
+                outcome = ("blank", "blank line")
+            elif self._texts.log and not line.lstrip().startswith("#"):
+                outcome = ("log-text", "names no instance")
+            else:
+                outcome = ("comment", "comment line")
             self._collector.drop(number, *outcome)
             return outcome
         try:
-            return self._instance(number, text)
+            return self._instance(number, text, line)
         except LineError as error:
-            indent = len(line) - len(line.lstrip())
-            for problem in error.problems:
-                self._collector.error(
-                    number, indent + problem.start + 1, problem.message, whole_file=problem.whole_file
-                )
-            if self._request.lenient:
-                self._collector.drop(
-                    number, "error", "; ".join(problem.message for problem in error.problems)
-                )
-            return None
+            return self._wrong(number, error, start)
 
-    def _instance(self, number: int, text: str) -> tuple[str, str] | None:
+    def _wrong(self, number: int, error: LineError, start: int) -> None:
+        for problem in error.problems:
+            self._collector.error(
+                number, start + problem.start + 1, problem.message, whole_file=problem.whole_file
+            )
+        if self._request.lenient:
+            self._collector.drop(number, "error", "; ".join(problem.message for problem in error.problems))
+
+    def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
         compiled, values = self._grammar.read(text)
         family = compiled.family
         if family.refusal:
-            outcome = ("unsupported-family", f"{family.title}: {family.refusal}")
+            outcome = (family.refusal_rule, f"{family.title}: {family.refusal}")
             self._collector.drop(number, *outcome)
             return outcome
+        if family.rival:
+            self._check_rival(number, compiled)
         asked = self._request.direction
         if asked is not None and family.direction != asked:
             raise LineError(
@@ -130,12 +182,26 @@ class _Run:
             self._collector.touch(compiled, facts)
             self._collector.drop(number, dropped.rule, dropped.reason)
             return dropped.rule, dropped.reason
+        if MARK in line and family.record_type is not None:
+            values.update(settings_in(line.lstrip(), family.record_type))
         first = self._collector.add(number, compiled, values, facts)
         reason = f"equal to line {first} in all but the id"
         if first != number:
             self._collector.drop(number, "duplicate", reason)
         # Ids that count instances count duplicates too, so those lines must come here again.
         return None if family.index_ids else ("duplicate", reason)
+
+    def _check_rival(self, number: int, compiled: CompiledFamily) -> None:
+        family = compiled.family
+        other = self._rivals.get(family.rival)
+        if other is not None:
+            raise LineError(
+                Problem(
+                    f"{family.title} with {len(family.fields)} arguments, line {other} has another number",
+                    0,
+                )
+            )
+        self._rivals.setdefault(family.id, number)
 
     def _derive(
         self, text: str, compiled: CompiledFamily, values: dict[str, Any], facts: LineFacts

@@ -29,18 +29,23 @@ PIPELINES: Final = MappingProxyType(
 DIRECT_PIPELINES: Final = MappingProxyType({"v1": "basic_async_v1", "v4": "mem"})
 
 
-def waves(values: dict[str, Any], facts: LineFacts) -> None:
-    """Derive the grid of waves from block size, tile, MMA tile and repeats."""
+def square_mma(values: dict[str, Any], facts: LineFacts) -> None:
+    """Insist on square MMA tiles, the only ones that CK Tile's kernels have."""
     mma_m, mma_n = values["mma_m"], values["mma_n"]
     if mma_m != mma_n:
         raise StepError(f"the MMA tile must be square, got {mma_m}x{mma_n}", "mma_n")
-    warp_m, rest_m = divmod(values["tile_m"], mma_m * values["repeat_m"])
-    warp_n, rest_n = divmod(values["tile_n"], mma_n * values["repeat_n"])
-    if rest_m or not warp_m:
-        raise _uneven(values, "m")
-    if rest_n or not warp_n:
-        raise _uneven(values, "n")
-    block_size = values["block_size"]
+
+
+def waves(values: dict[str, Any], facts: LineFacts) -> None:
+    """Derive the grid of waves from block size, tile, MMA tile and repeats."""
+    for axis in "mn":
+        mma = values[f"mma_{axis}"]
+        count, rest = divmod(values[f"tile_{axis}"], mma * values[f"repeat_{axis}"])
+        if rest or not count:
+            raise _uneven(values, axis)
+        values[f"warp_{axis}"] = count
+        values[f"warp_tile_{axis}"] = mma
+    warp_m, warp_n, block_size = values["warp_m"], values["warp_n"], values["block_size"]
     lanes = WAVE_SIZE * warp_m * warp_n
     warp_k, rest = divmod(block_size, lanes)
     if rest or not warp_k:
@@ -48,11 +53,7 @@ def waves(values: dict[str, Any], facts: LineFacts) -> None:
             f"block size {block_size} is no multiple of {lanes}, the lanes of {warp_m}x{warp_n} waves",
             "block_size",
         )
-    values["warp_m"] = warp_m
-    values["warp_n"] = warp_n
     values["warp_k"] = warp_k
-    values["warp_tile_m"] = mma_m
-    values["warp_tile_n"] = mma_n
 
 
 def _uneven(values: dict[str, Any], axis: str) -> StepError:
@@ -229,6 +230,7 @@ STEPS: Final = MappingProxyType[str, Step](
     {
         step.__name__.replace("_", "-"): step
         for step in (
+            square_mma,
             waves,
             mma_k,
             short_mma_k,

@@ -2,127 +2,118 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.conversion import ConversionRequest
+from ckprof.model.explanation import (
+    ExplainedField,
+    ExplainedKey,
+    ExplainedLine,
+    ExplainedRule,
+)
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field
 from ckprof_converters.facts import FactProblem, FileFacts
 from ckprof_converters.family import StepError
-from ckprof_converters.lines import instance_text
+from ckprof_converters.remarks import settings_in
+from ckprof_converters.texts import LineTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.explanation import ExplainRequest
     from ckprof.strings.arguments import Argument
+    from ckprof_converters.family import Step
     from ckprof_converters.grammar import Grammar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedField:
-    """One argument of the line."""
-
-    #: one-based
-    position: int
-    name: str
-    text: str
-    #: one-based
-    column: int
-    #: false if the argument is checked but has no influence on the record
-    read: bool
-    #: what the text means; ``None`` if it is wrong
-    value: Any
-    #: keys of the record that hold this very value because the argument says so
-    becomes: tuple[str, ...]
-    #: what is wrong with it; empty if nothing is
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedKey:
-    """One key of the record that the line gives."""
-
-    name: str
-    value: Any
-    #: ``argument N``, ``fixed`` or ``derived``
-    origin: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedLine:
-    """What becomes of a line that stands alone in a list."""
-
-    text: str
-    #: id, title, direction and variant of the family; empty if there is none
-    family: str = ""
-    title: str = ""
-    direction: str = ""
-    variant: str = ""
-    fields: tuple[ExplainedField, ...] = ()
-    #: empty if the line gives no instance
-    record: tuple[ExplainedKey, ...] = ()
-    #: rule that drops the line, and its sentence; empty if none does
-    rule: str = ""
-    reason: str = ""
-    #: (one-based column, message)
-    errors: tuple[tuple[int, str], ...] = ()
-    #: assumption that was made
-    note: str = ""
-
-
-def explain(
-    line: str,
-    grammar: Grammar,
-    *,
-    layout: ConvLayout | None = None,
-    dtype: DataType | None = None,
-    mma_k_table: tuple[int, int] = (16, 32),
-    path: Path | None = None,
-) -> ExplainedLine:
+def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
     """Explain one line.
 
     :param grammar: the families, e.g. :attr:`ckprof_converters.converter.ConfConverter.grammar`.
-    :param layout: for lines that do not say it.
-    :param dtype: likewise.
-    :param path: file whose name may say layout and data type.
     """
-    text = instance_text(line, upstream_comments=False)
+    texts = LineTexts(replace(request.request, data=request.text.encode(errors="replace"), stream=None))
+    try:
+        text, indent = texts.of(request.text)
+    except LineError as error:
+        return ExplainedLine(text=request.text, errors=_columns(error.problems, 0))
     if not text:
-        if line.strip():
-            return ExplainedLine(text=line, rule="comment", reason="comment line")
-        return ExplainedLine(text=line, rule="blank", reason="blank line")
-    request = ConversionRequest(
-        path=path or Path("line"), data=b"", layout=layout, dtype=dtype, mma_k_table=mma_k_table
-    )
+        rule, reason = ("comment", "comment line") if request.text.strip() else ("blank", "blank line")
+        return ExplainedLine(text=request.text, rule=rule, reason=reason)
     try:
         compiled, arguments = grammar.split(text)
     except LineError as error:
-        return ExplainedLine(text=text, errors=_columns(error.problems))
-    return _Explanation(text, compiled, arguments, request).result()
+        return ExplainedLine(text=text, errors=_columns(error.problems, indent))
+    return _Explanation(compiled, arguments, text, indent, request).line()
+
+
+_REMARK: Final = ExplainedRule(id="remark", text="Take the value that the remark behind the line gives.")
+
+
+class _Trace(dict[str, Any]):
+    """Values of a line that know what each value that a step writes follows from.
+
+    That is what the step has read since it last read something else after writing: steps derive one thing
+    after the other.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        #: name of a value -> names of the arguments that it follows from
+        self.sources: dict[str, frozenset[str]] = {}
+        #: names that the current step has written
+        self.written: dict[str, None] = {}
+        self._read: set[str] = set()
+        self._writing = False
+
+    def start_step(self) -> None:
+        """Forget what the step before has read and written."""
+        self._read.clear()
+        self.written.clear()
+
+    def __getitem__(self, name: str) -> Any:
+        if self._writing:
+            self._writing = False
+            self._read.clear()
+        self._read.add(name)
+        return super().__getitem__(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._writing = True
+        self.written[name] = None
+        none: frozenset[str] = frozenset()
+        self.sources[name] = none.union(*(self.sources.get(read, none) for read in self._read))
+        super().__setitem__(name, value)
 
 
 class _Explanation:
     def __init__(
-        self, text: str, compiled: CompiledFamily, arguments: Sequence[Argument], request: ConversionRequest
+        self,
+        compiled: CompiledFamily,
+        arguments: list[Argument],
+        text: str,
+        indent: int,
+        request: ExplainRequest,
     ) -> None:
-        self._text = text
         self._compiled = compiled
         self._arguments = arguments
+        self._text = text
+        self._indent = indent
         self._request = request
+        #: name of a value -> names of the arguments that it follows from
+        self._sources: dict[str, frozenset[str]] = {}
+        #: name of a value -> the rule that derived it
+        self._origins: dict[str, ExplainedRule] = {}
 
-    def result(self) -> ExplainedLine:
+    def line(self) -> ExplainedLine:
         family = self._compiled.family
         outcome: dict[str, Any] = {}
         if family.refusal:
-            outcome = {"rule": "unsupported-family", "reason": f"{family.title}: {family.refusal}"}
+            outcome = {"rule": family.refusal_rule, "reason": f"{family.title}: {family.refusal}"}
         else:
             try:
                 outcome = self._derive()
             except LineError as error:
-                outcome = {"errors": _columns(error.problems)}
+                outcome = {"errors": _columns(error.problems, self._indent)}
         return ExplainedLine(
             text=self._text,
             family=family.id,
@@ -137,30 +128,42 @@ class _Explanation:
     def _derive(self) -> dict[str, Any]:
         compiled = self._compiled
         values = compiled.read_slowly(self._arguments)
-        facts = FileFacts.of_request(self._request).of_line(compiled, values, 1)
+        facts = FileFacts.of_request(self._request.request).of_line(compiled, values, 1)
         if isinstance(facts, FactProblem):
             raise LineError(Problem(facts.message, self._start_of(facts.field)))
-        stated = dict(values)
+        traced = _Trace(values)
+        traced.sources = {name: frozenset((name,)) for name in self._argument_names() if name in values}
+        self._sources = traced.sources
         for step in compiled.steps:
+            traced.start_step()
             try:
-                dropped = step(values, facts)
+                dropped = step(traced, facts)
             except StepError as error:
                 raise LineError(Problem(error.message, self._start_of(error.field))) from None
+            self._note_step(step, traced)
             if dropped is not None:
                 return {"rule": dropped.rule, "reason": dropped.reason}
-        return {"record": tuple(self._keys(values, stated))}
+        if compiled.family.record_type is not None:
+            said = settings_in(self._request.text.lstrip(), compiled.family.record_type)
+            traced.start_step()
+            traced.update(said)
+            self._origins.update(dict.fromkeys(said, _REMARK))
+        keys = self._keys(traced)
+        used = {key.origin for key in keys}
+        rules = dict.fromkeys(rule for rule in self._origins.values() if rule.id in used)
+        return {"record": tuple(keys), "rules": tuple(rules)}
 
-    def _keys(self, values: dict[str, Any], stated: dict[str, Any]) -> list[ExplainedKey]:
-        positions = {
-            field.name: position
-            for position, (field, _) in enumerate(
-                zip(self._compiled.family.fields, self._arguments, strict=False), 1
-            )
-        }
+    def _note_step(self, step: Step, traced: _Trace) -> None:
+        name = getattr(step, "__name__", "rule").replace("_", "-")
+        rule = ExplainedRule(id=name, text=(step.__doc__ or "").strip().partition("\n")[0])
+        self._origins.update(dict.fromkeys(traced.written, rule))
+
+    def _keys(self, values: Mapping[str, Any]) -> list[ExplainedKey]:
+        positions = {name: position for position, name in enumerate(self._argument_names(), 1)}
         keys = []
         for name in self._record_keys():
-            if name not in stated or stated[name] != values[name]:
-                origin = "derived"
+            if name in self._origins:
+                origin = self._origins[name].id
             elif name in positions:
                 origin = f"argument {positions[name]}"
             else:
@@ -169,26 +172,29 @@ class _Explanation:
         return keys
 
     def _fields(self) -> list[ExplainedField]:
-        keys = set(self._record_keys())
         fields = []
         for position, (field, argument) in enumerate(
             zip(self._compiled.family.fields, self._arguments, strict=False), 1
         ):
             value = read_field(field, argument, position)
             wrong = isinstance(value, Problem)
+            becomes = [name for name in self._record_keys() if field.name in self._sources.get(name, ())]
             fields.append(
                 ExplainedField(
                     position=position,
                     name=field.name,
                     text=argument.text,
-                    column=argument.start + 1,
+                    column=self._indent + argument.start + 1,
                     read=field.read,
                     value=None if wrong else value,
-                    becomes=(field.name,) if field.read and field.name in keys else (),
+                    becomes=tuple(becomes),
                     error=value.message if wrong else "",
                 )
             )
         return fields
+
+    def _argument_names(self) -> list[str]:
+        return [field.name for field, _ in zip(self._compiled.family.fields, self._arguments, strict=False)]
 
     def _record_keys(self) -> tuple[str, ...]:
         record_type = self._compiled.family.record_type
@@ -201,5 +207,5 @@ class _Explanation:
         return 0
 
 
-def _columns(problems: Sequence[Problem]) -> tuple[tuple[int, str], ...]:
-    return tuple((problem.start + 1, problem.message) for problem in problems)
+def _columns(problems: Sequence[Problem], indent: int) -> tuple[tuple[int, str], ...]:
+    return tuple((indent + problem.start + 1, problem.message) for problem in problems)

@@ -30,6 +30,7 @@ from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 STEPS: Final = (
     "same-k1",
     "pipeline-of-version",
+    "square-mma",
     "waves",
     "mma-k",
     "regular-vectors",

@@ -45,7 +45,7 @@ _HEAD: Final = (
 #: behind the tile: 23 arguments
 _BODY: Final = (number("k1"), *MMA, *REPEATS, *operand("a"), *operand("b"), *RESULT)
 
-_DERIVED: Final = ("pipeline-of-version", "waves", "mma-k", "regular-vectors", "coverage-of-mn")
+_DERIVED: Final = ("pipeline-of-version", "square-mma", "waves", "mma-k", "regular-vectors", "coverage-of-mn")
 
 _COMMON: Final[dict[str, Any]] = {
     "direction": "bwd_weight",

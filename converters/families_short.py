@@ -1,7 +1,8 @@
 """The short type strings that ckProfiler of the old library printed, and old lists hold.
 
-They say neither layout nor data type, and not all that a record needs: K1 of forward is not printed, nor is
-the store width of backward data.
+They say neither layout nor data type, and not all that a record needs. K1 of forward follows from a fixed
+rule. The store width of backward data and the MMA tile of backward weight follow from nothing that is
+printed: such lines are checked, then dropped as missing information.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from ckprof.strings.fields import (
     SHUFFLE,
     SPECIALIZATION,
     TILE,
+    TILE_MN,
     Field,
     number,
+    unread,
 )
-from ckprof_converters.families_backward_data import STEPS as BACKWARD_DATA_STEPS
-from ckprof_converters.family import ConfFamily, LineFacts
+from ckprof_converters.family import ConfFamily, Drop, LineFacts, Step
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: 14 arguments
@@ -47,13 +49,66 @@ _COMMON: Final[dict[str, Any]] = {
     "variant": "forward",
     "record_type": GemmRecord,
     "separator": ", ",
-    "steps": ("pipeline-of-version", "waves", "short-mma-k"),
+    "steps": ("pipeline-of-version", "square-mma", "waves", "short-mma-k"),
+    "note": "short forward lines do not print K1: warp_tile_k follows from data type and MMA tile alone",
 }
 
+_BACKWARD_DATA: Final[dict[str, Any]] = {
+    "direction": "bwd_data",
+    "variant": "bwd_data",
+    "record_type": GemmRecord,
+    "separator": ", ",
+    "fixed": GEMM_DEFAULTS,
+}
 
-def store_as_b(values: dict[str, Any], facts: LineFacts) -> None:
-    """Take the load width of the weights for the store width: both run along the input channels."""
-    values["vector_size_c"] = values["vector_size_b"]
+_BACKWARD_DATA_FIELDS: Final = (
+    BLOCK_SIZE,
+    *TILE,
+    number("k1"),
+    number("k1_b"),
+    SPECIALIZATION,
+    *MMA,
+    *REPEATS,
+    number("vector_size_a"),
+    number("vector_size_b"),
+    *SHUFFLE,
+)
+
+_BACKWARD_WEIGHT: Final[dict[str, Any]] = {
+    "direction": "bwd_weight",
+    "variant": "bwd_weight",
+    "record_type": GemmRecord,
+    "separator": ", ",
+    "fixed": GEMM_DEFAULTS,
+}
+
+#: behind the K extent: 11 arguments
+_BACKWARD_WEIGHT_BODY: Final = (
+    SPECIALIZATION,
+    number("k1"),
+    *REPEATS,
+    number("vector_size_a"),
+    unread("destination_vector_a", kinds.INT),
+    number("vector_size_b"),
+    unread("destination_vector_b", kinds.INT),
+    *SHUFFLE,
+    number("vector_size_c"),
+)
+
+
+def missing(*names: str) -> Step:
+    """Return a step that drops every line, since nothing says these values."""
+
+    def not_printed(values: dict[str, Any], facts: LineFacts) -> Drop:
+        """Drop a line that does not say all that a record needs."""
+        verb = "is" if len(names) == 1 else "are"
+        return Drop(
+            rule="missing-information",
+            reason=f"{' and '.join(names)} {verb} not printed in this short spelling, and follow"
+            f"{'s' * (len(names) == 1)} from nothing that is; use the full instance strings",
+        )
+
+    return not_printed
 
 
 FAMILIES: Final = (
@@ -63,6 +118,16 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
         fields=(*_FORWARD, MERGED_GROUPS),
         fixed={**GEMM_DEFAULTS, "has_version": False},
+        rival="short_forward_oldest",
+        **_COMMON,
+    ),
+    ConfFamily(
+        id="short_forward_oldest",
+        title="short forward XDL of the oldest kind",
+        names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
+        fields=_FORWARD,
+        fixed={**GEMM_DEFAULTS, "has_version": False},
+        rival="short_forward",
         **_COMMON,
     ),
     ConfFamily(
@@ -92,25 +157,48 @@ FAMILIES: Final = (
     ConfFamily(
         id="short_backward_data",
         title="short backward-data XDL",
-        direction="bwd_data",
-        variant="bwd_data",
-        record_type=GemmRecord,
-        separator=", ",
         names=("DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1",),
-        fields=(
-            BLOCK_SIZE,
-            *TILE,
-            number("k1"),
-            number("k1_b"),
-            SPECIALIZATION,
-            *MMA,
-            *REPEATS,
-            number("vector_size_a"),
-            number("vector_size_b"),
-            *SHUFFLE,
+        fields=_BACKWARD_DATA_FIELDS,
+        steps=("same-k1", "square-mma", "waves", missing("vector_size_c")),
+        **_BACKWARD_DATA,
+    ),
+    ConfFamily(
+        id="short_backward_data_v3",
+        title="short backward-data XDL V3",
+        names=tuple(
+            f"DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffleV3{ending}"
+            for ending in ("", "_DirectLoad", "_Large_Tensor", "_DirectLoad_Large_Tensor")
         ),
-        fixed=GEMM_DEFAULTS,
-        steps=(store_as_b, *BACKWARD_DATA_STEPS),
-        note="short backward-data lines do not print vector_size_c: vector_size_b is taken for it",
+        fields=_BACKWARD_DATA_FIELDS,
+        steps=("same-k1", "square-mma", "waves", missing("vector_size_c", "pipeline")),
+        **_BACKWARD_DATA,
+    ),
+    ConfFamily(
+        id="short_backward_data_oldest",
+        title="short backward-data XDL of the oldest kind",
+        names=("DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1",),
+        fields=_BACKWARD_DATA_FIELDS[:7],
+        steps=(
+            "same-k1",
+            missing("mma_m", "mma_n", "repeat_m", "repeat_n", *(f"vector_size_{x}" for x in "abc")),
+        ),
+        **_BACKWARD_DATA,
+    ),
+    ConfFamily(
+        id="short_backward_weight",
+        title="short backward-weight XDL",
+        names=("DeviceGroupedConvBwdWeight_Xdl_CShuffle",),
+        fields=(BLOCK_SIZE, *TILE_MN, number("k0"), *_BACKWARD_WEIGHT_BODY),
+        steps=("k-from-k0", missing("mma_m", "mma_n")),
+        **_BACKWARD_WEIGHT,
+    ),
+    ConfFamily(
+        id="short_backward_weight_two_stage",
+        title="short backward-weight two-stage XDL",
+        names=("DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle",),
+        fields=(BLOCK_SIZE, *TILE, *_BACKWARD_WEIGHT_BODY, *_VERSION, MERGED_GROUPS),
+        counts=(17, 18),
+        steps=(missing("mma_m", "mma_n"),),
+        **_BACKWARD_WEIGHT,
     ),
 )

@@ -85,7 +85,10 @@ class ConfFamily:
     :param fixed: values that hold for all lines.
     :param steps: derivations in order: names of :data:`ckprof_converters.derivation.STEPS`, or functions.
     :param note: an assumption that the user should hear of when such lines are converted.
+    :param rival: id of a family of another version of the library whose lines differ in their number of
+        arguments alone: in one list, lines of both are a mistake.
     :param refusal: set for families that are known but cannot be converted: why.
+    :param refusal_rule: the rule under which refused lines are counted.
     """
 
     id: str
@@ -111,7 +114,9 @@ class ConfFamily:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     steps: tuple[str | Step, ...] = ()
     note: str = ""
+    rival: str = ""
     refusal: str = ""
+    refusal_rule: str = "unsupported-family"
 
     @property
     def accepted_counts(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
@@ -46,6 +47,16 @@ class Grammar:
                 self._by_name.setdefault(name, []).append(compiled)
             if family.name_contains:
                 self._by_content.append(compiled)
+
+    def main_variant(self, direction: str) -> str:
+        """Return the catalog variant of most families of a direction; empty if there is none."""
+        variants = Counter(
+            compiled.family.variant
+            for compileds in self._by_name.values()
+            for compiled in compileds
+            if compiled.family.direction == direction and compiled.family.variant
+        )
+        return variants.most_common(1)[0][0] if variants else ""
 
     def candidates(self, name: str) -> list[CompiledFamily]:
         """Return the families that answer to a name; exact names come before parts of names."""

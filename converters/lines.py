@@ -1,7 +1,8 @@
-"""From bytes to lines: text checks of the whole file, line ends, comments."""
+"""From bytes to lines: text checks, line ends, comments. A file of any size is read piece by piece."""
 
 from __future__ import annotations
 
+import codecs
 import io
 from typing import TYPE_CHECKING, Final
 
@@ -9,25 +10,29 @@ from ckprof.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
     from ckprof.model.conversion import ConversionRequest
 
-#: characters of the longest line that is read; instance lines have some hundreds
-MAX_LINE: Final = 1_000_000
+#: characters of the longest line that is read; instance lists have some hundreds
+MAX_LINE: Final = 100_000
 
-_BOM: Final = b"\xef\xbb\xbf"
+#: bytes that are read at once
+_PIECE: Final = 1 << 18
+
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 def iterate_lines(request: ConversionRequest) -> Iterator[str]:
-    """Return an iterator over the physical lines without their ends, of any convention.
+    """Yield the physical lines without their ends, of any convention.
 
     :raises InputError: the content is no text, or a line is too long.
     """
-    data = request.data
-    if data.startswith(_BOM):
-        data = data[len(_BOM) :]
-    _check_text(request, data)
-    return _lines(request, data)
+    try:
+        with request.stream() if request.stream else io.BytesIO(request.data) as stream:
+            yield from _Lines(request, stream)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
 
 
 def instance_text(line: str, *, upstream_comments: bool) -> str:
@@ -40,41 +45,75 @@ def instance_text(line: str, *, upstream_comments: bool) -> str:
     return line.strip()
 
 
-def _lines(request: ConversionRequest, data: bytes) -> Iterator[str]:
-    # BytesIO shares the bytes and the wrapper decodes piece by piece, so a large list is not held twice.
-    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=None) as text:
-        for number, line in enumerate(text, 1):
+class _Lines:
+    """One pass over a stream. Pieces are checked before any line in them is handed out."""
+
+    def __init__(self, request: ConversionRequest, stream: BinaryIO) -> None:
+        self._request = request
+        self._stream = stream
+        # The mark of UTF-8 is dropped by the codec, all line ends become \n.
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._newlines = io.IncrementalNewlineDecoder(None, translate=True)
+        #: lines handed out so far
+        self._number = 0
+        #: the line that the latest piece ends in
+        self._rest = ""
+
+    def __iter__(self) -> Iterator[str]:
+        first = True
+        while piece := self._stream.read(_PIECE):
+            if first and piece.startswith(_UTF16_MARKS):
+                raise InputError("UTF-16 text, expected UTF-8", self._request.path, 1, 1)
+            first = False
+            lines = (self._rest + self._decoded(piece)).split("\n")
+            self._rest = lines.pop()
+            yield from self._counted(lines)
+        lines = (self._rest + self._decoded(b"", final=True)).split("\n")
+        if not lines[-1]:
+            lines.pop()
+        self._rest = ""
+        yield from self._counted(lines)
+
+    def _counted(self, lines: list[str]) -> Iterator[str]:
+        for line in lines:
+            self._number += 1
             if len(line) > MAX_LINE:
-                raise InputError(
-                    f"the line is longer than {MAX_LINE} characters: this is no instance list",
-                    request.path,
-                    number,
-                    1,
-                )
-            yield line.rstrip("\n")
+                self._too_long(self._number)
+            yield line
+        if len(self._rest) > MAX_LINE:
+            self._too_long(self._number + 1)
 
+    def _decoded(self, piece: bytes, *, final: bool = False) -> str:
+        try:
+            text = self._decoder.decode(piece, final)
+        except UnicodeDecodeError as exc:
+            # The object starts with the bytes of a character that the previous piece cut, if it did.
+            raise InputError(
+                f"byte 0x{exc.object[exc.start]:02x} is not UTF-8 text ({exc.reason})",
+                self._request.path,
+                *self._place(exc.object[: exc.start].decode("utf-8-sig")),
+            ) from None
+        nul = text.find("\0")
+        if nul >= 0:
+            raise InputError(
+                "NUL byte: this is a binary file, not an instance list",
+                self._request.path,
+                *self._place(text[:nul]),
+            )
+        ends: str = self._newlines.decode(text, final)
+        return ends
 
-def _check_text(request: ConversionRequest, data: bytes) -> None:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("UTF-16 text, expected UTF-8", request.path, 1, 1)
-    nul = data.find(b"\0")
-    if nul >= 0:
+    def _place(self, before: str) -> tuple[int, int]:
+        """Return the one-based line and column behind the text ``before`` of the current piece."""
+        # A \r at the end of a piece is held back until it is known what follows.
+        held = "\r" if self._newlines.getstate()[1] & 1 else ""
+        before = self._rest + (held + before).replace("\r\n", "\n").replace("\r", "\n")
+        return self._number + before.count("\n") + 1, len(before) - before.rfind("\n")
+
+    def _too_long(self, number: int) -> None:
         raise InputError(
-            "NUL byte: this is a binary file, not an instance list", request.path, *_place(data, nul)
+            f"the line is longer than {MAX_LINE} characters: this is no instance list",
+            self._request.path,
+            number,
+            1,
         )
-    if data.isascii():
-        return
-    try:
-        data.decode()
-    except UnicodeDecodeError as exc:
-        raise InputError(
-            f"byte 0x{data[exc.start]:02x} is not UTF-8 text ({exc.reason})",
-            request.path,
-            *_place(data, exc.start),
-        ) from None
-
-
-def _place(data: bytes, offset: int) -> tuple[int, int]:
-    """Return the one-based line and column of a byte."""
-    before = data[:offset].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return before.count(b"\n") + 1, len(before[before.rfind(b"\n") + 1 :].decode(errors="replace")) + 1

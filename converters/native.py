@@ -1,23 +1,25 @@
-"""Catalogs written as list lines again, in the spelling of CK Tile's own kernels.
-
-The text is a subset of what a record says: it names neither the second stage of backward weight nor the data
-types' role in it. :func:`says_all` tells which records come back unchanged when the line is converted.
-"""
+"""Catalogs written as list lines again, in the spelling of CK Tile's own kernels."""
 
 from __future__ import annotations
 
+import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from ckprof.errors import InputError
+from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.strings import ck_tile, kinds
-from ckprof.strings.text import render
+from ckprof.strings.text import StringError, render
+from ckprof_converters.compiled import CompiledFamily
+from ckprof_converters.families_native import FAMILIES
+from ckprof_converters.family import LineFacts
+from ckprof_converters.remarks import remark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import msgspec
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
 
@@ -36,19 +38,76 @@ _PIPELINES: Final = MappingProxyType(
     {word: name for name, word in ck_tile.PIPELINES.items() if word is not None and name != "BASIC_V2"}
     | {"basic_v1": "BASIC_V1"}
 )
-#: names that come back as another one
-_AMBIGUOUS: Final = frozenset({"basic_v1", "comp_async"})
 _SCHEDULERS: Final = kinds.spelled(kinds.TILE_SCHEDULER)
 _SPECIALIZATIONS: Final = kinds.spelled(kinds.SPECIALIZATION)
 _REDUCTIONS: Final = kinds.spelled(kinds.REDUCTION)
 
 
-def to_native(catalog: Catalog) -> list[str]:
-    """Return one line per record, in order.
+#: comment lines that stand for missing ids: so many per record and list, else the ids are spelled out
+_FILLERS: Final = (10, 1000)
 
-    :raises InputError: the variant has no native spelling, or a record holds an unknown word.
+
+def to_native(catalog: Catalog) -> list[str]:
+    """Return the lines of a list that gives the catalog, its ids included.
+
+    What CK Tile's text does not say follows in a remark behind the line; ids are line numbers, so comment
+    lines stand where ids are missing.
+
+    :raises InputError: the variant has no native spelling, or a record cannot be said.
     """
-    return [native_line(catalog, record) for record in catalog.records]
+    compiled = _family_of(catalog)
+    facts = LineFacts(
+        layout=catalog.layout,
+        dtype=catalog.dtype,
+        mma_k_table=MMA_K_TABLE,
+        is_float=catalog.dtype is DataType.FP32,
+    )
+    fill = not compiled.family.index_ids and _can_be_filled([record.id for record in catalog.records])  # type: ignore[attr-defined]
+    lines: list[str] = []
+    seen: set[tuple[Any, ...]] = set()
+    for count, record in enumerate(catalog.records):
+        line = native_line(catalog, record)
+        said = _read_back(compiled, line, facts, record)
+        wanted = msgspec.structs.asdict(record)
+        id_ = wanted.pop("id")
+        remark = {name: value for name, value in wanted.items() if said[name] != value}
+        if fill:
+            lines.extend("#" for _ in range(id_ - len(lines)))
+        values = msgspec.structs.astuple(record)[1:]
+        if values in seen or id_ != (count if compiled.family.index_ids else len(lines)):
+            remark["id"] = id_
+        seen.add(values)
+        lines.append(line + remark_of(remark))
+    return lines
+
+
+def _family_of(catalog: Catalog) -> CompiledFamily:
+    """Return the family of the lines of a catalog."""
+    for family in FAMILIES:
+        if family.variant == catalog.variant:
+            return CompiledFamily(family)
+    known = ", ".join(family.variant for family in FAMILIES)
+    raise InputError(f"catalog variant {catalog.variant!r} has no native spelling (known: {known})")
+
+
+def _can_be_filled(ids: Sequence[int]) -> bool:
+    per_record, per_list = _FILLERS
+    ascending = all(one < other for one, other in itertools.pairwise(ids))
+    return ascending and (not ids or ids[-1] < per_record * len(ids) + per_list)
+
+
+def _read_back(
+    compiled: CompiledFamily, line: str, facts: LineFacts, record: msgspec.Struct
+) -> dict[str, Any]:
+    """Return what the converter reads from a line, by the very steps that it takes."""
+    values = compiled.read_fast(line, line.index("<") + 1)
+    if values is None:
+        raise InputError(f"instance {record.id}: a value is too large for a list: {line}")  # type: ignore[attr-defined]
+    for step in compiled.steps:
+        dropped = step(values, facts)
+        if dropped is not None:
+            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")  # type: ignore[attr-defined]
+    return values
 
 
 def native_line(catalog: Catalog, record: Any) -> str:
@@ -56,10 +115,7 @@ def native_line(catalog: Catalog, record: Any) -> str:
     if catalog.variant == "forward_depthwise":
         numbers = [str(getattr(record, name)) for name in record.__struct_fields__[1:]]
         return f"{DEPTHWISE_KERNEL}<{','.join(numbers)}>"
-    kernel = KERNELS.get(catalog.variant)
-    if kernel is None:
-        known = ", ".join((*KERNELS, "forward_depthwise"))
-        raise InputError(f"catalog variant {catalog.variant!r} has no native spelling (known: {known})")
+    kernel = KERNELS[catalog.variant]
     layout, dtype = catalog.layout, catalog.dtype.value
     values: dict[str, Any] = {
         **{name: getattr(record, name) for name in record.__struct_fields__},
@@ -76,35 +132,10 @@ def native_line(catalog: Catalog, record: Any) -> str:
     }
     if catalog.variant == "bwd_weight" and record.streamk_enabled:
         values["streamk_reduction_strategy"] = _spelled(_REDUCTIONS, record, "streamk_reduction_strategy")
-    return render(kernel, values)
-
-
-def says_all(catalog: Catalog, record: Any) -> bool:
-    """Say whether converting the record's line gives the record again, but for its id."""
-    if catalog.variant not in KERNELS:
-        return True
-    second_stage = (
-        catalog.variant == "bwd_weight"
-        and catalog.dtype is not DataType.FP32
-        and record.vector_size_c == 1
-        and not record.streamk_enabled
-    )
-    stream_k_possible = catalog.variant == "bwd_weight" or not record.streamk_enabled
-    dropped = (
-        record.streamk_enabled and catalog.dtype is DataType.FP32 and record.pipeline == "basic_async_v1"
-    )
-    return (
-        record.two_stage is second_stage
-        and stream_k_possible
-        and not dropped
-        and record.pipeline not in _AMBIGUOUS
-        and record.epilogue == "cshuffle"
-        and (record.streamk_enabled or _without_stream_k(record))
-    )
-
-
-def _without_stream_k(record: Any) -> bool:
-    return record.streamk_reduction_strategy is None and not record.streamk_persistent
+    try:
+        return render(kernel, values)
+    except StringError as exc:
+        raise InputError(f"instance {record.id}: {exc.message}") from None
 
 
 def _spelled(words: Mapping[str, str], record: msgspec.Struct, name: str) -> str:

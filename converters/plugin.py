@@ -11,14 +11,25 @@ from ckprof_converters.records import DepthwiseRecord, GemmRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.catalog import Catalog
     from ckprof.plugin.protocols import Converter
     from ckprof_converters.family import ConfFamily
 
-VARIANTS: Final = (
-    CatalogVariant(name="forward", direction="fwd", record_type=GemmRecord),
-    CatalogVariant(name="forward_depthwise", direction="fwd", record_type=DepthwiseRecord),
-    CatalogVariant(name="bwd_data", direction="bwd_data", record_type=GemmRecord),
-    CatalogVariant(name="bwd_weight", direction="bwd_weight", record_type=GemmRecord),
+
+def _native(catalog: Catalog) -> Sequence[str]:
+    from ckprof_converters.native import to_native
+
+    return to_native(catalog)
+
+
+VARIANTS: Final = tuple(
+    CatalogVariant(name=name, direction=direction, record_type=record_type, native=_native)
+    for name, direction, record_type in (
+        ("forward", "fwd", GemmRecord),
+        ("forward_depthwise", "fwd", DepthwiseRecord),
+        ("bwd_data", "bwd_data", GemmRecord),
+        ("bwd_weight", "bwd_weight", GemmRecord),
+    )
 )
 
 

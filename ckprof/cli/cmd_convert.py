@@ -1,63 +1,101 @@
-"""``ckprof convert``: legacy lists to JSON catalogs."""
+"""``ckprof convert``: instance lists to JSON catalogs, one by one or a whole folder; catalogs to lists."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.catalog.writer import render_catalog, write_catalog
+from ckprof.catalog.writer import render_catalog, write_atomically
 from ckprof.cli import options
+from ckprof.cli.convert_report import ConvertReport
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.flow.inputs import find_list, read_list
+from ckprof.flow.inputs import find_folder, find_list, read_list
+from ckprof.flow.tree import CatalogState, Output, check_outputs, plan_tree, write_outputs
+from ckprof.model.conversion_tree import ListState, TreeList, TreeRequest
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.flow.tree import CatalogFile
     from ckprof.model.catalog import Catalog
+    from ckprof.model.conversion import Conversion
 
 _EPILOG = """\
 examples:
   ckprof convert nhwgc_fp16.conf                      # the catalog on standard output
   ckprof convert nhwgc_fp16.conf -o nhwgc_fp16.json
   ckprof convert ngchw_depthwise.conf -o catalogs/    # a list of several types gives several catalogs
+  ckprof convert ckprofiler.log --layout nhwgc --dtype fp16 -o seen.json
+  ckprof convert conf -o catalogs                     # <direction>/<set>/<name>.conf to .../<target>.json
+  ckprof convert conf -o catalogs --check             # for CI: exit 1 and the differences, nothing is written
+  ckprof convert nhwgc_fp16.json --to native          # back to a list, in CK Tile's own spelling
 
-A list with wrong lines gives no catalog: all of them are reported, and nothing is written.
+A list with wrong lines gives no catalog: all of them are reported, and its catalogs on disk stay as they are.
+Files appear whole or not at all. A folder is converted list by list up to the first one with wrong lines;
+nothing is ever deleted. 'ckprof explain FILE:LINE' shows what becomes of one line and why.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof convert``."""
     parser.epilog = _EPILOG
-    parser.add_argument("conf", metavar="FILE", help="the list; lists that ship with ckprof work by name")
+    parser.add_argument(
+        "conf",
+        metavar="FILE|FOLDER",
+        help="a list in any dialect, ckProfiler's output, a JSON catalog, or a folder of lists; what ships "
+        "with ckprof works by name",
+    )
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
         metavar="PATH",
-        help="the catalog, or a folder for one catalog per type (default: standard output)",
+        help="the catalog; for lists of several types and for folders, or if it ends in /, the folder of the "
+        "catalogs (default: standard output)",
     )
     parser.add_argument("--direction", metavar="ID", help="insist on a list of this direction")
     options.add_reading_options(parser)
+    options.add_conversion_options(parser)
     parser.add_argument(
-        "--mma-k-table",
-        metavar="A/B",
-        help="K of the half types' MMA tiles, for 32-wide and for all others (default: 16/32; "
-        "upstream's committed catalogs have 8/16)",
+        "--check",
+        action="store_true",
+        help="write nothing; exit with 1 and a field-by-field difference unless what -o names is on disk",
     )
     parser.add_argument(
-        "--upstream-comments",
-        action="store_true",
-        help="lose a line with a # or ; anywhere in it, as upstream's converter does",
+        "--to",
+        choices=("json", "native"),
+        default="json",
+        help="json: catalogs; native: lists of CK Tile's own kernel names (default: json)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", "json"),
+        help="say on standard output what was converted, skipped and why; needs -o (default: a table for "
+        "folders)",
     )
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """Run the command.
 
-    :raises CkprofError: the list is wrong, or a catalog cannot be written.
+    :raises CkprofError: a list is wrong, or a file cannot be written.
     """
+    if arguments.output is None and (arguments.check or arguments.format):
+        option = "--check" if arguments.check else "--format"
+        raise UsageError(f"{option} needs -o, the catalog or folder that is meant")
+    if arguments.to == "native" and (arguments.check or arguments.format):
+        raise UsageError("--to native goes with neither --check nor --format")
+    folder = find_folder(arguments.conf)
+    if folder is not None:
+        return _convert_folder(folder, arguments, session)
+    conversion = _read(arguments, session)
+    if arguments.to == "native":
+        return _write_native(conversion, arguments, session)
+    return _convert_list(conversion, arguments, session)
+
+
+def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
     direction = session.registry.direction(arguments.direction) if arguments.direction else None
     conversion = read_list(
         find_list(arguments.conf),
@@ -65,38 +103,136 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         direction=direction.id if direction else None,
         layout=options.chosen_layout(arguments),
         dtype=options.chosen_dtype(arguments),
-        mma_k_table=_mma_k_table(arguments.mma_k_table),
+        mma_k_table=options.parse_mma_k_table(arguments.mma_k_table),
         lenient=arguments.lenient,
         upstream_comments=arguments.upstream_comments,
     )
     options.report_conversion(conversion, session)
+    if not conversion.catalogs:
+        raise InputError("no line gives an instance; their reasons are counted above", conversion.path)
     if not any(catalog.records for catalog in conversion.catalogs):
-        raise InputError("no instance is left; the dropped lines are counted above", conversion.path)
+        session.console.warning(f"{conversion.path}: no instance is left, the catalog is empty")
+    return conversion
+
+
+def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.output is None:
-        if len(conversion.catalogs) != 1:
-            raise UsageError(
-                f"the list gives {len(conversion.catalogs)} catalogs ({_names(conversion.catalogs)}): "
-                "name a folder with -o, or one type with --dtype"
-            )
-        session.console.exact(render_catalog(conversion.catalogs[0]))
+        session.console.exact(render_catalog(_only_catalog(conversion)))
         return ExitCode.OK
-    for path, catalog in _targets(arguments.output, conversion.catalogs):
-        written = write_catalog(path, catalog)
+    outputs = [
+        Output(path=path, catalog=catalog, sources=(conversion.path,))
+        for path, catalog in _targets(arguments.output, conversion, ".json")
+    ]
+    report = ConvertReport(
+        lists=(TreeList(path=conversion.path, state=ListState.CONVERTED, conversion=conversion),),
+        files=tuple(_written_or_checked(outputs, arguments, None)),
+    )
+    if arguments.format:
+        session.console.result(report.as_json() if arguments.format == "json" else report.as_table())
+    else:
+        for file in report.files:
+            session.console.info(
+                f"{file.state.value} {file.output.path}: {len(file.output.catalog.records)} instances"
+            )
+    return _verdict(report, arguments, session)
+
+
+def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Session) -> ExitCode:
+    if arguments.to == "native":
+        raise UsageError("--to native takes one file, not a folder")
+    if arguments.output is None:
+        raise UsageError(f"{folder} is a folder: name the folder of the catalogs with -o")
+    for option in ("layout", "dtype", "direction"):
+        if getattr(arguments, option) is not None:
+            raise UsageError(f"--{option} goes with one file, not with a folder")
+    out = Path(arguments.output)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"-o {out} is a file, expected a folder")
+    plan = plan_tree(
+        TreeRequest(
+            root=folder,
+            mma_k_table=options.parse_mma_k_table(arguments.mma_k_table),
+            upstream_comments=arguments.upstream_comments,
+            lenient=arguments.lenient,
+        ),
+        session.registry,
+    )
+    outputs = [
+        Output(path=out / item.place, catalog=item.catalog, sources=item.sources) for item in plan.catalogs
+    ]
+    report = ConvertReport(lists=plan.lists, files=tuple(_written_or_checked(outputs, arguments, out)))
+    notes: dict[str, None] = {}
+    for item in plan.lists:
+        if item.conversion is not None:
+            options.report_dropped_lines(item.conversion, session)
+            notes.update(dict.fromkeys(item.conversion.notes))
+    for note in notes:
+        session.console.info(f"note: {note}")
+    session.console.result(report.as_json() if arguments.format == "json" else report.as_table())
+    if plan.failures:
+        raise plan.failures[0]
+    return _verdict(report, arguments, session)
+
+
+def _written_or_checked(
+    outputs: Sequence[Output], arguments: argparse.Namespace, within: Path | None
+) -> list[CatalogFile]:
+    return check_outputs(outputs) if arguments.check else write_outputs(outputs, within)
+
+
+def _verdict(report: ConvertReport, arguments: argparse.Namespace, session: Session) -> ExitCode:
+    if not arguments.check:
+        return ExitCode.OK
+    wrong = [file for file in report.files if file.state is not CatalogState.AS_EXPECTED]
+    if arguments.format != "json":
+        for text in report.difference_lines():
+            session.console.result(text)
+    return ExitCode.FAILED if wrong else ExitCode.OK
+
+
+def _write_native(conversion: Conversion, arguments: argparse.Namespace, session: Session) -> ExitCode:
+    texts = []
+    for catalog in conversion.catalogs:
+        native = session.registry.variants.find(catalog.variant).native
+        if native is None:
+            raise UsageError(f"catalogs of variant {catalog.variant} have no native spelling")
+        texts.append("".join(f"{line}\n" for line in native(catalog)))
+    if arguments.output is None:
+        _only_catalog(conversion)
+        session.console.exact(texts[0])
+        return ExitCode.OK
+    targets = _targets(arguments.output, conversion, ".conf")
+    for (path, catalog), text in zip(targets, texts, strict=True):
+        written = write_atomically(path, text)
         session.console.info(
-            f"{'wrote' if written else 'unchanged'} {path}: {len(catalog.records)} instances"
+            f"{'written' if written else 'unchanged'} {path}: {len(catalog.records)} instances"
         )
     return ExitCode.OK
 
 
-def _targets(output: Path, catalogs: Sequence[Catalog]) -> list[tuple[Path, Catalog]]:
-    """Return where each catalog goes: the file itself, or ``<layout>_<dtype>.json`` in the folder."""
-    if len(catalogs) == 1 and not output.is_dir():
-        return [(output, catalogs[0])]
-    if output.is_file():
+def _only_catalog(conversion: Conversion) -> Catalog:
+    if len(conversion.catalogs) != 1:
         raise UsageError(
-            f"the list gives {len(catalogs)} catalogs ({_names(catalogs)}), but {output} is a file"
+            f"the list gives {len(conversion.catalogs)} catalogs ({_names(conversion.catalogs)}): "
+            "name a folder with -o, or one type with --dtype"
         )
-    paths = [output / f"{catalog.layout.name}_{catalog.dtype.value}.json" for catalog in catalogs]
+    return conversion.catalogs[0]
+
+
+def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Path, Catalog]]:
+    """Return where each catalog goes: the file itself, or into the folder.
+
+    There it is named after the list, or ``<layout>_<dtype>`` if the list gives several.
+    """
+    catalogs, path = conversion.catalogs, Path(output)
+    if len(catalogs) == 1:
+        folder = path.is_dir() or output.endswith("/")
+        return [(path / f"{conversion.path.stem}{suffix}" if folder else path, catalogs[0])]
+    if path.is_file():
+        raise UsageError(
+            f"the list gives {len(catalogs)} catalogs ({_names(catalogs)}), but {path} is a file"
+        )
+    paths = [path / f"{catalog.layout.name}_{catalog.dtype.value}{suffix}" for catalog in catalogs]
     if len(set(paths)) < len(paths):
         # the same layout and type twice: only the variant tells them apart
         paths = [
@@ -108,16 +244,3 @@ def _targets(output: Path, catalogs: Sequence[Catalog]) -> list[tuple[Path, Cata
 
 def _names(catalogs: Sequence[Catalog]) -> str:
     return ", ".join(f"{catalog.variant} {catalog.layout.name} {catalog.dtype.value}" for catalog in catalogs)
-
-
-def _mma_k_table(text: str | None) -> tuple[int, int] | None:
-    """Parse ``16/32``.
-
-    :raises UsageError: it is not two positive integers.
-    """
-    if text is None:
-        return None
-    parts = text.split("/")
-    if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise UsageError(f"--mma-k-table: expected two positive integers such as 16/32, got {text!r}")
-    return int(parts[0]), int(parts[1])

@@ -25,7 +25,12 @@ COMMANDS: Final = (
     Command(
         name="convert",
         module="ckprof.cli.cmd_convert",
-        summary="turn a legacy instance list into a JSON catalog",
+        summary="turn legacy instance lists into JSON catalogs, check them, or write lists again",
+    ),
+    Command(
+        name="explain",
+        module="ckprof.cli.cmd_explain",
+        summary="show what becomes of one line of an instance list, argument by argument",
     ),
     Command(
         name="generate",

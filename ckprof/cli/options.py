@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.flow.inputs import find_list, read_list
+from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.layout import ConvLayout
     from ckprof.plugin.protocols import Direction, Target
+
+#: wrong lines of a list that are shown one by one without ``-v``
+_WARNINGS: Final = 20
 
 
 def add_direction(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -66,8 +70,11 @@ def add_list_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reading_options(group: argparse._ActionsContainer) -> None:
-    """Add the options that say how a list is read."""
+def add_reading_options(group: argparse._ActionsContainer, *, lenient: bool = True) -> None:
+    """Add the options that say how a list is read.
+
+    :param lenient: with ``--lenient``.
+    """
     group.add_argument(
         "--layout",
         metavar="NAME",
@@ -79,10 +86,26 @@ def add_reading_options(group: argparse._ActionsContainer) -> None:
         help="data type of lists whose lines and file names do not say it: fp32, fp16 or bf16; of a rule "
         "set, one or several joined by commas (default: all)",
     )
+    if lenient:
+        group.add_argument(
+            "--lenient",
+            action="store_true",
+            help="leave wrong lines out, with a warning each, instead of stopping",
+        )
+
+
+def add_conversion_options(group: argparse._ActionsContainer) -> None:
+    """Add the options in which upstream's converter differs, then and now."""
     group.add_argument(
-        "--lenient",
+        "--mma-k-table",
+        metavar="A/B",
+        help="K of the half types' MMA tiles, for 32-wide and for all others (default: 16/32; "
+        "upstream's committed catalogs have 8/16)",
+    )
+    group.add_argument(
+        "--upstream-comments",
         action="store_true",
-        help="leave wrong lines out, with a warning each, instead of stopping",
+        help="lose a line with a # or ; anywhere in it, as upstream's converter does",
     )
 
 
@@ -163,6 +186,21 @@ def chosen_dtype(arguments: argparse.Namespace) -> DataType | None:
     return None if arguments.dtype is None else DataType.parse(arguments.dtype)
 
 
+def parse_mma_k_table(text: str | None) -> tuple[int, int]:
+    """Parse ``16/32``; without a text the default.
+
+    :raises UsageError: it is not two positive integers.
+    """
+    if text is None:
+        return MMA_K_TABLE
+    parts = text.split("/")
+    if len(parts) != 2 or not all(
+        part.isascii() and part.isdecimal() and 0 < int(part) < 10**6 for part in parts
+    ):
+        raise UsageError(f"--mma-k-table: expected two positive integers such as 16/32, got {text!r}")
+    return int(parts[0]), int(parts[1])
+
+
 def read_lists(
     arguments: argparse.Namespace, session: Session, direction: Direction | None
 ) -> list[Conversion]:
@@ -193,12 +231,27 @@ def report_conversion(conversion: Conversion, session: Session) -> None:
         f"read {conversion.path}: {conversion.lines} lines, {count} instances"
         + (f"; dropped lines: {dropped}" if dropped else "")
     )
+    for note in conversion.notes:
+        session.console.info(f"note: {note}")
+    report_dropped_lines(conversion, session)
+
+
+def report_dropped_lines(conversion: Conversion, session: Session) -> None:
+    """Warn of wrong lines that were left out, the first ones one by one; ``-v`` shows every dropped line."""
+    wrong = 0
     for line in conversion.dropped:
         text = f"{conversion.path}:{line.line}: {line.rule}: {line.reason}"
-        if line.rule == "error":
+        if line.rule == "error" and wrong < _WARNINGS:
+            wrong += 1
             session.console.warning(text)
         else:
             session.console.detail(text)
+    count = conversion.dropped_by_rule["error"]
+    if count > wrong:
+        session.console.warning(f"{conversion.path}: {count - wrong} more wrong lines were left out")
+    unlisted = sum(conversion.unlisted.values())
+    if unlisted:
+        session.console.detail(f"{conversion.path}: {unlisted} more dropped lines, counted above")
 
 
 def _positive(text: str) -> int:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.catalog.reader import read_catalog
 from ckprof.errors import InputError
-from ckprof.model.conversion import Conversion, ConversionRequest
+from ckprof.model.conversion import MMA_K_TABLE, Conversion, ConversionRequest
 from ckprof.paths import conf_root
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.plugin.registry import Registry
+
+#: bytes up to which a file is read at once; larger ones are read piece by piece where the converter can
+_HELD: Final = 1 << 20
 
 
 def find_list(name: str) -> Path:
@@ -37,6 +44,16 @@ def find_list(name: str) -> Path:
     raise InputError("no such file, and no shipped list of that name (see 'ckprof list lists')", path)
 
 
+def find_folder(name: str) -> Path | None:
+    """Return the folder of lists that ``name`` means, like :func:`find_list`; ``None`` if it is no folder."""
+    path = Path(name)
+    if path.is_dir():
+        return path
+    relative = Path(*path.parts[1:]) if path.parts and path.parts[0] == "conf" else path
+    shipped = conf_root() / relative
+    return shipped if name and not path.exists() and not path.is_absolute() and shipped.is_dir() else None
+
+
 def read_list(
     path: Path,
     registry: Registry,
@@ -44,7 +61,7 @@ def read_list(
     direction: str | None = None,
     layout: ConvLayout | None = None,
     dtype: DataType | None = None,
-    mma_k_table: tuple[int, int] | None = None,
+    mma_k_table: tuple[int, int] = MMA_K_TABLE,
     lenient: bool = False,
     upstream_comments: bool = False,
 ) -> Conversion:
@@ -53,24 +70,60 @@ def read_list(
     :param direction: id of the direction that the list must belong to, or ``None``.
     :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    request = ConversionRequest(
-        path=path,
-        data=data,
+    request = list_request(
+        path,
         direction=direction,
         layout=layout,
         dtype=dtype,
+        mma_k_table=mma_k_table,
         lenient=lenient,
         upstream_comments=upstream_comments,
-        **({"mma_k_table": mma_k_table} if mma_k_table else {}),
     )
-    conversion = _catalog_conversion(request, registry) if _is_json(data) else _convert(request, registry)
+    if _is_json(request.data):
+        conversion = _catalog_conversion(_whole(request), registry)
+    else:
+        conversion = _convert(request, registry)
     _check_directions(conversion, registry, direction)
     registry.manager.call("ckprof_after_conversion", request=request, conversion=conversion)
     return conversion
+
+
+def list_request(path: Path, **options: Any) -> ConversionRequest:
+    """Return the request to convert a file, with the options of :class:`ConversionRequest`.
+
+    :raises InputError: the file cannot be read.
+    """
+    data, stream = _content(path)
+    return ConversionRequest(path=path, data=data, stream=stream, **options)
+
+
+def _content(path: Path) -> tuple[bytes, Callable[[], BinaryIO] | None]:
+    """Return the content of a file, or the beginning of a large one with a function that opens it."""
+    try:
+        if not path.is_file():
+            # A pipe can be read but once.
+            return path.read_bytes(), None
+        with path.open("rb") as stream:
+            data = stream.read(_HELD + 1)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    return data, None if len(data) <= _HELD else lambda: path.open("rb")
+
+
+def _whole(request: ConversionRequest) -> ConversionRequest:
+    """Return the request with all of the content in memory.
+
+    :raises InputError: it is more than the memory holds.
+    """
+    if request.stream is None:
+        return request
+    try:
+        with request.stream() as stream:
+            return replace(request, data=stream.read(), stream=None)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
+    except MemoryError:
+        raise InputError("too large for the memory of this machine", request.path) from None
 
 
 def _is_json(data: bytes) -> bool:
@@ -98,7 +151,8 @@ def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conve
 def _convert(request: ConversionRequest, registry: Registry) -> Conversion:
     for converter in registry.converters:
         if converter.recognises(request):
-            return converter.convert(request)
+            streams = getattr(converter, "streams", False)
+            return converter.convert(request if streams else _whole(request))
     known = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
     if not request.data.strip():
         raise InputError("the file is empty, expected an instance list", request.path)

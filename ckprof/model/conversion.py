@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import BinaryIO
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
+
+#: K extents of the MMA tiles of the half types, (for 32-wide, for all others), unless others are asked for
+MMA_K_TABLE: Final = (16, 32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +24,9 @@ class ConversionRequest:
     """One input to convert.
 
     :param path: where the bytes come from; only for messages and for what the file name says.
-    :param data: the whole content.
+    :param data: the whole content, or its beginning if ``stream`` is set.
+    :param stream: opens the whole content of an input that is too large to hold. Only converters that say
+        ``streams = True`` are asked with it; all others get the whole content as ``data``.
     :param direction: id of the direction that the user asked for, or ``None`` if the lines shall tell.
     :param layout: given with ``--layout``; ``None`` if the lines or the file name shall tell.
     :param dtype: given with ``--dtype``, likewise.
@@ -31,11 +38,12 @@ class ConversionRequest:
     layout: ConvLayout | None = None
     dtype: DataType | None = None
     #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
-    mma_k_table: tuple[int, int] = (16, 32)
+    mma_k_table: tuple[int, int] = MMA_K_TABLE
     #: read a comment mark anywhere in a line as upstream's converter does: the whole line is lost
     upstream_comments: bool = False
     #: turn errors of single lines into dropped lines
     lenient: bool = False
+    stream: Callable[[], BinaryIO] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +66,11 @@ class Conversion:
     #: id of the converter that gave the answer
     converter: str
     catalogs: tuple[Catalog, ...]
-    #: lines of the file, each of which is an instance or stands in ``dropped``
+    #: lines of the file, each of which is an instance, stands in ``dropped`` or is counted in ``unlisted``
     lines: int
     dropped: tuple[DroppedLine, ...] = ()
+    #: rule -> dropped lines that are counted only: a converter need not list those of a very long file
+    unlisted: Mapping[str, int] = field(default_factory=dict)
     #: (variant, record id) -> one-based source line
     source_lines: dict[tuple[str, int], int] = field(default_factory=dict)
     #: assumptions that the converter had to make; the user should hear of them
@@ -69,4 +79,4 @@ class Conversion:
     @property
     def dropped_by_rule(self) -> Counter[str]:
         """How many lines each rule dropped."""
-        return Counter(line.rule for line in self.dropped)
+        return Counter(line.rule for line in self.dropped) + Counter(self.unlisted)

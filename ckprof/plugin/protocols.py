@@ -7,10 +7,10 @@ unique among its kind; it is what users type.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import msgspec
     import numpy as np
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ckprof.arch.architecture import Architecture
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion, ConversionRequest
+    from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.dtype import DataType
+    from ckprof.model.explanation import ExplainedLine, ExplainRequest
     from ckprof.model.finding import Finding
     from ckprof.model.instance import Instance
     from ckprof.model.layout import ConvLayout
@@ -37,6 +39,9 @@ class CatalogVariant:
     direction: str
     #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
     record_type: type[msgspec.Struct]
+    #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
+    #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
+    native: Callable[[Catalog], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +238,13 @@ class Target(Protocol):
 
 
 class Converter(Protocol):
-    """Reads one or more dialects of instance lists."""
+    """Reads one or more dialects of instance lists.
+
+    A converter with the attribute ``streams = True`` reads large files through the request's ``stream``; one
+    with a method ``use_families(families)`` is given what plugins return for
+    ``ckprof_register_conf_families``. It may also be a :class:`TreeConverter`, a
+    :class:`LineExplainer` or an :class:`InstanceTexts`.
+    """
 
     @property
     def id(self) -> str:
@@ -244,7 +255,10 @@ class Converter(Protocol):
         """A few words for help texts."""
 
     def recognises(self, request: ConversionRequest) -> bool:
-        """Say whether the content is in a dialect of this converter. Must be quick and must not raise."""
+        """Say whether the content is in a dialect of this converter. Must be quick and must not raise.
+
+        The request's ``data`` may be but the beginning of a large file.
+        """
 
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole input.
@@ -252,6 +266,39 @@ class Converter(Protocol):
         :raises InputError: a line is wrong; nothing of the input may be used then.
         :raises ExceptionGroup: never; several wrong lines are one
             :class:`~ckprof.catalog.errors.ListError` with all diagnostics.
+        """
+
+
+@runtime_checkable
+class TreeConverter(Protocol):
+    """A converter that knows how whole folders of lists map to folders of catalogs."""
+
+    def plan_tree(self, request: TreeRequest) -> TreePlan | None:
+        """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
+
+        A list with errors ends the plan: what stands in front of it is planned, what follows is not reached.
+        """
+
+
+@runtime_checkable
+class LineExplainer(Protocol):
+    """A converter that can tell what becomes of a single line."""
+
+    def explain(self, request: ExplainRequest) -> ExplainedLine | None:
+        """Explain a line; ``None`` if it does not look like a line of this converter's lists.
+
+        A line that looks like one but is wrong is explained, with its errors.
+        """
+
+
+@runtime_checkable
+class InstanceTexts(Protocol):
+    """A converter that can tell where instances stand in a list or log, without reading them."""
+
+    def instance_texts(self, request: ConversionRequest) -> Iterator[tuple[int, str]]:
+        """Yield the one-based line and the text of each instance, in file order, repetitions included.
+
+        :raises InputError: the content is no text, or a line names an instance in an unknown way.
         """
 
 

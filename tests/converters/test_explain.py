@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ckprof.model.conversion import ConversionRequest
 from ckprof.model.dtype import DataType
+from ckprof.model.explanation import ExplainRequest
 from ckprof.model.layout import find_layout
-from ckprof_converters.explain import explain
+from ckprof_converters import explain as module
 
 from .samples import change, column, line
+
+
+def explain(text, grammar, path=Path("line"), **reading):
+    request = ConversionRequest(path=path, data=b"", **reading)
+    return module.explain(ExplainRequest(text=text, request=request), grammar)
 
 
 def test_every_argument_and_every_key_is_explained(converter):
@@ -18,14 +25,17 @@ def test_every_argument_and_every_key_is_explained(converter):
     assert len(explained.fields) == 50
     tile = explained.fields[17]
     assert (tile.position, tile.name, tile.text, tile.value) == (18, "tile_m", "128", 128)
-    assert (tile.column, tile.read, tile.becomes) == (column(text, 18), True, ("tile_m",))
+    assert (tile.column, tile.read) == (column(text, 18) + 2, True)
+    assert tile.becomes == ("tile_m", "warp_m", "warp_k", "warp_tile_m")
     sequence = explained.fields[26]
     assert (sequence.name, sequence.read, sequence.becomes) == ("cluster_lengths_a", False, ())
     origins = {key.name: (key.value, key.origin) for key in explained.record}
     assert len(origins) == 25
     assert origins["tile_m"] == (128, "argument 18")
-    assert origins["warp_m"] == (2, "derived")
-    assert origins["pipeline"] == ("compv4", "derived")
+    assert origins["warp_m"] == (2, "waves")
+    assert origins["pipeline"] == ("compv4", "pipeline-of-version")
+    assert [rule.id for rule in explained.rules] == ["pipeline-of-version", "waves", "mma-k"]
+    assert all(len(rule.text) > 20 for rule in explained.rules)
     assert origins["epilogue"] == ("cshuffle", "fixed")
     assert not explained.errors
 
@@ -48,12 +58,20 @@ def test_a_wrong_line_is_explained_as_far_as_it_goes(converter):
 
 
 def test_short_lines_need_layout_and_type(converter):
-    text = line("short_backward_data")
+    text = line("short_forward")
     assert "pass --layout" in explain(text, converter.grammar).errors[0][1]
     explained = explain(text, converter.grammar, layout=find_layout("nhwgc"), dtype=DataType.FP16)
-    assert {key.name: key.origin for key in explained.record}["vector_size_c"] == "derived"
-    assert "vector_size_b is taken" in explained.note
+    assert {key.name: key.origin for key in explained.record}["warp_tile_k"] == "short-mma-k"
+    assert "do not print K1" in explained.note
     assert not explain(text, converter.grammar, path=Path("nhwgc_fp16.conf")).errors
+
+
+def test_lines_of_logs_and_remarks(converter):
+    text = f"Perf:     0.0123 ms, 12.3 TFlops, 45.6 GB/s, {line('forward')}, SplitK 4"
+    assert len(explain(text, converter.grammar).record) == 25
+    said = explain(f"{line('native_forward')}  # ckprof: two_stage=true", converter.grammar)
+    keys = {key.name: (key.value, key.origin) for key in said.record}
+    assert keys["two_stage"] == (True, "remark")
 
 
 def test_lines_without_an_instance(converter):

@@ -120,11 +120,6 @@ BLOCKS = [
         "fp16",
         "64,64,64 2,2,1 16,16,32 2,2,4 basic_async_v1 intrawave default groups=1",
     ),
-    (
-        line("short_backward_data"),
-        "fp16",
-        "16,64,32 1,1,1 16,16,32 8,1,1 compv1 intrawave default groups=1",
-    ),
 ]
 
 
@@ -264,9 +259,48 @@ def test_the_mma_tile_of_short_lines_without_version(convert):
 
 
 def test_an_assumption_is_told(convert):
-    conversion = convert(line("short_backward_data"), layout=NHWGC, dtype=DataType.FP16)
+    conversion = convert(line("short_forward"), layout=NHWGC, dtype=DataType.FP16)
     assert conversion.notes == (
-        "short backward-data lines do not print vector_size_c: vector_size_b is taken for it",
+        "short forward lines do not print K1: warp_tile_k follows from data type and MMA tile alone",
+    )
+
+
+MISSING = {
+    line("short_backward_data"): "vector_size_c is not printed",
+    line("short_backward_data").replace("_v1<", "V3<"): "vector_size_c and pipeline are not printed",
+    line("short_backward_data").replace(
+        "_v1<", "V3_DirectLoad_Large_Tensor<"
+    ): "vector_size_c and pipeline are",
+    "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1<64, 16, 64, 32, 8, 8, Default>": (
+        "mma_m and mma_n and repeat_m"
+    ),
+    "DeviceGroupedConvBwdWeight_Xdl_CShuffle<64, 64, 64, 4, Default, 8, 2, 2, 2, 4, 2, 4, 1, 1, 2>": (
+        "mma_m and mma_n are not printed"
+    ),
+    "DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle<64, 16, 16, 32, Default, 8, 1, 1, 1, 4, 1, 4, 1, 1, 1, "
+    "BlkGemmPipelineScheduler: Intrawave, BlkGemmPipelineVersion: v5, 1>": "mma_m and mma_n are not printed",
+    "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>": (
+        "pad_h and pad_w are not printed"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MISSING, ids=lambda text: text.split("<")[0])
+def test_what_a_line_does_not_say_is_named(convert, text):
+    conversion = convert(text, layout=NHWGC, dtype=DataType.FP16)
+    assert [item.rule for item in conversion.dropped] == ["missing-information"]
+    assert MISSING[text] in conversion.dropped[0].reason
+    assert not any(catalog.records for catalog in conversion.catalogs)
+
+
+def test_the_oldest_short_lines_lack_the_merged_groups(convert, errors_of):
+    newer = line("short_forward")
+    older = newer.replace(", 32>", ">")
+    _, record = convert_one(convert, older)
+    assert record.num_groups_to_merge == 1
+    (message,) = errors_of(newer, older, layout=NHWGC, dtype=DataType.FP16)
+    assert message == (
+        "list.conf:2:1: short forward XDL of the oldest kind with 14 arguments, line 1 has another number"
     )
 
 
@@ -328,9 +362,6 @@ REFUSED = [
     "DeviceGroupedConvFwdDlMultipleD_NHWC_KYXC_NHWK<2>",
     "DeviceGroupedConvBwdWeight_Dl<2>",
     "DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle<2>",
-    "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffleV3_DirectLoad<64, 16>",
-    "DeviceGroupedConvBwdWeight_Xdl_CShuffle<64, 64, 64, 4, Default, 8, 2, 2, 2, 4, 2, 4, 1, 1, 2>",
-    "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>",
 ]
 
 
@@ -344,6 +375,13 @@ def test_known_families_that_are_refused_give_their_reason(convert, text):
     assert conversion.dropped_by_rule["unsupported-family"] == 2
 
 
-def test_a_list_of_refused_lines_only_is_an_error(errors_of):
-    (message,) = errors_of(REFUSED[0], REFUSED[1])
-    assert message.startswith("list.conf: none of the 2 instances can be converted: WMMA: ")
+def test_a_list_of_refused_lines_only_gives_no_catalog(convert):
+    conversion = convert(REFUSED[0], REFUSED[1])
+    assert conversion.catalogs == ()
+    assert conversion.dropped_by_rule == {"unsupported-family": 2}
+
+
+def test_such_a_list_gives_an_empty_catalog_where_all_about_it_is_known(convert):
+    (catalog,) = convert(REFUSED[0], direction="fwd", name="nhwgc_fp16.conf").catalogs
+    assert (catalog.variant, catalog.layout, catalog.dtype) == ("forward", NHWGC, DataType.FP16)
+    assert catalog.records == ()

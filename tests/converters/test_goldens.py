@@ -9,29 +9,31 @@ import pytest
 
 from ckprof.catalog.writer import render_catalog
 from ckprof.model.conversion import ConversionRequest
+from ckprof.model.conversion_tree import ListState, TreeRequest
 from ckprof.paths import conf_root
-from ckprof_converters.tree import DIRECTION_FOLDERS, convert_tree
+from ckprof_converters.tree import DIRECTION_FOLDERS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "catalogs"
 CATALOGS = sorted(path.relative_to(GOLDEN) for path in GOLDEN.rglob("*.json"))
 LISTS = sorted(path.relative_to(conf_root()) for path in conf_root().rglob("*.conf"))
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory, converter):
-    return convert_tree(conf_root(), tmp_path_factory.mktemp("out"), converter.convert)
+@pytest.fixture(scope="module", params=[False, True], ids=["our-comments", "upstream-comments"])
+def plan(converter, request):
+    return converter.plan_tree(TreeRequest(root=conf_root(), upstream_comments=request.param))
 
 
-def test_there_is_something_to_compare():
+def test_there_is_something_to_compare(plan):
     assert len(CATALOGS) == 21
-    assert len(LISTS) == 50
+    assert len(LISTS) == 62
+    assert len(plan.catalogs) == 54
+    assert {item.state for item in plan.lists} == {ListState.CONVERTED}
 
 
 @pytest.mark.parametrize("name", CATALOGS, ids=str)
-def test_catalogs_are_reproduced_byte_for_byte(report, name):
-    found = [item.path for item in report.catalogs if item.path.parts[-3:] == name.parts]
-    assert len(found) == 1
-    assert found[0].read_bytes() == (GOLDEN / name).read_bytes()
+def test_catalogs_are_reproduced_byte_for_byte(plan, name):
+    (found,) = (item for item in plan.catalogs if item.place == name)
+    assert render_catalog(found.catalog).encode() == (GOLDEN / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", LISTS, ids=str)

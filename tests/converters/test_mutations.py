@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.dtype import DataType
+from ckprof.model.explanation import ExplainRequest
 from ckprof.model.layout import find_layout
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.explain import explain
@@ -21,6 +22,11 @@ from .samples import FAMILIES, SHORT, arguments, change, line, with_arguments
 
 CONVERTER = ConfConverter(TABLES)
 GARBAGE = st.text(alphabet="0123456789abvxSeqWM<>(),:;#- \t\r\n\"'\\é", max_size=12)
+
+
+def explain_line(text, layout):
+    request = ConversionRequest(path=Path("line"), data=b"", layout=layout, dtype=DataType.FP16)
+    return explain(ExplainRequest(text=text, request=request), CONVERTER.grammar)
 
 
 def attempt(text, family="", **request):
@@ -62,7 +68,9 @@ def test_a_missing_argument_is_always_noticed(family, data):
     values = arguments(text)
     position = data.draw(st.integers(0, len(values) - 1))
     del values[position]
-    assert attempt(with_arguments(text, values), family) is None
+    shorter = with_arguments(text, values)
+    # The oldest lines lack the last argument of newer ones, so only their neighbours tell.
+    assert attempt(f"{text}\n{shorter}" if family == "short_forward" else shorter, family) is None
 
 
 @given(family=st.sampled_from(FAMILIES), data=st.data())
@@ -81,7 +89,7 @@ def test_garbage_in_an_argument(family, data, value):
     wrong = change(text, position, value)
     attempt(wrong, family)
     attempt(wrong, family, lenient=True)
-    explain(wrong, CONVERTER.grammar, layout=find_layout("nhwgc"), dtype=DataType.FP16)
+    explain_line(wrong, find_layout("nhwgc"))
 
 
 @given(family=st.sampled_from(FAMILIES), data=st.data(), number=st.integers(1, 300))
@@ -129,7 +137,10 @@ def test_one_character_inserted(family, data, char):
 def test_explaining_agrees_with_converting(family):
     text = line(family)
     conversion = attempt(text, family, dtype=DataType.FP16)
-    explained = explain(text, CONVERTER.grammar, layout=_layout(family), dtype=DataType.FP16)
+    explained = explain_line(text, _layout(family))
+    if not conversion.catalogs[0].records:
+        assert explained.rule == "missing-information"
+        return
     record = msgspec.structs.asdict(conversion.catalogs[0].records[0])
     del record["id"]
     assert {key.name: key.value for key in explained.record} == record

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
@@ -17,10 +18,11 @@ from ckprof.model.layout import find_layout
 from ckprof.paths import conf_root
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
-from ckprof_converters.native import native_line, says_all, to_native
+from ckprof_converters.native import native_line, to_native
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 
-from .samples import line
+from .samples import FAMILIES as SAMPLES
+from .samples import SHORT, arguments, change, line
 
 CONVERTER = ConfConverter(FAMILIES)
 
@@ -52,7 +54,7 @@ RECORDS = st.builds(
         if name.startswith(("tile", "warp", "vector"))
     },
     pipeline=st.sampled_from(
-        ["compv1", "mem", "compv3", "compv4", "compv5", "compv6", "basic_async_v1", "wavelet"]
+        "compv1 basic_v1 mem compv3 compv4 compv5 compv6 basic_async_v1 comp_async wavelet".split()
     ),
     scheduler=st.sampled_from(["intrawave", "interwave", "default"]),
     epilogue=st.just("cshuffle"),
@@ -69,45 +71,134 @@ RECORDS = st.builds(
 )
 
 
+def come_back(catalog):
+    """Assert that the catalog's lines give the catalog, ids included."""
+    (back,) = convert(to_native(catalog), dtype=catalog.dtype).catalogs
+    assert back == catalog
+
+
 @given(
-    record=RECORDS,
+    records=st.lists(RECORDS, min_size=1, max_size=6),
+    ids=st.lists(st.integers(0, 40) | st.integers(0, 10**8), min_size=6, max_size=6, unique=True),
+    ascending=st.booleans(),
     variant=st.sampled_from(["forward", "bwd_data", "bwd_weight"]),
     layout=st.sampled_from(["nhwgc", "ndhwgc", "ngchw", "nwgc"]),
     dtype=st.sampled_from(list(DataType)),
 )
-def test_what_is_said_in_full_comes_back(record, variant, layout, dtype):
+def test_any_catalog_comes_back(records, ids, ascending, variant, layout, dtype):
     found = find_layout(layout)
-    catalog = Catalog(variant=variant, ndim=found.ndim, layout=found, dtype=dtype, records=(record,))
-    if record.streamk_enabled and record.streamk_reduction_strategy is None:
-        record = msgspec.structs.replace(record, streamk_reduction_strategy="TREE")
-    text = native_line(catalog, record)
-    back = convert([text]).catalogs[0]
-    assert (back.variant, back.layout, back.dtype, back.ndim) == (variant, found, dtype, found.ndim)
-    assert (back.records == (record,)) is says_all(catalog, record)
+    ids = sorted(ids) if ascending else ids
+    with_ids = []
+    for id_, record in zip(ids, records, strict=False):
+        if record.streamk_enabled and record.streamk_reduction_strategy is None:
+            record = msgspec.structs.replace(record, streamk_reduction_strategy="TREE")
+        asynchronous = record.pipeline in ("basic_async_v1", "comp_async")
+        if record.streamk_enabled and dtype is DataType.FP32 and asynchronous:
+            record = msgspec.structs.replace(record, pipeline="compv3")
+        with_ids.append(msgspec.structs.replace(record, id=id_))
+    catalog = Catalog(variant=variant, ndim=found.ndim, layout=found, dtype=dtype, records=tuple(with_ids))
+    come_back(catalog)
 
 
 @given(
-    record=st.builds(
-        DepthwiseRecord, id=st.just(0), **{n: _extents() for n in DepthwiseRecord.__struct_fields__[1:]}
-    )
+    records=st.lists(
+        st.builds(
+            DepthwiseRecord, id=st.just(0), **{n: _extents() for n in DepthwiseRecord.__struct_fields__[1:]}
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    gap=st.integers(0, 3),
 )
-def test_depthwise_comes_back(record):
+def test_any_depthwise_catalog_comes_back(records, gap):
     found = find_layout("ngchw")
-    catalog = Catalog(
-        variant="forward_depthwise", ndim=2, layout=found, dtype=DataType.FP16, records=(record,)
+    with_ids = tuple(
+        msgspec.structs.replace(record, id=index * (gap + 1)) for index, record in enumerate(records)
     )
-    assert convert(to_native(catalog), dtype=DataType.FP16).catalogs == (catalog,)
-    assert says_all(catalog, record)
+    come_back(
+        Catalog(variant="forward_depthwise", ndim=2, layout=found, dtype=DataType.FP16, records=with_ids)
+    )
 
 
-@pytest.mark.parametrize("name", ["forward/tests/nhwgc_fp16", "backward_data/tests/ndhwgc_fp32"])
-def test_shipped_lists_come_back_as_native_lines(name):
-    path = conf_root() / f"{name}.conf"
-    (catalog,) = CONVERTER.convert(ConversionRequest(path=path, data=path.read_bytes())).catalogs
-    back = convert(to_native(catalog)).catalogs[0]
-    assert [msgspec.structs.replace(record, id=0) for record in back.records] == [
-        msgspec.structs.replace(record, id=0) for record in catalog.records
+#: numbers and words that lines of any family may hold
+VALUES = st.sampled_from(
+    [
+        *"0 1 2 4 8 16 32 64 128 256 true false v1 v2 v3 v4 v5 Intrawave Interwave Default OddC".split(),
+        *"Filter1x1Pad0 Filter1x1Stride1Pad0 Filter3x3 BASIC_V1 MEMORY COMPUTE_V3 COMPUTE_V4".split(),
+        *"COMPUTE_V5 COMPUTE_V6 WAVELET COMPUTE_ASYNC".split(),
+        *("BlkGemmPipelineVersion: v6", "VmemReadVec: 4x2xSeq(1)", "WaveMap: 1x2"),
     ]
+)
+
+
+@given(
+    family=st.sampled_from(SAMPLES),
+    dtype=st.sampled_from(list(DataType)),
+    data=st.data(),
+)
+@settings(max_examples=400)
+def test_lines_of_every_family_come_back(family, dtype, data):
+    """List to catalog to native lines to catalog: nothing is lost, whatever the list says."""
+    text = line(family, dtype.value)
+    lines = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        changed = text
+        for _ in range(data.draw(st.integers(0, 3))):
+            changed = change(changed, data.draw(st.integers(1, len(arguments(text)))), data.draw(VALUES))
+        lines += ["# a gap", changed, text]
+    request = {"lenient": True, "dtype": dtype}
+    if family in SHORT:
+        request["layout"] = find_layout("nhwgc")
+    for catalog in convert(lines, **request).catalogs:
+        if catalog.records:
+            come_back(catalog)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.relative_to(conf_root()) for p in conf_root().rglob("*.conf")), ids=str
+)
+def test_every_shipped_list_comes_back(name):
+    path = conf_root() / name
+    for catalog in CONVERTER.convert(ConversionRequest(path=path, data=path.read_bytes())).catalogs:
+        if catalog.records:
+            come_back(catalog)
+
+
+def test_equal_records_of_joined_lists_come_back():
+    (catalog,) = convert([line("native_forward")]).catalogs
+    (record,) = catalog.records
+    come_back(replace(catalog, records=(record, msgspec.structs.replace(record, id=5))))
+
+
+def test_what_the_text_does_not_say_stands_behind_it():
+    (catalog,) = convert(
+        [line("backward_weight_two_stage").replace("Seq(1,8,1,8),1", "Seq(1,8,1,8),2")]
+    ).catalogs
+    (text,) = to_native(catalog)
+    assert text.endswith(",PassThrough,0>  # ckprof: two_stage=true")
+    assert text.partition(" ")[0] == native_line(catalog, catalog.records[0])
+
+
+@pytest.mark.parametrize(
+    ("remark", "message"),
+    [
+        ("two_stage", "expected field=value in a remark, got 'two_stage'"),
+        ("stages=2", "a remark sets stages, which catalogs do not have"),
+        ("two_stage=2", "a remark sets two_stage to '2', which it cannot be"),
+        ("tile_m=0", "a remark sets tile_m to '0', which it cannot be"),
+    ],
+)
+def test_wrong_remarks(remark, message):
+    text = line("native_forward")
+    with pytest.raises(InputError) as caught:
+        convert([f"  {text}  # ckprof: {remark}"])
+    assert str(caught.value) == f"x.conf:1:{len(text) + 14}: {message}"
+
+
+def test_an_id_that_two_lines_have():
+    text = line("native_forward")
+    with pytest.raises(InputError, match=r"x\.conf:2:1: the id 0 is already that of line 1"):
+        convert([text, f"{text} # ckprof: id=0"])
 
 
 def test_what_has_no_native_spelling():
@@ -118,8 +209,8 @@ def test_what_has_no_native_spelling():
     other = msgspec.structs.replace(catalog.records[0], scheduler="none")
     with pytest.raises(InputError, match="scheduler 'none'"):
         native_line(catalog, other)
-    strange = Catalog(
-        variant="winograd", ndim=2, layout=catalog.layout, dtype=catalog.dtype, records=(record,)
-    )
+    with pytest.raises(InputError, match="instance 0 cannot be said in a list: stream-K with BASIC_ASYNC_V1"):
+        to_native(replace(convert([line("native_backward_weight")]).catalogs[0], dtype=DataType.FP32))
+    strange = replace(catalog, variant="winograd")
     with pytest.raises(InputError, match="'winograd' has no native spelling"):
         to_native(strange)

@@ -1,0 +1,163 @@
+"""What a conversion did, list by list: as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tabulate import tabulate
+
+from ckprof.catalog.errors import ListError
+from ckprof.flow.tree import CatalogState
+from ckprof.model.conversion_tree import ListState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ckprof.flow.tree import CatalogFile
+    from ckprof.model.conversion_tree import TreeList
+
+SCHEMA: Final = "ckprof.convert"
+VERSION: Final = 1
+
+#: differences of a catalog that are printed one by one
+_SHOWN: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertReport:
+    """All lists and all catalog files of one call."""
+
+    lists: tuple[TreeList, ...]
+    files: tuple[CatalogFile, ...]
+
+    def as_table(self) -> str:
+        """Return one row per list, and a summary line."""
+        rows = [
+            (
+                item.path,
+                item.conversion.lines if item.conversion else "",
+                _instances(item) if item.conversion else "",
+                _counts(item.conversion.dropped_by_rule) if item.conversion else "",
+                _state(item, self._files_of(item.path)),
+            )
+            for item in self.lists
+        ]
+        headers = ("list", "lines", "instances", "dropped lines", "result")
+        return f"{tabulate(rows, headers=headers)}\n\n{self._summary()}"
+
+    def as_json(self) -> str:
+        """Return the report as a JSON object with schema and version."""
+        return json.dumps(
+            {
+                "schema": SCHEMA,
+                "version": VERSION,
+                "lists": [self._list_values(item) for item in self.lists],
+                "catalogs": [_file_values(file) for file in self.files],
+            },
+            indent=2,
+        )
+
+    def difference_lines(self) -> Iterator[str]:
+        """Yield one line per difference between the files and what they should hold."""
+        for file in self.files:
+            path = file.output.path
+            if file.state is CatalogState.MISSING:
+                yield f"{path}: is missing, expected {len(file.output.catalog.records)} instances"
+            for difference in file.differences[:_SHOWN]:
+                yield f"{path}: {difference}"
+            if len(file.differences) > _SHOWN:
+                yield f"{path}: ... and {len(file.differences) - _SHOWN} more differences"
+
+    def _files_of(self, path: Path) -> list[CatalogFile]:
+        return [file for file in self.files if path in file.output.sources]
+
+    def _summary(self) -> str:
+        lists = Counter(item.state.value for item in self.lists)
+        files = Counter(file.state.value for file in self.files)
+        dropped: Counter[str] = Counter()
+        for item in self.lists:
+            if item.conversion is not None:
+                dropped += item.conversion.dropped_by_rule
+        instances = sum(len(file.output.catalog.records) for file in self.files)
+        parts = [
+            f"{len(self.lists)} lists: {_counts(lists)}",
+            f"{len(self.files)} catalogs with {instances} instances: {_counts(files)}"
+            if self.files
+            else "no catalogs",
+        ]
+        if dropped:
+            parts.append(f"dropped lines: {_counts(dropped)}")
+        return "; ".join(parts)
+
+    def _list_values(self, item: TreeList) -> dict[str, Any]:
+        values: dict[str, Any] = {"list": str(item.path), "state": item.state.value}
+        conversion = item.conversion
+        if conversion is not None:
+            values |= {
+                "lines": conversion.lines,
+                "instances": _instances(item),
+                "dropped": dict(sorted(conversion.dropped_by_rule.items())),
+                "dropped_lines": [
+                    {"line": line.line, "rule": line.rule, "reason": line.reason}
+                    for line in conversion.dropped
+                ],
+                "notes": list(conversion.notes),
+                "catalogs": [str(file.output.path) for file in self._files_of(item.path)],
+            }
+        if item.reason:
+            values["reason"] = item.reason
+        if item.error is not None:
+            values["errors"] = _errors(item)
+        return values
+
+
+def _errors(item: TreeList) -> list[dict[str, Any]]:
+    error = item.error
+    found = error.diagnostics if isinstance(error, ListError) else (error,)
+    return [{"line": one.line, "column": one.column, "message": one.message} for one in found if one]
+
+
+def _file_values(file: CatalogFile) -> dict[str, Any]:
+    catalog = file.output.catalog
+    return {
+        "path": str(file.output.path),
+        "state": file.state.value,
+        "variant": catalog.variant,
+        "layout": catalog.layout.name,
+        "datatype": catalog.dtype.value,
+        "instances": len(catalog.records),
+        "sources": [str(source) for source in file.output.sources],
+        "differences": [
+            {
+                "where": one.where,
+                "on_disk": one.on_disk,
+                "expected": one.expected,
+                "message": one.message,
+            }
+            for one in file.differences
+        ],
+    }
+
+
+def _instances(item: TreeList) -> int:
+    """Return the instances that a list gives, each once however many catalogs it gives."""
+    conversion = item.conversion
+    return len(conversion.source_lines) if conversion is not None else 0
+
+
+def _state(item: TreeList, files: list[CatalogFile]) -> str:
+    if item.state is ListState.FAILED:
+        return f"failed: {item.error.message}" if item.error else "failed"
+    if item.state is not ListState.CONVERTED:
+        return f"{item.state.value}{': ' if item.reason else ''}{item.reason}"
+    if not files:
+        return "no catalog"
+    return ", ".join(f"{file.state.value} {file.output.path.name}" for file in files)
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(counter.items()))

@@ -1,0 +1,79 @@
+"""Output of ckProfiler: which of its lines name an instance, and where.
+
+An instance may be named many times: with every split of the reduction, as the best one, as one that failed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+#: a line that only ckProfiler prints; the listing of ``--instances`` has none and is a plain list
+_MARK: Final = re.compile(
+    rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:"
+    rb"(?:\[(?:Valid|Not Validated)\] )?Perf:"
+    rb"|\[(?:Valid|Error|Not supported)\] [A-Za-z_]"
+    rb"|\[[0-9]+\] [A-Za-z_][A-Za-z0-9_]*<"
+    rb"|(?:ckProfiler )?found [0-9]+ instances"
+    rb"|Best configuration parameters:"
+    rb"|IMPORTANT: Generate instances using"
+    rb"|[A-Za-z_][A-Za-z0-9_]*<.*> does not support this problem"
+    rb")",
+    re.MULTILINE,
+)
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+_NUMBER: Final = r"-?[0-9a-z.+-]+"
+
+#: what stands in front of an instance
+_LEAD: Final = re.compile(
+    r"\s*(?:"
+    rf"(?:\[[A-Za-z ]+\] )?(?:Best )?Perf: *{_NUMBER} ms,(?: *{_NUMBER} TFlops,)?(?: *{_NUMBER} GB/s,)? *"
+    r"|\[(?:Error|Not supported|[0-9]+)\] "
+    r"|name: "
+    r"|Fail info: splitK: -?[0-9]+ "
+    r")?(?=[A-Za-z_][A-Za-z0-9_]*<)"
+)
+
+#: what follows one
+_TAIL: Final = re.compile(
+    r"(?: does not support this problem"
+    r"|(?:, SplitK -?[0-9]+(?: \([^()<>]*\))?| \(SplitK=-?[0-9]+\))?(?: \(instance [0-9]+\))?)\s*"
+)
+
+_NAMED: Final = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*<")
+
+
+@dataclass(frozen=True, slots=True)
+class LogText:
+    """The instance in a line of a log."""
+
+    #: as the list of the library has it; empty if the line names none
+    text: str
+    #: zero-based place in the line
+    start: int = 0
+
+
+NO_INSTANCE: Final = LogText("")
+
+
+def looks_like_log(data: bytes) -> bool:
+    """Say whether some line is one that only ckProfiler prints."""
+    return _MARK.search(data) is not None
+
+
+def instance_in(line: str) -> LogText | None:
+    """Return the instance that a line of a log names; ``None`` if it names one in no known way."""
+    if "<" not in line:
+        return NO_INSTANCE
+    plain = _COLOUR.sub("", line)
+    lead = _LEAD.match(plain)
+    if lead is None:
+        return None if _NAMED.search(plain) else NO_INSTANCE
+    end = plain.rfind(">") + 1
+    # What is cut off, or followed by something unknown, is wrong: its family says how.
+    known = end > lead.end() and _TAIL.fullmatch(plain, end)
+    text = (plain[lead.end() : end] if known else plain[lead.end() :]).strip()
+    return LogText(text, max(line.find(text), 0))

@@ -1,0 +1,325 @@
+"""``ckprof convert``: files, folders, checks, native lists, and what the file system does to them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import ExitCode
+from ckprof.paths import conf_root
+from tests.converters.samples import as_bytes, change, line
+
+ROOT = Path(__file__).parent.parent.parent
+GOLDEN = ROOT / "tests" / "golden" / "catalogs"
+
+FORWARD = line("forward")
+V3 = line("forward_v3")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A folder with two forward lists and one for backward data."""
+    for name, lines in {
+        "forward/tests/nhwgc_fp16.conf": ("# remark", FORWARD, V3, FORWARD),
+        "forward/tests/ngchw_depthwise.conf": (line("depthwise"),),
+        "backward_data/tests/nhwgc_fp16.conf": (line("backward_data"),),
+    }.items():
+        path = tmp_path / "lists" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(as_bytes(*lines))
+    return tmp_path / "lists"
+
+
+def test_a_shipped_folder_gives_upstreams_catalogs(ckprof, tmp_path):
+    called = ckprof("convert", "conf", "-o", "out")
+    assert called.code == 0, called.err
+    assert "62 lists: 62 converted; 54 catalogs with 4049 instances: 54 written" in called.out
+    for golden in GOLDEN.rglob("*.json"):
+        assert (tmp_path / "out" / golden.relative_to(GOLDEN)).read_bytes() == golden.read_bytes()
+    again = ckprof("convert", "conf", "-o", "out")
+    assert "54 unchanged" in again.out
+    assert ckprof("convert", "conf", "-o", "out", "--check").code == 0
+
+
+def test_the_table_says_what_became_of_each_list(ckprof, tree, tmp_path):
+    called = ckprof("convert", tree, "-o", tmp_path / "out")
+    rows = {
+        row.split()[0].removeprefix(f"{tree}/"): row.split(None, 1)[1] for row in called.out.splitlines()[2:5]
+    }
+    assert rows["forward/tests/nhwgc_fp16.conf"].split(None, 2) == [
+        *("4", "2"),
+        "1 comment, 1 duplicate  written nhwgc_fp16.json",
+    ]
+    assert "written ngchw_fp32.json, written ngchw_fp16.json" in rows["forward/tests/ngchw_depthwise.conf"]
+    assert called.out.splitlines()[-1].endswith("dropped lines: 1 comment, 1 duplicate")
+
+
+def test_the_report_as_json(ckprof, tree, tmp_path):
+    called = ckprof("convert", tree, "-o", tmp_path / "out", "--format", "json")
+    report = json.loads(called.out)
+    assert (report["schema"], report["version"]) == ("ckprof.convert", 1)
+    by_name = {item["list"]: item for item in report["lists"]}
+    forward = by_name[str(tree / "forward/tests/nhwgc_fp16.conf")]
+    assert (forward["state"], forward["lines"], forward["instances"]) == ("converted", 4, 2)
+    assert forward["dropped"] == {"comment": 1, "duplicate": 1}
+    assert forward["dropped_lines"][1] == {
+        "line": 4,
+        "rule": "duplicate",
+        "reason": "equal to line 2 in all but the id",
+    }
+    assert {item["state"] for item in report["catalogs"]} == {"written"}
+    assert len(report["catalogs"]) == 5
+
+
+def test_a_wrong_list_in_a_folder(ckprof, tree, tmp_path):
+    (tree / "forward/tests/nhwgc_fp16.conf").write_bytes(as_bytes(change(FORWARD, 19, "x"), "nonsense"))
+    called = ckprof("convert", tree, "-o", tmp_path / "out")
+    assert called.code == ExitCode.INPUT
+    assert "nhwgc_fp16.conf:1:" in called.err and "nhwgc_fp16.conf:2:1: expected Name" in called.err
+    assert "failed: expected an integer for tile_m" in called.out
+    assert "not reached" in called.out
+    assert (tmp_path / "out/forward/tests/ngchw_fp16.json").exists()
+    assert not (tmp_path / "out/forward/tests/nhwgc_fp16.json").exists()
+    report = json.loads(ckprof("convert", tree, "-o", tmp_path / "out", "--format", "json").out)
+    (failed,) = (item for item in report["lists"] if item["state"] == "failed")
+    assert [error["line"] for error in failed["errors"]] == [1, 2]
+    lenient = ckprof("convert", tree, "-o", tmp_path / "out", "--lenient")
+    assert lenient.code == ExitCode.INPUT  # no line at all is left
+    (tree / "forward/tests/nhwgc_fp16.conf").write_bytes(as_bytes(FORWARD, "nonsense"))
+    lenient = ckprof("convert", tree, "-o", tmp_path / "out", "--lenient")
+    assert (lenient.code, "1 error" in lenient.out, "warning: " in lenient.err) == (0, True, True)
+
+
+def test_a_check_of_a_folder(ckprof, tree, tmp_path):
+    out = tmp_path / "out"
+    missing = ckprof("convert", tree, "-o", out, "--check")
+    assert missing.code == ExitCode.FAILED
+    assert f"{out}/forward/tests/nhwgc_fp16.json: is missing, expected 2 instances" in missing.out
+    assert not out.exists()
+    ckprof("convert", tree, "-o", out)
+    path = out / "forward/tests/nhwgc_fp16.json"
+    path.write_text(path.read_text().replace('"tile_m": 64', '"tile_m": 32'))
+    differs = ckprof("convert", tree, "-o", out, "--check")
+    assert differs.code == ExitCode.FAILED
+    assert f"{path}: instances[id 1].tile_m: is 32, expected 64" in differs.out
+    report = json.loads(ckprof("convert", tree, "-o", out, "--check", "--format", "json").out)
+    (file,) = (item for item in report["catalogs"] if item["state"] == "differs")
+    assert file["differences"] == [
+        {"where": "instances[id 1].tile_m", "on_disk": "32", "expected": "64", "message": ""}
+    ]
+
+
+def test_a_check_of_one_list(ckprof, tree, tmp_path):
+    conf = tree / "forward/tests/nhwgc_fp16.conf"
+    assert ckprof("convert", conf, "-o", "x.json", "--check").code == ExitCode.FAILED
+    ckprof("convert", conf, "-o", "x.json")
+    assert ckprof("convert", conf, "-o", "x.json", "--check").code == 0
+    (tmp_path / "x.json").write_text("{")
+    called = ckprof("convert", conf, "-o", "x.json", "--check")
+    assert (called.code, "x.json: not valid JSON" in called.out) == (ExitCode.FAILED, True)
+    assert (tmp_path / "x.json").read_text() == "{"
+
+
+@pytest.mark.parametrize("name", ["forward/tests/nhwgc_fp16", "backward_weight/tests/nhwgc_bf16"])
+def test_back_to_native_lines(ckprof, tmp_path, name):
+    ckprof("convert", name, "-o", "one.json")
+    called = ckprof("convert", "one.json", "--to", "native", "-o", "native.conf")
+    assert called.code == 0
+    ckprof("convert", "native.conf", "-o", "two.json")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert ckprof("convert", "one.json", "--to", "native").out == (tmp_path / "native.conf").read_text()
+
+
+def test_several_catalogs_need_a_folder(ckprof, tmp_path):
+    called = ckprof("convert", "forward/tests/ngchw_depthwise")
+    assert (called.code, "name a folder with -o" in called.err) == (ExitCode.USAGE, True)
+    assert ckprof("convert", "forward/tests/ngchw_depthwise", "-o", "new/").code == 0
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        *("ngchw_bf16.json", "ngchw_fp16.json", "ngchw_fp32.json"),
+    ]
+    native = ckprof("convert", "new/ngchw_fp16.json", "--to", "native", "-o", "new/")
+    assert (native.code, (tmp_path / "new/ngchw_fp16.conf").exists()) == (0, True)
+    assert ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "new").code == 0
+    assert (tmp_path / "new/nhwgc_fp16.json").exists()
+
+
+def test_the_older_table_of_mma_tiles(ckprof):
+    called = ckprof("convert", "forward/tests/nhwgc_fp16", "--mma-k-table", "8/16")
+    assert {record["warp_tile_k"] for record in json.loads(called.out)["instances"]} == {8, 16}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("x.conf", "--check"), "--check needs -o"),
+        (("x.conf", "--format", "json"), "--format needs -o"),
+        (("x.conf", "--to", "native", "-o", "x", "--check"), "--to native goes with neither"),
+        (("conf",), "is a folder: name the folder of the catalogs with -o"),
+        (("conf", "-o", "file"), "-o file is a file, expected a folder"),
+        (("conf", "-o", "out", "--to", "native"), "--to native takes one file"),
+        (("conf", "-o", "out", "--dtype", "fp16"), "--dtype goes with one file"),
+        (("forward/tests/nhwgc_fp16", "--mma-k-table", "8"), "expected two positive integers"),
+        (("forward/tests/nhwgc_fp16", "--mma-k-table", "8/²"), "expected two positive integers"),
+    ],
+)
+def test_wrong_usage(ckprof, tmp_path, arguments, part):
+    (tmp_path / "file").write_text("")
+    called = ckprof("convert", *arguments)
+    assert called.code == ExitCode.USAGE
+    assert part in called.err
+
+
+def test_an_empty_folder(ckprof, tmp_path):
+    (tmp_path / "empty").mkdir()
+    called = ckprof("convert", "empty", "-o", "out")
+    assert (called.code, "no instance list in this folder" in called.err) == (ExitCode.INPUT, True)
+
+
+def test_lists_without_instances(ckprof, tmp_path):
+    (tmp_path / "nhwgc_fp16.conf").write_text("# nothing\n")
+    called = ckprof("convert", "nhwgc_fp16.conf", "-o", "x.json")
+    assert called.code == ExitCode.INPUT
+    called = ckprof("convert", "nhwgc_fp16.conf", "--direction", "fwd", "-o", "x.json")
+    assert (called.code, "no instance is left, the catalog is empty" in called.err) == (0, True)
+    assert (tmp_path / "x.json").read_text().endswith('"instances": []\n}')
+    (tmp_path / "wmma.conf").write_text("DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<1>\n")
+    called = ckprof("convert", "wmma.conf", "-o", "y.json")
+    assert called.code == ExitCode.INPUT
+    assert "dropped lines: 1 unsupported-family" in called.err and "no line gives an instance" in called.err
+
+
+# --- what the file system does ------------------------------------------------------------------------------
+
+
+def test_links_out_of_the_output_folder_are_refused(ckprof, tree, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    out = tmp_path / "out" / "forward"
+    out.mkdir(parents=True)
+    (out / "tests").symlink_to(elsewhere)
+    called = ckprof("convert", tree, "-o", "out")
+    assert called.code == ExitCode.INPUT
+    assert "a symbolic link leads out of the output folder" in called.err
+    assert not list(elsewhere.iterdir()) and not (tmp_path / "out" / "backward_data").exists()
+    (out / "tests").unlink()
+    (out / "tests").mkdir()
+    (elsewhere / "mine.json").write_text("mine")
+    (out / "tests" / "nhwgc_fp16.json").symlink_to(elsewhere / "mine.json")
+    assert ckprof("convert", tree, "-o", "out").code == ExitCode.INPUT
+    assert (elsewhere / "mine.json").read_text() == "mine"
+
+
+def test_links_within_the_output_folder_stay(ckprof, tree, tmp_path):
+    real = tmp_path / "out" / "real"
+    real.mkdir(parents=True)
+    (tmp_path / "out" / "forward").symlink_to(real)
+    assert ckprof("convert", tree, "-o", "out").code == 0
+    assert (tmp_path / "out" / "forward").is_symlink()
+    assert (real / "tests" / "nhwgc_fp16.json").exists()
+
+
+def test_a_link_that_is_named_outright_is_written_through(ckprof, tmp_path):
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "link.json").code == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real.json").read_text().startswith("{")
+    (tmp_path / "round.json").symlink_to("round.json")
+    called = ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "round.json")
+    assert (called.code, "in a circle" in called.err) == (ExitCode.INPUT, True)
+
+
+def test_a_device_stays_a_device(ckprof):
+    assert ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+    called = ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "/dev/full")
+    assert called.code == ExitCode.INPUT
+    assert called.err.endswith("ckprof: /dev/full: cannot write: No space left on device\n")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_disk_that_takes_no_more(ckprof, tmp_path, monkeypatch, number):
+    """A full disk takes the first half, a read-only one nothing; either way the old file stays."""
+    (tmp_path / "x.json").write_text("old")
+    write = Path.write_bytes
+
+    def fail(self, data):
+        if number == errno.ENOSPC:
+            write(self, data[: len(data) // 2])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    called = ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "x.json")
+    assert called.code == ExitCode.INPUT
+    assert called.err.splitlines()[-1] == f"ckprof: x.json: cannot write: {os.strerror(number)}"
+    assert (tmp_path / "x.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes into read-only folders")
+def test_a_read_only_folder(ckprof, tree, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir(mode=0o555)
+    called = ckprof("convert", tree, "-o", out)
+    assert called.code == ExitCode.INPUT
+    assert len(called.err.splitlines()) == 1 and "cannot write: Permission denied" in called.err
+
+
+def test_a_folder_in_the_way(ckprof, tree, tmp_path):
+    (tmp_path / "out/forward/tests/nhwgc_fp16.json").mkdir(parents=True)
+    called = ckprof("convert", tree, "-o", "out")
+    assert (called.code, "nhwgc_fp16.json: cannot write: Is a directory" in called.err) == (
+        ExitCode.INPUT,
+        True,
+    )
+    (tmp_path / "file").write_text("")
+    called = ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "file/x.json")
+    assert (called.code, "file/x.json: cannot write: file is no folder" in called.err) == (
+        ExitCode.INPUT,
+        True,
+    )
+
+
+def test_lists_that_cannot_be_read(ckprof, tree):
+    (tree / "forward/tests/nhwgc_bf16.conf").mkdir()
+    (tree / "forward/tests/nhwgc_fp32.conf").symlink_to("nowhere")
+    called = ckprof("convert", tree, "-o", "out")
+    assert (called.code, "cannot read: No such file" in called.err) == (ExitCode.INPUT, True)
+
+
+# --- README -------------------------------------------------------------------------------------------------
+
+
+def readme_commands():
+    chapter = (ROOT / "README.md").read_text().partition("## Convert lists")[2].partition("\n## ")[0]
+    block = re.search("```sh\n(.*?)```", chapter, re.DOTALL)
+    return block[1].splitlines()
+
+
+def test_the_examples_of_the_readme_work(ckprof, tmp_path):
+    commands = readme_commands()
+    assert len(commands) > 8
+    for command in commands:
+        words = shlex.split(command, comments=True)
+        if words[0] == "echo":
+            (tmp_path / words[-1]).write_text(words[1] + "\n")
+            continue
+        called = ckprof(*words[1:])
+        assert called.code == 0, (command, called.err)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("catalogs", "ckprofiler.log", "depthwise", "fwd.json", "log.json", "native.conf", "short.json"),
+        "sk.json",
+    ]
+    expected = GOLDEN / "forward" / "tests" / "nhwgc_fp16.json"
+    assert (tmp_path / "fwd.json").read_bytes() == expected.read_bytes()
+
+
+def test_conf_names_work_inside_and_outside_a_checkout(ckprof, monkeypatch):
+    for name in ("conf/forward", "forward", conf_root() / "forward"):
+        assert ckprof("convert", name, "-o", "out", "-q").code == 0

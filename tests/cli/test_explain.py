@@ -1,0 +1,104 @@
+"""``ckprof explain``: lines, places in files, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckprof.errors import ExitCode
+from tests.converters.samples import as_bytes, change, column, line
+
+FORWARD = line("forward")
+
+
+@pytest.fixture
+def conf(tmp_path):
+    path = tmp_path / "my.conf"
+    wrong = change(FORWARD, 19, "x")
+    path.write_bytes(as_bytes("# remark", FORWARD, FORWARD, wrong, line("forward", "bf16"), ""))
+    return path
+
+
+def test_a_line(ckprof):
+    called = ckprof("explain", FORWARD)
+    assert called.code == 0
+    rows = [row.split() for row in called.out.splitlines()]
+    assert [
+        "19",
+        str(column(FORWARD, 19)),
+        "tile_m",
+        "64",
+        "tile_m,",
+        "warp_m,",
+        "warp_k,",
+        "warp_tile_m",
+    ] in rows
+    assert ["warp_tile_k", "16", "mma-k"] in rows
+    assert ["tile_m", "64", "argument", "19"] in rows
+    assert called.out.endswith("gives an instance of variant forward\n")
+
+
+def test_places_in_a_file(ckprof, conf):
+    good = ckprof("explain", f"{conf}:2")
+    assert good.code == 0 and good.out.startswith(f"{conf}:2: forward XDL (fwd)")
+    again = ckprof("explain", f"{conf}:3")
+    assert "dropped by duplicate: equal to line 2 in all but the id" in again.out
+    remark = ckprof("explain", f"{conf}:1")
+    assert (remark.code, "dropped by comment" in remark.out) == (0, True)
+    blank = ckprof("explain", f"{conf}:6:1:")
+    assert (blank.code, "dropped by blank" in blank.out) == (0, True)
+    wrong = ckprof("explain", f"{conf}:4:7")
+    assert wrong.code == ExitCode.INPUT
+    assert f"wrong at column {column(FORWARD, 19)}: expected an integer for tile_m" in wrong.out
+    other = ckprof("explain", f"{conf}:5")
+    assert other.code == ExitCode.INPUT
+    assert "wrong in its list: data type bf16 contradicts line 2, which says fp16" in other.out
+
+
+def test_shipped_lists_and_several_lines(ckprof):
+    called = ckprof("explain", "forward/tests/nhwgc_fp16:1", "backward_data/typestring/nhwgc_fp16:1")
+    assert called.code == 0
+    assert "dropped by missing-information: vector_size_c is not printed" in called.out
+
+
+def test_as_json(ckprof, conf):
+    called = ckprof("explain", f"{conf}:2", f"{conf}:3", FORWARD, "--format", "json")
+    first, second, third = json.loads(called.out)
+    assert (first["path"], first["line"], first["family"], first["rule"]) == (str(conf), 2, "forward", "")
+    assert (second["rule"], second["reason"]) == ("duplicate", "equal to line 2 in all but the id")
+    assert (third["path"], len(third["fields"]), len(third["record"])) == (None, 49, 25)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "part"),
+    [
+        ("my.conf:9", ExitCode.INPUT, "there is no line 9, the file has 6 lines"),
+        ("my.conf:0", ExitCode.INPUT, "lines count from 1"),
+        ("no.conf:1", ExitCode.INPUT, "no.conf: no such file"),
+        (".:1", ExitCode.INPUT, "is a directory"),
+        ("binary:1", ExitCode.INPUT, "not UTF-8 text"),
+        ("my.conf:99999999999999999999999", ExitCode.INPUT, "there is no line"),
+    ],
+)
+@pytest.mark.usefixtures("conf")
+def test_places_that_do_not_exist(ckprof, tmp_path, text, code, part):
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    called = ckprof("explain", text)
+    assert called.code == code
+    assert part in called.err
+
+
+def test_options_reach_the_reader(ckprof):
+    short = line("short_forward")
+    assert ckprof("explain", short).code == ExitCode.INPUT
+    called = ckprof("explain", short, "--layout", "nhwgc", "--dtype", "fp16", "--mma-k-table", "8/16")
+    assert called.code == 0 and "K1: warp_tile_k follows" in called.out
+    lost = ckprof("explain", f"{FORWARD} # remark", "--upstream-comments")
+    assert "dropped by comment" in lost.out
+
+
+def test_garbage(ckprof):
+    called = ckprof("explain", "hello")
+    assert called.code == ExitCode.INPUT
+    assert "wrong at column 1: expected Name<argument,...>" in called.out

@@ -1,0 +1,90 @@
+"""Reading files of any size piece by piece."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.errors import InputError
+from ckprof.model.conversion import ConversionRequest
+from ckprof_converters import lines as module
+from ckprof_converters.collect import MAX_LISTED
+from ckprof_converters.lines import iterate_lines
+
+from .samples import change, line
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(module, "_PIECE", 3)
+
+
+def read(data):
+    return list(iterate_lines(ConversionRequest(path=Path("x"), data=b"", stream=lambda: io.BytesIO(data))))
+
+
+TEXTS = st.text(alphabet="a\n\ré漢", max_size=30)
+
+
+@given(text=TEXTS)
+def test_pieces_make_no_difference(text):
+    expected = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline=None).read().split("\n")
+    if not expected[-1]:
+        expected.pop()
+    for size in (1, 2, 3, 1000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_PIECE", size)
+            assert read(text.encode()) == expected
+
+
+@given(before=TEXTS, size=st.integers(1, 40), wrong=st.sampled_from([b"\0", b"\xff", b"\xe6\xbc"]))
+def test_places_of_what_is_no_text(before, size, wrong):
+    data = before.encode() + wrong
+    seen = before.replace("\r\n", "\n").replace("\r", "\n")
+    place = (seen.count("\n") + 1, len(seen) - seen.rfind("\n"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_PIECE", size)
+        with pytest.raises(InputError) as caught:
+            read(data)
+    assert (caught.value.line, caught.value.column) == place
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_long_line_is_given_up_before_it_is_read():
+    class Endless(io.RawIOBase):
+        """A file of one line that never ends."""
+
+        read_bytes = 0
+
+        def readable(self):
+            return True
+
+        def read(self, size):
+            self.read_bytes += size
+            return b"x" * size
+
+    endless = Endless()
+    request = ConversionRequest(path=Path("x"), data=b"", stream=lambda: endless)
+    with pytest.raises(InputError, match="the line is longer than 100000 characters"):
+        list(iterate_lines(request))
+    assert endless.read_bytes < 100_100
+
+
+def test_a_file_that_vanishes():
+    def gone():
+        raise FileNotFoundError(2, "No such file or directory")
+
+    with pytest.raises(InputError, match="x: cannot read: No such file or directory"):
+        list(iterate_lines(ConversionRequest(path=Path("x"), data=b"", stream=gone)))
+
+
+def test_dropped_lines_of_long_files_are_counted(convert):
+    lines = [line("forward"), change(line("forward"), 49, "16")] * MAX_LISTED
+    conversion = convert(*lines)
+    assert len(conversion.dropped) == MAX_LISTED
+    assert conversion.dropped_by_rule == {"duplicate": 2 * MAX_LISTED - 2}
+    assert conversion.lines == 2 * MAX_LISTED

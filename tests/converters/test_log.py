@@ -1,0 +1,125 @@
+"""Output of ckProfiler, old and new, as an instance list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.model.conversion import ConversionRequest
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import find_layout
+from ckprof_converters.log import instance_in
+
+from .samples import FAMILIES, SHORT, as_bytes, line
+
+NATIVE = line("native_forward")
+OTHER = NATIVE.replace("64,64,64", "128,64,64")
+TYPE_STRING = line("short_forward_v3")
+
+#: what the old library's profiler prints for one problem
+OLD_LOG = f"""\
+./bin/ckProfiler grouped_conv_bwd_weight 1 2 1 1 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 all
+input: dim 5, lengths {{1, 4, 64, 28, 28}}, strides {{64, 50176, 1, 1792, 64}}
+weight: dim 5, lengths {{1, 64, 64, 3, 3}}, strides {{36864, 576, 1, 192, 64}}
+ckProfiler found 3 instances
+Perf:    0.0451 ms, 42.6 TFlops, 88.2 GB/s, {TYPE_STRING}, SplitK 1
+Perf:    0.0351 ms, 52.6 TFlops, 98.2 GB/s, {TYPE_STRING}, SplitK 7 (best occupancy)
+{line("short_forward_large_tensor")} does not support this problem
+max err: 0.5, number of errors: 3, 1% wrong values
+Fail info: splitK: 2 {line("short_forward")}
+\x1b[36mvalids: 1\x1b[0m
+
+Best configuration parameters:
+name: {TYPE_STRING} (instance 0)
+avg_time: 0.0351
+tflops: 52.6
+GB/s: 98.2, SplitK 7
+"""
+
+#: what the profiler of CK Tile's kernels prints
+NEW_LOG = f"""\
+IMPORTANT: Generate instances using generate_instances.py
+[Valid] Perf:    0.0451 ms, 42.6 TFlops, 88.2 GB/s, {NATIVE} (instance 0)
+[Not Validated] Perf:    0.04 ms, {OTHER}, SplitK 4
+\x1b[31m[Error] {OTHER} (instance 1)\x1b[0m
+[Not supported] {NATIVE}
+[0] {NATIVE} (SplitK=4)
+Total: 2 valid instances
+Best configuration parameters:
+\tname: {NATIVE} (instance 0)
+\tavg_time: 0.0451ms
+"""
+
+
+def test_a_log_of_the_old_profiler(convert):
+    conversion = convert(
+        OLD_LOG.encode(), name="ckprofiler.log", layout=find_layout("nhwgc"), dtype=DataType.FP16
+    )
+    (catalog,) = conversion.catalogs
+    assert [record.id for record in catalog.records] == [4, 6, 8]
+    assert conversion.dropped_by_rule == {"log-text": 10, "duplicate": 2, "blank": 1}
+    assert {line.line for line in conversion.dropped if line.rule == "duplicate"} == {6, 13}
+
+
+def test_a_log_of_the_new_profiler(convert):
+    conversion = convert(NEW_LOG.encode(), name="tile.txt")
+    (catalog,) = conversion.catalogs
+    assert [record.tile_m for record in catalog.records] == [64, 128]
+    assert conversion.dropped_by_rule == {"log-text": 4, "duplicate": 4}
+
+
+def test_what_is_recognised(converter):
+    for log in (OLD_LOG, NEW_LOG):
+        request = ConversionRequest(path=Path("run.log"), data=log.encode())
+        assert converter.recognises(request)
+        # A list is no log: there, text without an instance is an error.
+    assert not converter.recognises(ConversionRequest(path=Path("run.log"), data=b"Perfect: 1 ms\n"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_in_a_log(convert, family):
+    text = line(family)
+    request = {"layout": find_layout("nhwgc")} if family in SHORT else {}
+    listed = convert(text, dtype=DataType.FP16, **request)
+    timed = f"Perf:     1e-05 ms, inf TFlops, 88.2 GB/s, {text}, SplitK -1"
+    logged = convert(timed, dtype=DataType.FP16, **request)
+    assert logged.catalogs == listed.catalogs
+
+
+def test_a_listing_is_a_plain_list(convert):
+    assert len(convert(NATIVE, OTHER, name="instances.txt").catalogs[0].records) == 2
+
+
+def test_wrong_lines_of_logs(errors_of):
+    good = f"[Valid] Perf: 0.1 ms, {NATIVE}"
+    cut = good[:-20]
+    name = "GroupedConvolutionForwardKernel"
+    other = f"Speed: 0.1 ms, {NATIVE}"
+    tail = f"{good} and more"
+    wrong = good.replace("64,64,64", "64,x,64")
+    assert errors_of(good, cut, other, tail, wrong) == [
+        f"list.conf:2:{len(cut) + 1}: the line ends without '>' (arguments of {name})",
+        "list.conf:3:1: a kernel is named, but in no way that ckProfiler is known to print",
+        f"list.conf:4:{len(good) + 2}: unexpected text behind '>': 'and more'",
+        f"list.conf:5:{wrong.index(',x,') + 2}: expected an integer for tile_n (argument 14), got 'x'",
+    ]
+
+
+def test_logs_that_name_no_layout(errors_of):
+    (message,) = errors_of(OLD_LOG.encode(), name="nothing.log")
+    assert "neither the lines nor the file name say the layout: pass --layout (and 4 more lines)" in message
+
+
+def test_texts_of_a_log_without_reading_them(converter):
+    request = ConversionRequest(path=Path("tile.log"), data=NEW_LOG.encode())
+    assert list(converter.instance_texts(request)) == [
+        *((2, NATIVE), (3, OTHER), (4, OTHER), (5, NATIVE), (6, NATIVE), (9, NATIVE)),
+    ]
+    request = ConversionRequest(path=Path("x.conf"), data=as_bytes("# x", NATIVE, f" {OTHER} # y"))
+    assert list(converter.instance_texts(request)) == [(2, NATIVE), (3, OTHER)]
+
+
+def test_places_are_those_of_the_coloured_line():
+    found = instance_in(f"\x1b[36m[Valid] Perf: 0.1 ms, {NATIVE}\x1b[0m")
+    assert (found.text, found.start) == (NATIVE, 27)
