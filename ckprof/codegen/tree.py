@@ -13,7 +13,7 @@ A file is only written if its text changed, so that a build system sees what is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ckprof.codegen import manifest
@@ -48,6 +48,8 @@ class KernelFiles:
     entry: Path
     #: C symbol of the kernel's table row
     symbol: str
+    #: what the linker's names of its device functions contain; empty if they do not tell whose they are
+    device_marker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,7 @@ def generate_tree(
         if pipeline is None:
             raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
         source = _with_free_name(pipeline.render(instance, arch, api_level), key, taken)
-        kernel = _kernel_files(root, instance, key, source.name)
+        kernel = _kernel_files(root, instance, key, source)
         kernels.append(kernel)
         records.append(_record(kernel, key, pipeline.instance_string(instance), root))
         texts[kernel.header] = source.header
@@ -101,7 +103,7 @@ def generate_tree(
             name=source.name,
             header=kernel.header.name,
             launcher=source.launcher,
-            host_args=direction.host_args_type,
+            host_args=source.host_args or direction.host_args_type,
         )
     manifest_path = root / manifest.FILE
     texts[manifest_path] = manifest.render(
@@ -161,17 +163,29 @@ def _with_free_name(source: KernelSource, key: str, taken: set[str]) -> KernelSo
         line if line.startswith("#include") else identifier.sub(name, line)
         for line in source.header.splitlines(keepends=True)
     ]
-    return type(source)(name=name, header="".join(lines), launcher=identifier.sub(name, source.launcher))
+    return replace(
+        source,
+        name=name,
+        header="".join(lines),
+        launcher=identifier.sub(name, source.launcher),
+        device_type=identifier.sub(name, source.device_type),
+    )
 
 
-def _kernel_files(root: Path, instance: Instance, key: str, name: str) -> KernelFiles:
+def _kernel_files(root: Path, instance: Instance, key: str, source: KernelSource) -> KernelFiles:
     return KernelFiles(
         instance=instance,
-        name=name,
-        header=root / KERNELS / f"{name}.hpp",
-        entry=root / KERNELS / f"{name}.cpp",
+        name=source.name,
+        header=root / KERNELS / f"{source.name}.hpp",
+        entry=root / KERNELS / f"{source.name}.cpp",
         symbol=kernel_symbol(key),
+        device_marker=_mangled(source.device_type),
     )
+
+
+def _mangled(name: str) -> str:
+    """Return a qualified C++ name as it stands within mangled names: each part behind its length."""
+    return "".join(f"{len(part)}{part}" for part in name.split("::")) if name else ""
 
 
 def _record(kernel: KernelFiles, key: str, instance_string: str, root: Path) -> dict[str, object]:
@@ -179,6 +193,7 @@ def _record(kernel: KernelFiles, key: str, instance_string: str, root: Path) -> 
         "name": kernel.name,
         "key": key,
         "symbol": kernel.symbol,
+        "device_marker": kernel.device_marker,
         "id": kernel.instance.id,
         "instance": kernel.instance.identity(),
         "instance_string": instance_string,

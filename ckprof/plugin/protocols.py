@@ -122,6 +122,11 @@ class KernelSource:
     header: str
     #: C++ name of the launcher type with ``launch``, ``is_supported`` and ``get_instance_string``
     launcher: str
+    #: C++ type that its ``launch`` takes; empty for that of the direction
+    host_args: str = ""
+    #: C++ name, from the launcher on, of a type that is a template argument of the kernel's device functions
+    #: and of no other kernel's; empty if there is none, which leaves its device code unattributed
+    device_type: str = ""
 
 
 class Pipeline(Protocol):

@@ -10,6 +10,7 @@ from ckprof_plugins.pipelines.kernel_family.rules import (
     Candidate,
     Rule,
     direction_rule,
+    latest_level_rule,
 )
 
 #: The only layout that the kernel reads.
@@ -118,6 +119,7 @@ def depthwise_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
     """Return the rules of the family with kernels for ``directions``."""
     return (
         API_LEVEL_RULE,
+        latest_level_rule("depthwise kernels"),
         direction_rule(directions),
         WAVE_SIZE_RULE,
         Rule(id="layout", check=_layout),

@@ -35,9 +35,15 @@ def _tile_grain(candidate: Candidate[GemmInstance]) -> Breach | None:
     return None
 
 
+#: GEMM pipelines laid out for one arrangement of waves, which need not be in the table.
+_OWN_WAVE_GRIDS = {GemmPipeline.COMPV5: (1, 1, 2)}
+
+
 def _wave_grid(candidate: Candidate[GemmInstance]) -> Breach | None:
     grid = candidate.instance.wave_grid
     if grid.sizes in candidate.arch.wave_grids:
+        return None
+    if grid.sizes == _OWN_WAVE_GRIDS.get(candidate.instance.gemm_pipeline):
         return None
     known = _listed(candidate.arch.wave_grids)
     return Breach(

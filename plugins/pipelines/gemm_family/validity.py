@@ -5,6 +5,7 @@ from __future__ import annotations
 from ckprof.model.dtype import DataType
 from ckprof_plugins.pipelines.gemm_family.arch_rules import ARCH_RULES
 from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
+from ckprof_plugins.pipelines.gemm_family.level_rules import LEVEL_FEATURE_RULE
 from ckprof_plugins.pipelines.gemm_family.vocabulary import (
     GemmPipeline,
     Scheduler,
@@ -191,6 +192,7 @@ def gemm_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
     """Return the rules of a family with kernels for ``directions``, those of the architecture last."""
     return (
         API_LEVEL_RULE,
+        LEVEL_FEATURE_RULE,
         direction_rule(directions),
         Rule(id="layout", check=_layout),
         Rule(id="wave-divides-tile", check=_wave_divides_tile),

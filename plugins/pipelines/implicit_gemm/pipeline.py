@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
 from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields, refuse_stream_k_fields
 from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
 from ckprof_plugins.pipelines.implicit_gemm.header import ImplicitGemmHeader, implicit_gemm_header
+from ckprof_plugins.pipelines.implicit_gemm.header_2025_07 import (
+    ImplicitGemmHeader202507,
+    implicit_gemm_header_2025_07,
+)
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
 from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
@@ -46,6 +51,20 @@ class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
     def string_of(self, instance: ImplicitGemmInstance) -> str:
         """Return CK Builder's text for the instance."""
         return gemm_instance_string(instance)
+
+    def header_at(
+        self, instance: ImplicitGemmInstance, arch: str, api_level: str
+    ) -> ImplicitGemmHeader | ImplicitGemmHeader202507:
+        """Return what the template of an API level shows."""
+        if api_level == API_LEVEL_2025_07:
+            return implicit_gemm_header_2025_07(instance, arch)
+        return self.header_of(instance, arch)
+
+    def template_at(self, api_level: str) -> tuple[str, str]:
+        """Return the template of an API level."""
+        if api_level == API_LEVEL_2025_07:
+            return self.template[0], "implicit_gemm_2025_07.hpp.j2"
+        return self.template
 
     def header_of(self, instance: ImplicitGemmInstance, arch: str) -> ImplicitGemmHeader:
         """Return what the template shows."""

@@ -89,12 +89,23 @@ class KernelFamily(ABC, Generic[InstanceT]):
         Whether it is valid is not asked again: what :meth:`refusals` refuses may not compile, or be wrong.
         """
         own = self._own(instance)
-        header = self.header_of(own, arch)
+        header = self.header_at(own, arch, api_level)
+        launcher = f"{header.name}_Launcher"
         return KernelSource(
             name=header.name,
-            header=render(*self.template, p=header),
-            launcher=f"{header.name}_Launcher",
+            header=render(*self.template_at(api_level), p=header),
+            launcher=launcher,
+            host_args=header.operation.host_args,
+            device_type=f"{launcher}::{header.device_type}",
         )
+
+    def header_at(self, instance: InstanceT, arch: str, api_level: str) -> KernelHeader:
+        """Return what the template of an API level shows; a family with several templates overrides this."""
+        return self.header_of(instance, arch)
+
+    def template_at(self, api_level: str) -> tuple[str, str]:
+        """Return the template of an API level; a family with several templates overrides this."""
+        return self.template
 
     def _own(self, instance: Instance) -> InstanceT:
         expected = self.instance_type

@@ -51,6 +51,8 @@ class KernelHeader:
     refusals: tuple[LauncherRefusal, ...]
     #: whether the launcher says how many splits the kernel chooses by itself
     deduces_split_k: bool
+    #: member of the launcher that is a template argument of the kernel's device functions
+    device_type: str = "Kernel"
 
 
 def includes(*further: str) -> tuple[tuple[str, ...], ...]:

@@ -14,11 +14,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ckprof.arch.architecture import Architecture
 from ckprof.arch.table import find_architecture
+from ckprof.model.api_level import API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.instance import Instance
 from ckprof.model.refusal import Refusal
-
-#: API levels of CK Tile's headers for which kernels can be written.
-API_LEVELS = ("2026-06",)
 
 #: Lanes of a wave that kernels of several families are laid out for.
 _WIDE_WAVE = 64
@@ -92,6 +90,25 @@ def _wave_size(candidate: Candidate[Instance]) -> Breach | None:
         lanes,
         _WIDE_WAVE,
     )
+
+
+def latest_level_rule(feature: str) -> Rule:
+    """Return the rule that the headers are of the latest API level, for a family that others lack.
+
+    :param feature: what the older ones lack, in the plural.
+    """
+
+    def check(candidate: Candidate[Instance]) -> Breach | None:
+        level = candidate.api_level
+        if level not in API_LEVELS or level == LATEST_API_LEVEL:
+            return None
+        return Breach(
+            f"API level {level} has no {feature} (API level {LATEST_API_LEVEL} has them)",
+            level,
+            LATEST_API_LEVEL,
+        )
+
+    return Rule(id="api-level-feature", check=check)
 
 
 #: The API level is one of those for which kernels can be written.

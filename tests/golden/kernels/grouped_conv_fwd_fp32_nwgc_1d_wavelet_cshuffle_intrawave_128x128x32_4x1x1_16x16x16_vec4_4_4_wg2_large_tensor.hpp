@@ -182,8 +182,11 @@ struct grouped_conv_fwd_fp32_nwgc_1d_wavelet_cshuffle_intrawave_128x128x32_4x1x1
                                                                   1,
                                                                   Config::DoubleSmemBuffer>>;
 
-    using Kernel =
-        GroupedConvolutionForwardKernel<GroupedConvTraitsType, TilePartitioner, ConvPipeline, ConvEpilogue>;
+    // A type of its own, so that the names of device functions tell whose they are.
+    struct Kernel
+        : GroupedConvolutionForwardKernel<GroupedConvTraitsType, TilePartitioner, ConvPipeline, ConvEpilogue>
+    {
+    };
 
     // What the launcher refuses before the kernel is asked: calls report(context, condition, reason) for each
     // condition that is not met, and says whether there was one.
@@ -212,6 +215,7 @@ struct grouped_conv_fwd_fp32_nwgc_1d_wavelet_cshuffle_intrawave_128x128x32_4x1x1
         return Kernel::IsSupportedArgument(Kernel::MakeKernelArgs(args));
     }
 
+#ifndef CKPROF_SUPPORT_ONLY
     // Runs the kernel once, or as often as the stream configuration asks; returns milliseconds, 0 if not timed.
     // Throws std::runtime_error if the kernel does not support the problem.
     static float launch(const HostArgs& args, const stream_config& s)
@@ -247,6 +251,7 @@ struct grouped_conv_fwd_fp32_nwgc_1d_wavelet_cshuffle_intrawave_128x128x32_4x1x1
         Run(has_hot_loop, tail_num);
         return ave_time;
     }
+#endif
 
 #ifdef CKPROF_HAS_INSTANCE_STRING
     static std::string get_instance_string() { return Kernel{}.GetInstanceString(); }

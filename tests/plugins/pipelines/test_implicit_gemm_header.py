@@ -88,7 +88,7 @@ def test_gemm_pipelines(pipeline, cpp_class, base, run, make_instance):
 
 def arguments(text, alias):
     """Return the template arguments of ``using alias = Template<...>;``, split at top level."""
-    (found,) = re.findall(rf"using {alias} = \w+<(.*?)>;", text)
+    (found,) = re.findall(rf"(?:using {alias} = |struct {alias} : )\w+<(.*?)>(?:;| {{)", text)
     parts, depth = [""], 0
     for character in found:
         depth += {"<": 1, ">": -1}.get(character, 0)

@@ -1,0 +1,75 @@
+"""What the header of an implicit-GEMM kernel shows at API level 2025-07.
+
+There, hot loop and tail of the main loop and the way results are stored are template arguments, so a
+launcher instantiates several kernels and chooses one of them for each problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ckprof_plugins.pipelines.gemm_family.header import GemmHeader, gemm_values
+from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
+from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines.kernel_family.header import includes, refusal
+from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS, Zeroing
+
+if TYPE_CHECKING:
+    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+
+#: names of types that the headers of this level lack or spell differently
+_HOST_ARGS: Final = {"GroupedConvFwdHostArgs<>": "GroupedConvFwdHostArgs"}
+_MISSING_TYPES: Final = frozenset({"GemmPipeline"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImplicitGemmHeader202507(GemmHeader):
+    """The values of one header."""
+
+    #: whether the GEMM pipeline is instantiated for each kind of hot loop and tail
+    has_tails: bool
+    #: whether the splits of a reduction are added up atomically
+    splits: bool
+
+
+def implicit_gemm_header_2025_07(instance: ImplicitGemmInstance, arch: str) -> ImplicitGemmHeader202507:
+    """Return the values of an instance's header.
+
+    :param arch: recorded in the Config, of no influence on the code.
+    """
+    operation = OPERATIONS[instance.direction]
+    operation = replace(
+        operation,
+        host_args=_HOST_ARGS.get(operation.host_args, operation.host_args),
+        deduces_split_k=False,
+    )
+    values = gemm_values(instance, arch, name_of_instance(instance))
+    facts = instance.gemm_pipeline.facts
+    refusals = values["refusals"]
+    if operation.zeroing is Zeroing.IF_SPLIT:
+        refusals = (
+            *refusals,
+            refusal(
+                "split-k",
+                "k_batch < 1",
+                "split_k = {k_batch}: at API level 2025-07 the kernel does not choose it by itself",
+            ),
+        )
+    return ImplicitGemmHeader202507(
+        **{
+            **values,
+            "operation": operation,
+            "deduces_split_k": False,
+            "includes": includes("ck_tile/ops/epilogue.hpp"),
+            "refusals": refusals,
+            "device_type": "KernelOf",
+            "constants": tuple(
+                tuple(constant for constant in group if constant[0] not in _MISSING_TYPES)
+                for group in values["constants"]
+            ),
+            "pipeline_class": facts.cpp_class,
+        },
+        has_tails=instance.gemm_pipeline is not GemmPipeline.COMPV1,
+        splits=operation.zeroing is Zeroing.IF_SPLIT,
+    )

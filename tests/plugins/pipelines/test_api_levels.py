@@ -1,0 +1,102 @@
+"""What each API level can express, and what kernels look like at the older one."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS
+from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
+from ckprof_plugins.pipelines.gemm_family.level_rules import SURFACES
+from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
+from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+
+PIPELINE = ImplicitGemmPipeline()
+
+
+def refused(instance, level=API_LEVEL_2025_07):
+    found = PIPELINE.refusals(instance, "gfx942", level)
+    return [refusal.message for refusal in found if refusal.rule == "api-level-feature"]
+
+
+def flat(text):
+    return " ".join(re.sub(r"//.*", "", text).split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "feature"),
+    [
+        ({"direction": "bwd_data"}, "has no bwd_data kernels (it has fwd, bwd_weight)"),
+        ({"pipeline": "wavelet"}, "has no wavelet for fwd (it has compv1, compv3, compv4, compv5, mem)"),
+        ({"pipeline": "compv5", "direction": "bwd_weight"}, "has no compv5 for bwd_weight"),
+        ({"dtype": "fp32"}, "has no fp32 MMA tiles (it has bf16, fp16)"),
+        ({"pipeline": "compv1", "scheduler": "interwave"}, "has no interwave scheduler for compv1"),
+        ({"pipeline": "compv5"}, "has no compv5 with waves 4x1x1 and num_wave_groups 1 (it has 1x1x2 with"),
+        ({"num_groups_to_merge": 2}, "has no merged groups (num_groups_to_merge is 2)"),
+        ({"split_image": True}, "has no split images"),
+        (
+            {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0"},
+            "has no explicit GEMM (it has implicit GEMM)",
+        ),
+    ],
+)
+def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_instance):
+    instance = make_instance(**changes)
+    (message,) = refused(instance)
+    assert message.startswith(f"API level 2025-07 {feature}"), message
+    assert not refused(instance, API_LEVELS[-1])
+
+
+def test_other_families_are_named(make_instance):
+    for pipeline in (TwoStagePipeline(), StreamKPipeline()):
+        assert "api-level-feature" in [rule.id for rule in pipeline.rules]
+    rule = next(rule for rule in depthwise_rules(frozenset()) if rule.id == "api-level-feature")
+    breach = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
+    assert "has no depthwise kernels" in breach.message
+    assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
+
+
+@pytest.mark.parametrize("pipeline", ["compv1", "mem", "compv3", "compv4"])
+@pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
+def test_everything_else_is_written(pipeline, direction, make_instance):
+    instance = make_instance(pipeline=pipeline, direction=direction, double_smem_buffer=pipeline == "compv4")
+    assert not refused(instance)
+    text = flat(PIPELINE.render(instance, "gfx942", API_LEVEL_2025_07).header)
+    cpp_class = instance.gemm_pipeline.facts.cpp_class
+    assert cpp_class in text
+    # the tail is chosen by the headers' own rule, never fixed
+    assert ("BaseGemmPipeline::TailHandler( Run," in text) == (pipeline != "compv1")
+    # splits are added up, one split is stored
+    stores = re.findall(r"start\(KernelOf<hot, tail, memory_operation_enum::(\w+)>", text)
+    assert stores == (["set"] if direction == "fwd" else ["atomic_add", "set"])
+    assert text.count("GroupedConvFwdHostArgs<>") == 0
+
+
+def test_the_tables_name_only_what_exists():
+    for level, surface in SURFACES.items():
+        assert level in API_LEVELS[:-1]
+        for pipelines in surface.gemm_pipelines.values():
+            assert pipelines <= set(GemmPipeline)
+            assert surface.interwave <= set(GemmPipeline)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"pipeline": "compv3"}, {"pipeline": "compv1", "direction": "bwd_weight"}],
+    ids=["compv3", "compv1"],
+)
+def test_golden(changes, make_instance, golden):
+    source = PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_07)
+    golden(f"kernels/2025-07/{source.name}.hpp", source.header)
+    assert source.device_type == f"{source.launcher}::KernelOf"
+    assert source.host_args in source.header
+
+
+def test_device_functions_tell_whose_they_are(make_instance):
+    source = PIPELINE.render(make_instance(), "gfx942", API_LEVELS[-1])
+    assert source.device_type == f"{source.launcher}::Kernel"
+    assert re.search(r"struct Kernel\s*: \w+<", source.header)
