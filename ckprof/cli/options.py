@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 _WARNINGS: Final = 20
 
 
-def add_direction(parser: argparse.ArgumentParser, session: Session) -> None:
+def add_direction(parser: argparse.ArgumentParser, session: Session, *, optional: bool = False) -> None:
     """Add the positional DIRECTION."""
     known = ", ".join(session.registry.directions.ids)
-    parser.add_argument("direction", metavar="DIRECTION", help=f"what is computed: {known}")
+    parser.add_argument(
+        "direction",
+        metavar="DIRECTION",
+        nargs="?" if optional else None,
+        help=f"what is computed: {known}",
+    )
 
 
 def add_list_options(parser: argparse.ArgumentParser) -> None:

@@ -67,6 +67,8 @@ class RunResults:
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage
     stages_s: Mapping[str, float] = field(default_factory=dict)
+    #: whether reports shall say every condition that refused an instance
+    why: bool = False
 
     def of_problem(self, problem_index: int) -> list[Outcome]:
         """Return the outcomes of one problem, best first: verified ``ok`` by median time, then the others.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.refusal import Refusal
     from ckprof.model.results import RunResults
+    from ckprof.model.tour import TourResults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,8 @@ class PositionalForm:
     trailing: tuple[str, ...]
     #: data type number -> spelling, for the types that ckprof knows
     dtypes: Mapping[int, str]
-    #: layout number -> (1D, 2D, 3D) layout names; the numbers of layouts that ckprof does not know are absent
-    layouts: Mapping[int, tuple[str, str, str]]
+    #: layout number -> (1D, 2D, 3D) layout names, ``None`` where there is none; unknown numbers are absent
+    layouts: Mapping[int, tuple[str | None, str | None, str | None]]
 
 
 class Direction(Protocol):
@@ -164,6 +165,14 @@ class Pipeline(Protocol):
 
     def refusals(self, instance: Instance, arch: str, api_level: str) -> Sequence[Refusal]:
         """Return every rule that forbids building the instance; empty means that it is valid."""
+
+    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+        """Return what to run an instance on when no problem is given.
+
+        :param usual: the direction's default problem of the instance's dimensions. To return it is right for
+            every family that computes it; return a problem of about that size otherwise. Instances should
+            share problems where they can: each instance is run on all of them.
+        """
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance, normally of a valid one.
@@ -314,6 +323,8 @@ class ReportFormat:
     id: str
     label: str
     render: Callable[[RunResults], str]
+    #: the same for a tour over many lists; ``None``: this format has none
+    render_tour: Callable[[TourResults], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,9 +83,17 @@ def _parse_operation(
             dtype_token.column,
         )
     if numbers["layout"] not in form.layouts:
-        known = ", ".join(f"{number} {'/'.join(names)}" for number, names in form.layouts.items())
+        known = ", ".join(
+            f"{number} {'/'.join(name for name in names if name)}" for number, names in form.layouts.items()
+        )
         raise line.error(
             f"layout {layout_token.text} is not supported for {direction.id} (known: {known})",
+            layout_token.column,
+        )
+    layout = form.layouts[numbers["layout"]][ndim - 1]
+    if layout is None:
+        raise line.error(
+            f"layout {layout_token.text} is not supported for {ndim}D problems of {direction.id}",
             layout_token.column,
         )
     rest = tokens[1 + len(form.leading) :]
@@ -96,7 +104,7 @@ def _parse_operation(
     return ParsedProblem(
         problem=problem,
         dtype=DataType(form.dtypes[numbers["dtype"]]),
-        layout=form.layouts[numbers["layout"]][ndim - 1],
+        layout=layout,
         split_k=split_k,
         ignored=tuple(
             f"{name} {token.text}"

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from ckprof.report.rows import rows_of_problem
+from ckprof.report.rows import reason_of, rows_of_problem
 
 if TYPE_CHECKING:
     from ckprof.model.results import RunResults
@@ -20,6 +20,7 @@ _COLUMNS = (
     "pipeline",
     "dtype",
     "split_k",
+    "split_k_deduced",
     "status",
     "median_ms",
     "spread_ms",
@@ -30,6 +31,7 @@ _COLUMNS = (
     "gbytes_per_s",
     "max_error",
     "wrong_elements",
+    "refused_by",
     "reason",
 )
 
@@ -53,6 +55,7 @@ def render_csv(results: RunResults) -> str:
                     "pipeline": row.instance.pipeline,
                     "dtype": row.instance.dtype.value,
                     "split_k": row.outcome.split_k,
+                    "split_k_deduced": row.outcome.split_k_deduced,
                     "status": row.outcome.status.value,
                     "median_ms": measurement.median_ms if measurement else None,
                     "spread_ms": measurement.spread_ms if measurement else None,
@@ -63,7 +66,8 @@ def render_csv(results: RunResults) -> str:
                     "gbytes_per_s": row.gbytes,
                     "max_error": verification.max_error if verification else None,
                     "wrong_elements": verification.wrong_elements if verification else None,
-                    "reason": row.outcome.reason,
+                    "refused_by": " ".join(dict.fromkeys(one.rule for one in row.outcome.refusals)),
+                    "reason": reason_of(row.outcome, why=results.why),
                 }
             )
     return buffer.getvalue()

@@ -7,14 +7,29 @@ from ckprof.plugin.protocols import ReportFormat
 from ckprof.report.csv_report import render_csv
 from ckprof.report.json_report import render_json
 from ckprof.report.table import render_markdown, render_table
+from ckprof.report.tour import (
+    render_tour_csv,
+    render_tour_json,
+    render_tour_markdown,
+    render_tour_table,
+)
 
 
 @hookimpl
 def ckprof_register_report_formats() -> list[ReportFormat]:
     """Offer table, JSON, CSV and Markdown."""
     return [
-        ReportFormat(id="csv", label="one row per outcome", render=render_csv),
-        ReportFormat(id="json", label="everything, with schema and version", render=render_json),
-        ReportFormat(id="md", label="tables in Markdown", render=render_markdown),
-        ReportFormat(id="table", label="tables for a terminal", render=render_table),
+        ReportFormat(id="csv", label="one row per outcome", render=render_csv, render_tour=render_tour_csv),
+        ReportFormat(
+            id="json",
+            label="everything, with schema and version",
+            render=render_json,
+            render_tour=render_tour_json,
+        ),
+        ReportFormat(
+            id="md", label="tables in Markdown", render=render_markdown, render_tour=render_tour_markdown
+        ),
+        ReportFormat(
+            id="table", label="tables for a terminal", render=render_table, render_tour=render_tour_table
+        ),
     ]

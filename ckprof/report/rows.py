@@ -57,3 +57,58 @@ def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> tupl
     seconds = outcome.measurement.median_ms / 1e3
     size = instance.dtype.facts.size_bytes
     return problem.flop / seconds / 1e9, problem.moved_bytes(size) / seconds / 1e9
+
+
+def reason_of(outcome: Outcome, *, why: bool) -> str:
+    """Return the outcome's reason on one line.
+
+    :param why: give every condition that is not met, with its id in front, instead of what decided.
+    """
+    if not why or not outcome.refusals:
+        return " ".join(outcome.reason.split())
+    return "; ".join(f"[{one.rule}] {' '.join(one.message.split())}" for one in outcome.refusals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedBy:
+    """What one condition refused on a problem."""
+
+    condition: str
+    #: instances that do not meet it
+    instances: int
+    #: those among them that meet all others: meeting this one would suffice
+    alone: int
+    #: the condition's message for the first of them, and the number of that instance
+    example: str
+    example_instance: int
+
+
+def refused_by(results: RunResults, problem_index: int) -> list[RefusedBy]:
+    """Return which conditions refused how many instances of a problem, most first.
+
+    An instance counts once, however many splits of the reduction were tried.
+    """
+    numbers = {instance.key: instance.index for instance in results.instances}
+    refused: dict[str, set[str]] = {}
+    alone: dict[str, set[str]] = {}
+    examples: dict[str, tuple[str, int]] = {}
+    for outcome in results.outcomes:
+        if outcome.problem_index != problem_index or outcome.status is not Status.UNSUPPORTED:
+            continue
+        conditions = {refusal.rule for refusal in outcome.refusals}
+        for refusal in outcome.refusals:
+            refused.setdefault(refusal.rule, set()).add(outcome.key)
+            examples.setdefault(refusal.rule, (refusal.message, numbers[outcome.key]))
+            if len(conditions) == 1:
+                alone.setdefault(refusal.rule, set()).add(outcome.key)
+    found = [
+        RefusedBy(
+            condition=condition,
+            instances=len(keys),
+            alone=len(alone.get(condition, ())),
+            example=examples[condition][0],
+            example_instance=examples[condition][1],
+        )
+        for condition, keys in refused.items()
+    ]
+    return sorted(found, key=lambda one: (-one.instances, one.condition))

@@ -38,7 +38,11 @@ class Forward:
         leading=("dtype", "layout", "index_type", "verify", "init", "log", "time", "ndim"),
         trailing=(),
         dtypes=MappingProxyType({0: "fp32", 1: "fp16", 2: "bf16"}),
-        layouts=MappingProxyType({1: ("nwgc", "nhwgc", "ndhwgc")}),
+        # 2 and 3 differ in the weight, GKYXC and GKCYX, which are the same for one channel per group: only
+        # depthwise kernels are offered in these layouts.
+        layouts=MappingProxyType(
+            {1: ("nwgc", "nhwgc", "ndhwgc"), 2: (None, "ngchw", None), 3: (None, "ngchw", None)}
+        ),
     )
 
     default_problem = DEFAULT_PROBLEMS

@@ -99,6 +99,16 @@ def test_one_dimension(direction: Direction) -> None:
     assert parsed.output == (7,)
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_channels_first_layouts_are_for_two_dimensions(number: int, direction: Direction) -> None:
+    depthwise = f"grouped_conv_fwd_tile 1 {number} 0 1 2 0 1 2 64 8 1 1 3 3 28 28 1 1 1 1 1 1 1 1"
+    parsed = parse(depthwise, direction)
+    assert parsed.layout == "ngchw"
+    assert (parsed.problem.groups, parsed.problem.in_channels) == (64, 1)
+    with pytest.raises(InputError, match=f"layout {number} is not supported for 1D problems"):
+        parse(f"grouped_conv_fwd 1 {number} 0 1 2 0 1 1 64 8 1 1 3 28 1 1 1 1", direction)
+
+
 def test_types_and_layouts_of_a_line(direction: Direction) -> None:
     assert parse(MIOPEN, direction).dtype is None
     assert parse(MIOPEN.replace("conv", "convbfp16"), direction).dtype is DataType.BF16

@@ -6,14 +6,16 @@ import csv
 import dataclasses
 import io
 import json
+from collections.abc import Callable
 
 import pytest
 
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import Outcome, Status
+from ckprof.model.refusal import Refusal
 from ckprof.model.results import RunResults
 from ckprof.report.csv_report import render_csv
 from ckprof.report.json_report import SCHEMA, VERSION, render_json
-from ckprof.report.rows import rows_of_problem
+from ckprof.report.rows import refused_by, rows_of_problem
 from ckprof.report.table import render_markdown, render_table
 
 
@@ -80,3 +82,82 @@ def test_csv_has_one_row_per_outcome(results: RunResults) -> None:
     assert len(rows) == len(results.outcomes)
     assert rows[0]["rank"] == "1" and rows[0]["name"] == "kernel_2"
     assert {row["status"] for row in rows} == {status.value for status in Status}
+
+
+REFUSALS = (
+    Refusal(rule="vector-a", message="C = 3 is not a multiple of the A vector width 4"),
+    Refusal(rule="specialization", message="Filter1x1Pad0 needs filter height = 1,\n got 3"),
+)
+
+
+@pytest.fixture
+def refused(results: RunResults) -> RunResults:
+    """Three refused instances, one of them with two splits: by both conditions, and by one alone."""
+    unsupported = Outcome(key="k4", problem_index=0, status=Status.UNSUPPORTED, reason=REFUSALS[0].message)
+    return dataclasses.replace(
+        results,
+        outcomes=(
+            dataclasses.replace(unsupported, refusals=REFUSALS),
+            dataclasses.replace(unsupported, key="k5", refusals=REFUSALS[:1]),
+            dataclasses.replace(unsupported, key="k6", refusals=REFUSALS[1:]),
+            dataclasses.replace(unsupported, key="k6", refusals=REFUSALS[1:], split_k=2),
+            dataclasses.replace(unsupported, key="k6", split_k=-1, split_k_deduced=True),
+            Outcome(
+                key="k1",
+                problem_index=0,
+                status=Status.OK,
+                measurement=results.outcomes[1].measurement,
+                verification=results.outcomes[1].verification,
+                split_k=7,
+                split_k_deduced=True,
+            ),
+        ),
+    )
+
+
+def test_conditions_are_counted_by_instance(refused: RunResults) -> None:
+    found = {one.condition: (one.instances, one.alone) for one in refused_by(refused, 0)}
+    assert found == {"vector-a": (2, 1), "specialization": (2, 1)}
+
+
+@pytest.mark.parametrize("render", [render_table, render_markdown])
+def test_why_shows_every_condition_and_what_each_refuses(
+    refused: RunResults, render: Callable[[RunResults], str]
+) -> None:
+    both = (
+        "[vector-a] C = 3 is not a multiple of the A vector width 4; "
+        "[specialization] Filter1x1Pad0 needs filter height = 1, got 3"
+    )
+    plain = render(refused)
+    assert both not in plain and "only this" not in plain and REFUSALS[0].message in plain
+    explained = render(dataclasses.replace(refused, why=True))
+    assert both in explained
+    line = next(line for line in explained.splitlines() if line.lstrip("| ").startswith("vector-a"))
+    assert line.replace("|", "").split()[1:3] == ["2", "1"]
+
+
+def test_machine_readable_reports_name_the_conditions(refused: RunResults) -> None:
+    problem = json.loads(render_json(refused))["problems"][0]
+    assert problem["refused_by"][0] == {
+        "condition": "specialization",
+        "instances": 2,
+        "alone": 1,
+        "example": REFUSALS[1].message,
+        "example_instance": 4,
+    }
+    first = next(o for o in problem["outcomes"] if o["instance"] == 4)
+    assert [one["condition"] for one in first["refusals"]] == ["vector-a", "specialization"]
+    rows = list(csv.DictReader(io.StringIO(render_csv(refused))))
+    assert rows[1]["refused_by"] == "vector-a specialization"
+    assert rows[1]["reason"] == REFUSALS[0].message
+
+
+def test_every_outcome_names_its_split(refused: RunResults) -> None:
+    text = render_table(refused)
+    assert "SplitK" in text and "7 (auto)" in text and " auto " in text
+    assert "6 runs of 4 instances: 1 ok, 5 unsupported" in text
+    assert ", SplitK 7 (auto)" in text
+    rows = list(csv.DictReader(io.StringIO(render_csv(refused))))
+    assert [(row["split_k"], row["split_k_deduced"]) for row in rows] == [
+        *(("7", "True"), ("1", "False"), ("1", "False"), ("1", "False"), ("2", "False"), ("-1", "True")),
+    ]

@@ -13,6 +13,7 @@ from ckprof_naive_gather.record import VARIANT
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.problem import ConvProblem
 
 #: Channels of one step are kept in registers.
 MAX_CHANNELS_PER_STEP = 64
@@ -72,6 +73,10 @@ class NaiveGatherPipeline:
                 f"expected at least 1 row and 1 to {MAX_CHANNELS_PER_STEP} channels",
             )
         ]
+
+    def default_problem(self, instance: Any, usual: ConvProblem) -> ConvProblem:
+        """Return what an instance is run on when no problem is given."""
+        return usual
 
     def render(self, instance: Any, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof_plugins.pipelines.depthwise import text
+from ckprof_plugins.pipelines.depthwise.default_problem import problem_for
 from ckprof_plugins.pipelines.depthwise.header import DepthwiseHeader, depthwise_header
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
@@ -12,6 +13,8 @@ from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.instance import Instance
+    from ckprof.model.problem import ConvProblem
 
 #: The catalog variant whose records describe depthwise kernels.
 VARIANT = "forward_depthwise"
@@ -56,3 +59,7 @@ class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
     def header_of(self, instance: DepthwiseInstance, arch: str) -> DepthwiseHeader:
         """Return what the template shows; it does not record the architecture."""
         return depthwise_header(instance, VARIANT)
+
+    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+        """Return a problem with the filter, strides and pads that the instance is made for."""
+        return problem_for(self._own(instance))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.catalog import Catalog
+    from ckprof.model.problem import ConvProblem
     from ckprof.model.refusal import Refusal
     from ckprof_plugins.pipelines.kernel_family.header import KernelHeader
     from ckprof_plugins.pipelines.kernel_family.rules import Rule
@@ -82,6 +83,10 @@ class KernelFamily(ABC, Generic[InstanceT]):
     def refusals(self, instance: Instance, arch: str, api_level: str) -> Sequence[Refusal]:
         """Return every rule that forbids building the instance."""
         return broken_rules(self.rules, self._own(instance), arch, api_level)
+
+    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+        """Return the direction's problem: a family that cannot compute it names another one."""
+        return usual
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance.

@@ -81,7 +81,9 @@ def test_positional_form_counts_the_arguments_of_ckprofiler(direction):
     assert form.leading[:2] == ("dtype", "layout")
     assert form.leading[-1] == "ndim"
     assert all(
-        find_layout(name).ndim == i + 1 for names in form.layouts.values() for i, name in enumerate(names)
+        name is None or find_layout(name).ndim == i + 1
+        for names in form.layouts.values()
+        for i, name in enumerate(names)
     )
 
 
