@@ -809,6 +809,70 @@ void sample()
     EXPECT(thrown);
 }
 
+// What is not met when all conditions are asked, as "id id ...".
+std::string conditions_not_met(supported test, const conv::ConvParam& p, index_t k_batch)
+{
+    const host_model::collect_refusals all;
+    test(p, k_batch);
+    std::string ids;
+    for(const host_model::refusal& refusal : host_model::refusals())
+    {
+        EXPECT(!refusal.reason.empty());
+        ids += (ids.empty() ? "" : " ") + refusal.condition;
+    }
+    return ids;
+}
+
+void all_refusals()
+{
+    constexpr auto forward =
+        &forward_family<half_t,
+                        2,
+                        kernel_config{.vectors{8, 4, 8},
+                                      .specialization = Filter1x1Pad0}>::is_supported;
+    EXPECT(conditions_not_met(forward, problem_2d(1, 1, 8, 8, 1, 9, 1, 1, 0), 1).empty());
+    EXPECT(conditions_not_met(forward, problem_2d(1, 1, 8, 4, 1, 9, 1, 1, 0), 1) == "vector-a");
+    const std::string many = conditions_not_met(forward, problem_2d(1, 1, 7, 6, 3, 9), 2);
+    // once per axis of filter and pads
+    EXPECT_MSG(many == "split-k specialization specialization specialization specialization "
+                       "specialization specialization vector-a vector-b vector-c",
+               many);
+    // The first is the one that decides when only one is asked.
+    EXPECT(!forward(problem_2d(1, 1, 7, 6, 3, 9), 2));
+    EXPECT(host_model::refusals().size() == 1 &&
+           host_model::refusals().front().condition == "split-k");
+    // Nothing else can be asked of a problem that makes no sense.
+    const conv::ConvParam none(2,
+                               1,
+                               0,
+                               7,
+                               0,
+                               lengths{3, 3},
+                               lengths{9, 9},
+                               lengths{1, 1},
+                               lengths{1, 1},
+                               lengths{0, 0},
+                               lengths{0, 0});
+    EXPECT(conditions_not_met(forward, none, 2) == "problem problem");
+
+    constexpr auto weight = &backward_weight_family<
+        half_t,
+        2,
+        kernel_config{.vectors{8, 8, 1}, .merged = 4, .pipeline = COMPUTE_V6}>::is_supported;
+    const std::string backward = conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 200);
+    EXPECT_MSG(backward ==
+                   "pipeline-depth split-k-atomics split-k-atomics split-k vector-b vector-a "
+                   "merged-groups",
+               backward);
+    EXPECT(conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 0) == "split-k");
+
+    constexpr auto data =
+        &backward_data_family<half_t, 2, kernel_config{.vectors{8, 8, 2}}>::is_supported;
+    const std::string too_many = conditions_not_met(data, problem_2d(1, 1, 4, 4, 12, 40, 12), 1);
+    EXPECT_MSG(too_many == "gemm-count vector-b vector-a", too_many);
+    EXPECT(conditions_not_met(data, problem_2d(1, 1, 8, 8, 3, 9), 0) == "split-k");
+}
+
 } // namespace
 
 int main()
@@ -821,6 +885,7 @@ int main()
     texts();
     backward_texts();
     backward_support();
+    all_refusals();
     tails();
     conversions();
     launching();

@@ -83,6 +83,19 @@ def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
     assert f"{direction} numerics: ok" in run([binary, "12"])
 
 
+def test_stream_k_partition(tmp_path: Path) -> None:
+    """From 1 to 300 workgroups: each iteration once, nothing read before it is written, exact results."""
+    binary = build(COMPILERS[0], "stream_k_partition", tmp_path, ["-O1", "-march=native"])
+    assert "stream-K partition: ok" in run([binary, "300"])
+
+
+@pytest.mark.parametrize("sanitizer", [None, pytest.param("thread", marks=pytest.mark.slow)])
+def test_repeats(sanitizer: str | None, tmp_path: Path) -> None:
+    """Split-K, two-stage and stream-K kernels give the same bits 20 times, on more threads than cores."""
+    flags = ["-O1", "-march=native", *(SANITIZERS[sanitizer] if sanitizer else ())]
+    assert "repeats: ok" in run([build(COMPILERS[0], "repeats", tmp_path, flags)])
+
+
 def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
     """The portable paths: 16-byte vectors, no half conversion instructions; header-only."""
     binary = build(COMPILERS[0], "forward_numerics", tmp_path, ["-O1"], header_only=True)

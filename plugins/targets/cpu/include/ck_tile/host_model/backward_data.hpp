@@ -15,6 +15,7 @@
 #include "ck_tile/core/config.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
 #include "ck_tile/host_model/gemm_sizes.hpp"
+#include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
 namespace ck_tile::host_model {
@@ -59,13 +60,13 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
 CK_TILE_HOST_MODEL_API const backward_data_gemm& find_gemm(const backward_data_call& call,
                                                            std::int64_t block_x);
 
-// One block of one GEMM for one group; z counts image splits times k_batch, K parts fastest.
+// One block of one GEMM for group block.y; block.z counts image splits times k_batch, K parts
+// fastest.
 CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
                                                     const backward_data_call& call,
                                                     const backward_data_gemm& gemm,
                                                     std::int64_t tile_m,
                                                     std::int64_t tile_n,
-                                                    std::int64_t group,
-                                                    std::int64_t z);
+                                                    const block_position& block);
 
 } // namespace ck_tile::host_model

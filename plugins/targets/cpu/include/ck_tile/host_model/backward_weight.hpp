@@ -10,6 +10,7 @@
 #include "ck_tile/core/config.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
 #include "ck_tile/host_model/gemm_sizes.hpp"
+#include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
 namespace ck_tile::host_model {
@@ -40,12 +41,11 @@ CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts,
 CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
                                                      const backward_weight_call& call);
 
-// One block: output tile (tile_m, tile_n) of groups starting at batch * Gm, K part `part`.
+// One block: output tile (tile_m, tile_n) of groups starting at block.y * Gm, K part block.z.
 CK_TILE_HOST_MODEL_API void run_backward_weight_block(const kernel_facts& facts,
                                                       const backward_weight_call& call,
                                                       std::int64_t tile_m,
                                                       std::int64_t tile_n,
-                                                      std::int64_t batch,
-                                                      std::int64_t part);
+                                                      const block_position& block);
 
 } // namespace ck_tile::host_model

@@ -153,11 +153,12 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
                                                     const backward_data_gemm& sub,
                                                     std::int64_t tile_m,
                                                     std::int64_t tile_n,
-                                                    std::int64_t group,
-                                                    std::int64_t z)
+                                                    const block_position& block)
 {
     using namespace impl;
     const conv_shape& s             = call.shape;
+    const std::int64_t group        = block.y;
+    const std::int64_t z            = block.z;
     const std::int64_t first_image  = z / call.k_batch * call.images_per_split;
     const std::int64_t part         = z % call.k_batch;
     const std::int64_t first_row    = tile_m * facts.m_per_block;
@@ -226,6 +227,7 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
     }
     if(facts.accumulators == 2) { gemm.add_accumulators(); }
 
+    const ordered_turn turn(block);
     with_element_type(facts.e_type, [&]<typename T>(T*) {
         const store_mode mode{facts.rounding, call.k_batch > 1};
         for(std::int64_t i = 0; i < rows; ++i)

@@ -295,13 +295,13 @@ CK_TILE_HOST_MODEL_API void run_backward_weight_block(const kernel_facts& facts,
                                                       const backward_weight_call& call,
                                                       std::int64_t tile_m,
                                                       std::int64_t tile_n,
-                                                      std::int64_t batch,
-                                                      std::int64_t part)
+                                                      const block_position& block)
 {
     using namespace impl;
-    const weight_tile place = place_weight_tile(facts, call, tile_m, tile_n, batch);
+    const weight_tile place = place_weight_tile(facts, call, tile_m, tile_n, block.y);
     if(place.rows <= 0 || place.columns <= 0) { return; }
-    accumulate_weights(facts, call, place, split_k(facts, call, part));
+    accumulate_weights(facts, call, place, split_k(facts, call, block.z));
+    const ordered_turn turn(block);
     store_weight_tile(facts, call, place, call.k_batch > 1);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -13,6 +14,40 @@
 #include "ck_tile/host_model/grid.hpp"
 
 namespace ck_tile::host_model {
+
+// Which z has its turn, for each (x,y) of a grid.
+class block_order
+{
+public:
+    explicit block_order(const dim3& grid) : turns_(grid.z > 1 ? std::size_t{grid.x} * grid.y : 0)
+    {}
+
+    void wait(const block_position& block) const
+    {
+        const std::atomic<std::uint32_t>& turn = turns_[index(block)];
+        for(int attempts = 0; turn.load(std::memory_order_acquire) != block.z; ++attempts)
+        {
+            if(broken_.load(std::memory_order_relaxed))
+            {
+                throw std::runtime_error("another block of the grid failed");
+            }
+            if(attempts > 100) { std::this_thread::yield(); }
+        }
+    }
+
+    void pass_on(const block_position& block)
+    { turns_[index(block)].store(block.z + 1, std::memory_order_release); }
+
+    // Some turns will never come.
+    void break_off() { broken_.store(true, std::memory_order_relaxed); }
+
+private:
+    static std::size_t index(const block_position& block)
+    { return std::size_t{block.y} * block.grid.x + block.x; }
+
+    std::vector<std::atomic<std::uint32_t>> turns_;
+    std::atomic<bool> broken_{false};
+};
 
 namespace impl {
 
@@ -25,7 +60,8 @@ public:
         : grid_(grid),
           function_(function),
           context_(context),
-          blocks_(std::uint64_t{grid.x} * grid.y * grid.z)
+          blocks_(std::uint64_t{grid.x} * grid.y * grid.z),
+          order_(grid)
     {}
 
     std::uint64_t blocks() const { return blocks_; }
@@ -43,12 +79,14 @@ public:
                           {static_cast<std::uint32_t>(block % grid_.x),
                            static_cast<std::uint32_t>(row % grid_.y),
                            static_cast<std::uint32_t>(row / grid_.y),
-                           grid_});
+                           grid_,
+                           &order_});
             }
         }
         catch(...)
         {
             next_.store(blocks_, std::memory_order_relaxed);
+            order_.break_off();
             const std::lock_guard lock(failure_mutex_);
             if(!failure_) { failure_ = std::current_exception(); }
         }
@@ -65,6 +103,7 @@ private:
     block_function function_;
     const void* context_;
     std::uint64_t blocks_;
+    block_order order_;
     std::atomic<std::uint64_t> next_{0};
     std::mutex failure_mutex_;
     std::exception_ptr failure_;
@@ -165,6 +204,16 @@ CK_TILE_HOST_MODEL_API void run_grid(const dim3& grid, block_function function, 
     impl::grid_run run(grid, function, context);
     impl::pool().execute(run);
     run.rethrow_failure();
+}
+
+CK_TILE_HOST_MODEL_API ordered_turn::ordered_turn(const block_position& block) : block_(block)
+{
+    if(block.grid.z > 1) { block.order->wait(block); }
+}
+
+CK_TILE_HOST_MODEL_API ordered_turn::~ordered_turn()
+{
+    if(block_.grid.z > 1) { block_.order->pass_on(block_); }
 }
 
 } // namespace ck_tile::host_model

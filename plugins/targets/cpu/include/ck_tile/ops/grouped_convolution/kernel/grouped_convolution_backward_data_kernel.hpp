@@ -117,8 +117,7 @@ struct GroupedConvolutionBackwardDataKernel
             TilePartitioner(static_cast<index_t>(kargs.call.gemm.m),
                             static_cast<index_t>(kargs.call.gemm.n))
                 .GetOutputTileIndex(static_cast<index_t>(block.x - gemm.first_block));
-        host_model::run_backward_data_block(
-            facts, kargs.call, gemm, tile_m, tile_n, block.y, block.z);
+        host_model::run_backward_data_block(facts, kargs.call, gemm, tile_m, tile_n, block);
     }
 };
 

@@ -184,7 +184,7 @@ struct GroupedConvolutionBackwardWeightKernel
         {
             const auto [tile_m, tile_n] = TilePartitioner(kargs.GemmM, kargs.GemmN)
                                               .GetOutputTileIndex(static_cast<index_t>(block.x));
-            host_model::run_backward_weight_block(facts, call, tile_m, tile_n, block.y, block.z);
+            host_model::run_backward_weight_block(facts, call, tile_m, tile_n, block);
         }
     }
 };
