@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.catalog import Catalog
-    from ckprof.plugin.protocols import Converter
+    from ckprof.plugin.protocols import BuilderReader, Converter
+    from ckprof.strings.kind import StringKind
     from ckprof_converters.family import ConfFamily
 
 
@@ -39,6 +40,22 @@ def ckprof_register_converters() -> Sequence[Converter]:
     from ckprof_converters.converter import ConfConverter
 
     return [ConfConverter()]
+
+
+@hookimpl
+def ckprof_register_builder_readers() -> Sequence[BuilderReader]:
+    """Offer the second reading of the same lists: what CK Builder makes of them."""
+    from ckprof_converters.builder_reader import BuilderReader
+
+    return [BuilderReader()]
+
+
+@hookimpl
+def ckprof_register_string_kinds() -> Sequence[StringKind]:
+    """Offer the instance strings of the old library."""
+    from ckprof_converters.old_strings import KINDS
+
+    return KINDS
 
 
 @hookimpl

@@ -43,6 +43,16 @@ COMMANDS: Final = (
         summary="compile the kernels into a shared library",
     ),
     Command(
+        name="parity",
+        module="ckprof.cli.cmd_parity",
+        summary="prove that the generated instances are those that CK Builder has",
+    ),
+    Command(
+        name="diff",
+        module="ckprof.cli.cmd_diff",
+        summary="compare the instances of two lists, catalogs, libraries or logs",
+    ),
+    Command(
         name="list",
         module="ckprof.cli.cmd_list",
         summary="list directions, pipelines, targets, plugins, instances or shipped lists",

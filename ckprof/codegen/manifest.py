@@ -62,6 +62,17 @@ def remove_stale(root: Path, kernels: Sequence[Mapping[str, Any]]) -> tuple[Path
     return tuple(removed)
 
 
+def built_for(root: Path) -> tuple[str, str] | None:
+    """Return architecture and API level that a tree was generated for; ``None`` if nothing says it."""
+    try:
+        content = json.loads((root / FILE).read_bytes())
+        if content["schema"] != SCHEMA or content["version"] != VERSION:
+            return None
+        return str(content["arch"]), str(content["api_level"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _listed_files(path: Path) -> list[str]:
     """Return the files that a manifest lists; none if it is missing, unreadable or not one of ours."""
     try:

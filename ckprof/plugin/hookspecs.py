@@ -22,14 +22,17 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.protocols import (
+        BuilderReader,
         CatalogVariant,
         Converter,
         Direction,
+        ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
         Target,
     )
+    from ckprof.strings.kind import StringKind
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -102,6 +105,30 @@ def ckprof_register_rule_sets() -> Sequence[RuleSet]:
     """Return the rule sets that the plugin adds: each enumerates instances for an architecture.
 
     Called once, after all plugins are loaded. Two rule sets with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_string_kinds() -> Sequence[StringKind]:
+    """Return the kinds of instance strings that the plugin's kernels, or the lists that it reads, have.
+
+    Called once, when strings are about to be compared. Two kinds with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_builder_readers() -> Sequence[BuilderReader]:
+    """Return the readers that tell what a list means to CK Builder.
+
+    Called once, after all plugins are loaded. Two readers with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_parity_formats() -> Sequence[ParityFormat]:
+    """Return the output formats that the plugin adds to ``ckprof parity`` and ``ckprof diff``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
     """
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.arch.architecture import Architecture
+    from ckprof.model.builder import BuilderList
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from ckprof.model.finding import Finding
     from ckprof.model.instance import Instance
     from ckprof.model.layout import ConvLayout
+    from ckprof.model.parity import ParityReport
     from ckprof.model.problem import ConvProblem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.refusal import Refusal
     from ckprof.model.results import RunResults
     from ckprof.model.tour import TourResults
+    from ckprof.strings.revision import Revision
+    from ckprof.strings.text import StringGrammar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +329,42 @@ class ReportFormat:
     render: Callable[[RunResults], str]
     #: the same for a tour over many lists; ``None``: this format has none
     render_tour: Callable[[TourResults], str] | None = None
+
+
+class BuilderReader(Protocol):
+    """Tells what a list or a log means to CK Builder, without converting it to a catalog.
+
+    One with a method ``use_families(families)`` is given what plugins return for
+    ``ckprof_register_conf_families``.
+    """
+
+    @property
+    def id(self) -> str:
+        """Name for messages and reports."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    def recognises(self, request: ConversionRequest) -> bool:
+        """Say whether the content is in a dialect of this reader. Must be quick and must not raise."""
+
+    def read(self, request: ConversionRequest, strings: StringGrammar, revision: Revision) -> BuilderList:
+        """Return the strings that CK Builder prints for the content.
+
+        :param strings: all known kinds of instance strings.
+        :param revision: the revision of CK whose spelling is wanted.
+        :raises InputError: a line is wrong; all of them are told at once.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityFormat:
+    """A way to write comparisons of instance strings."""
+
+    id: str
+    label: str
+    render: Callable[[ParityReport], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

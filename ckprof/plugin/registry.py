@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from ckprof.errors import PluginError, UsageError
@@ -15,14 +16,18 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import (
+        BuilderReader,
         CatalogVariant,
         Converter,
         Direction,
+        ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
         Target,
     )
+    from ckprof.strings.kind import StringKind
+    from ckprof.strings.text import StringGrammar
 
 
 T = TypeVar("T")
@@ -99,15 +104,33 @@ class Registry:
         self.variants: Shelf[CatalogVariant] = self._shelf(
             "catalog variant", "ckprof_register_catalog_variants", attribute="name"
         )
+        self.builder_readers: Shelf[BuilderReader] = self._shelf(
+            "builder reader", "ckprof_register_builder_readers"
+        )
+        self.parity_formats: Shelf[ParityFormat] = self._shelf(
+            "parity format", "ckprof_register_parity_formats"
+        )
         families = [
             family
             for _, offered in manager.call("ckprof_register_conf_families")
             for family in cast("Sequence[object]", offered)
         ]
-        for converter in self.converters:
-            use_families = getattr(converter, "use_families", None)
+        for reader in (*self.converters, *self.builder_readers):
+            use_families = getattr(reader, "use_families", None)
             if use_families is not None:
                 use_families(tuple(families))
+
+    @cached_property
+    def strings(self) -> StringGrammar:
+        """The grammar of instance strings, with the kinds of all plugins.
+
+        :raises PluginError: ids clash.
+        """
+        # Only commands that compare strings need it.
+        from ckprof.strings.text import StringGrammar
+
+        kinds: Shelf[StringKind] = self._shelf("kind of instance string", "ckprof_register_string_kinds")
+        return StringGrammar([*kinds])
 
     def direction(self, name: str) -> Direction:
         """Return the direction with this id or alias.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from ckprof.plugin.markers import hookimpl
-from ckprof.plugin.protocols import ReportFormat
+from ckprof.plugin.protocols import ParityFormat, ReportFormat
 from ckprof.report.csv_report import render_csv
 from ckprof.report.json_report import render_json
+from ckprof.report.parity_json import render_parity_json
+from ckprof.report.parity_junit import render_parity_junit
+from ckprof.report.parity_text import render_parity_markdown, render_parity_table
 from ckprof.report.table import render_markdown, render_table
 from ckprof.report.tour import (
     render_tour_csv,
@@ -32,4 +35,15 @@ def ckprof_register_report_formats() -> list[ReportFormat]:
         ReportFormat(
             id="table", label="tables for a terminal", render=render_table, render_tour=render_tour_table
         ),
+    ]
+
+
+@hookimpl
+def ckprof_register_parity_formats() -> list[ParityFormat]:
+    """Offer text, JSON, JUnit and Markdown for comparisons of instance strings."""
+    return [
+        ParityFormat(id="json", label="everything, with schema and version", render=render_parity_json),
+        ParityFormat(id="junit", label="one test case per instance", render=render_parity_junit),
+        ParityFormat(id="md", label="for pull requests", render=render_parity_markdown),
+        ParityFormat(id="table", label="for a terminal", render=render_parity_table),
     ]

@@ -28,24 +28,28 @@ class InstanceStrings:
     failures: dict[str, str]
 
 
-def query_instance_strings(library: Path, keys: Sequence[str], *, timeout_s: float = 30.0) -> InstanceStrings:
+def query_instance_strings(
+    library: Path, keys: Sequence[str] | None = None, *, timeout_s: float = 30.0
+) -> InstanceStrings:
     """Ask kernels for CK Builder's text, in a worker process. No device is needed.
 
     A kernel that crashes, hangs or has no text costs its own answer only.
 
     :param library: the kernel library.
-    :param keys: content keys of instances.
+    :param keys: content keys of instances; ``None`` for all kernels of the library.
     :param timeout_s: seconds that one kernel may take.
     :raises ToolchainError: the library cannot be loaded.
     """
     texts: dict[str, str] = {}
     failures: dict[str, str] = {}
-    pending = list(dict.fromkeys(keys))
+    pending = None if keys is None else list(dict.fromkeys(keys))
     with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
-        while pending:
+        while pending is None or pending:
             worker = WorkerProcess(Path(folder))
             try:
-                _open(worker, library)
+                present = _open(worker, library)
+                if pending is None:
+                    pending = list(present)
                 worker.send(messages.ReadInstanceStrings(keys=tuple(pending)))
                 while pending:
                     reply = worker.receive(timeout_s)
@@ -58,13 +62,16 @@ def query_instance_strings(library: Path, keys: Sequence[str], *, timeout_s: flo
                     del pending[0]
             except WorkerFailure as failure:
                 # Answers come in order: the first one that is missing is the culprit.
+                if not pending:
+                    raise
                 failures[pending.pop(0)] = str(failure)
             finally:
                 worker.kill()
     return InstanceStrings(texts=texts, failures=failures)
 
 
-def _open(worker: WorkerProcess, library: Path) -> None:
+def _open(worker: WorkerProcess, library: Path) -> tuple[str, ...]:
+    """Return the keys of the library's kernels."""
     try:
         worker.send(messages.Open(library=str(library.resolve()), arch="", device=0, workers=0))
         reply = worker.receive(_START_LIMIT_S)
@@ -73,3 +80,4 @@ def _open(worker: WorkerProcess, library: Path) -> None:
     if not isinstance(reply, messages.Opened):
         reason = reply.reason if isinstance(reply, messages.OpenFailed) else f"unexpected reply {reply}"
         raise ToolchainError(f"kernel library {library} cannot be used: {reason}")
+    return reply.keys

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+#: an argument whose parentheses match and do not nest
+_USUAL: Final = re.compile(r"[^,()]*(?:\([^()]*\)[^,()]*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,23 @@ def _stripped(text: str, start: int, end: int, base: int = 0) -> Argument:
     return Argument(piece.strip(), base + start + lead)
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    found = []
+    place = start
+    while True:
+        match = _USUAL.match(text, place, end)
+        assert match is not None  # noqa: S101  # the expression also matches nothing
+        stop = match.end()
+        found.append((place, stop))
+        if stop == end:
+            return found
+        if text[stop] != ",":
+            return list(_nested_pieces(text, start, end))
+        place = stop + 1
+
+
+def _nested_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut a text whose parentheses nest or do not match."""
     depth = 0
     for index in range(start, end):
         char = text[index]

@@ -1,4 +1,4 @@
-"""Groups of arguments that many families share."""
+"""Single fields of instance strings and list lines, and groups of them that many share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from ckprof.strings.kinds import Kind
 
 
-@dataclass(frozen=True, slots=True)
+# Like kinds, fields are keys of caches.
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """One argument of a line.
 

@@ -41,7 +41,8 @@ class Revision(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True
 
     def spells_flag_as_word(self, kind: StringKind, field: str) -> bool:
         """Say whether a flag is printed as ``true`` or ``false``."""
-        return field in self.flag_words.get(_ALL_KINDS, ()) or field in self.flag_words.get(kind.id, ())
+        words = self.flag_words
+        return field in words.get(_ALL_KINDS, ()) or field in words.get(kind.id, ())
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 60
 
+#: normal spelling of a flag -> the word
+_WORDS: Final[Mapping[str | None, str]] = {"0": "false", "1": "true"}
+
 
 class StringError(Exception):
     """A text that is no instance string, or values that a string cannot say.
@@ -75,7 +78,12 @@ def render(kind: StringKind, values: Mapping[str, object], revision: Revision | 
             value = kind.fixed[name]
         else:
             raise StringError(f"{kind.name}: nothing gives a value for {name}")
-        printed.append(_spell(kind, field, value, revision))
+        text = _spelled(field, value, revision.spells_flag_as_word(kind, name))
+        if text is None:
+            raise StringError(
+                f"{kind.name}: {name} {_plain(value)!r} has no spelling, expected {field.kind.expected}"
+            )
+        printed.append(text)
     for name, implied in revision.absent_fields(kind).items():
         said = _plain(values.get(name, implied))
         if _normal_of(kind, name, said) != implied:
@@ -85,15 +93,14 @@ def render(kind: StringKind, values: Mapping[str, object], revision: Revision | 
     return f"{kind.name}<{','.join(printed)}>"
 
 
-def _spell(kind: StringKind, field: Field, value: object, revision: Revision) -> str:
+@lru_cache(maxsize=65536)
+def _spelled(field: Field, value: object, as_word: bool) -> str | None:
+    """Return how a value is printed, or ``None`` if it has no spelling."""
     text = _plain(value)
     if field.kind in kinds.FLAGS:
-        words = ("false", "true") if revision.spells_flag_as_word(kind, field.name) else ("0", "1")
-        if text in kinds.FLAG_NORMAL:
-            return words[int(kinds.FLAG_NORMAL[text])]
-    elif _normal(field.kind, text) is not None:
-        return text
-    raise StringError(f"{kind.name}: {field.name} {text!r} has no spelling, expected {field.kind.expected}")
+        normal = kinds.FLAG_NORMAL.get(text)
+        return _WORDS.get(normal) if as_word else normal
+    return None if normal_spelling(field.kind, text) is None else text
 
 
 def _plain(value: object) -> str:
@@ -106,17 +113,15 @@ def _as_flag(value: object) -> bool:
 
 def _normal_of(kind: StringKind, name: str, text: str) -> str | None:
     field = next(field for field in kind.fields if field.name == name)
-    return _normal(field.kind, text)
+    return normal_spelling(field.kind, text)
 
 
 @lru_cache(maxsize=65536)
-def _normal(kind: kinds.Kind, text: str) -> str | None:
+def normal_spelling(kind: kinds.Kind, text: str) -> str | None:
     """Return the normal spelling of a field, or ``None`` if the text is none of its spellings."""
-    if not kind.matches(text):
-        return None
     if kind in kinds.FLAGS:
-        return kinds.FLAG_NORMAL[text]
-    return text.replace(" ", "")
+        return kinds.FLAG_NORMAL.get(text)
+    return text.replace(" ", "") if kind.matches(text) else None
 
 
 class StringGrammar:
@@ -249,7 +254,7 @@ def _fitting(kind: StringKind, revision: Revision, fields: Sequence[str]) -> tup
 def _parsed(
     kind: StringKind, revision: Revision, layout: tuple[Field, ...], fields: Sequence[str], text: str
 ) -> ParsedString:
-    normal = [_normal(field.kind, value) for field, value in zip(layout, fields, strict=True)]
+    normal = [normal_spelling(field.kind, value) for field, value in zip(layout, fields, strict=True)]
     if None in normal:
         position = normal.index(None)
         field, value = layout[position], fields[position]

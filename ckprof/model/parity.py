@@ -1,0 +1,171 @@
+"""The result of comparing instance strings: what matches, what does not, and what a catalog cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Trouble(Enum):
+    """What a comparison may find; the values are those of ``--fail-on``."""
+
+    #: only the first side has it
+    MISSING = "missing"
+    #: only the second side has it
+    EXTRA = "extra"
+    #: one side has the same instance more than once
+    DUPLICATE = "duplicate"
+    #: instances of the first side that the second one cannot tell apart or writes differently
+    LOSSY = "lossy"
+    #: left out by a rule
+    SKIPPED = "skipped"
+
+
+#: what fails a comparison unless the user says otherwise
+DEFAULT_FAIL_ON = (Trouble.MISSING, Trouble.EXTRA, Trouble.DUPLICATE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldDifference:
+    """A field in which two strings differ; ``-`` stands for a field that a string does not have."""
+
+    field: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """An instance that both sides have."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearest:
+    """The most similar string of the other side."""
+
+    text: str
+    source: str
+    differences: tuple[FieldDifference, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmatched:
+    """An instance without a partner."""
+
+    text: str
+    #: ``file:line``, or what else tells the reader where it is
+    source: str
+    nearest: Nearest | None = None
+    #: what is known about the reason
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """The same instance several times on one side."""
+
+    text: str
+    #: name of the side
+    side: str
+    #: where all copies are, the one that counts included
+    sources: tuple[str, ...]
+
+    @property
+    def superfluous(self) -> int:
+        """Copies beyond the first."""
+        return len(self.sources) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lossy:
+    """Instances of the first side that the second one writes differently or as one."""
+
+    #: stable id, e.g. ``collapsed``
+    rule: str
+    #: a sentence
+    reason: str
+    #: what the first side says
+    text: str
+    #: what the second side says instead
+    written: str
+    sources: tuple[str, ...]
+    differences: tuple[FieldDifference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """An instance that a rule leaves out."""
+
+    text: str
+    source: str
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two sides, compared as multisets of normalised strings."""
+
+    title: str
+    #: names of the two sides, e.g. ``CK Builder`` and ``catalog``
+    first: str
+    second: str
+    #: instances of the sides, without skipped ones
+    first_count: int
+    second_count: int
+    #: instances that both sides have
+    matches: tuple[Match, ...] = ()
+    missing: tuple[Unmatched, ...] = ()
+    extra: tuple[Unmatched, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
+    lossy: tuple[Lossy, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def matched(self) -> int:
+        """How many instances both sides have."""
+        return len(self.matches)
+
+    @property
+    def counts(self) -> Mapping[Trouble, int]:
+        """How many instances each trouble concerns."""
+        return {
+            Trouble.MISSING: len(self.missing),
+            Trouble.EXTRA: len(self.extra),
+            Trouble.DUPLICATE: sum(item.superfluous for item in self.duplicates),
+            Trouble.LOSSY: len(self.lossy),
+            Trouble.SKIPPED: len(self.skipped),
+        }
+
+    @property
+    def compared(self) -> bool:
+        """Whether there was anything to compare: not if rules leave everything out."""
+        return bool(self.first_count or self.second_count)
+
+    def failed(self, fail_on: tuple[Trouble, ...]) -> bool:
+        """Say whether there is any of the troubles."""
+        return any(self.counts[trouble] for trouble in fail_on)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityReport:
+    """Everything that a parity or diff command found out."""
+
+    ckprof_version: str
+    #: name of the CK revision profile
+    revision: str
+    fail_on: tuple[Trouble, ...]
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no comparison has a trouble of ``fail_on``."""
+        return not any(comparison.failed(self.fail_on) for comparison in self.comparisons)

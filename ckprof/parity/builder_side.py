@@ -1,0 +1,148 @@
+"""CK Builder's side: what lists and logs mean to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof.model.parity import Skipped
+from ckprof.parity.side import Entry, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ckprof.model.builder import BuilderList, BuilderString
+    from ckprof.model.conversion import ConversionRequest
+    from ckprof.plugin.registry import Registry
+    from ckprof.strings.kind import ParsedString
+    from ckprof.strings.revision import Revision
+    from ckprof.strings.text import StringGrammar
+
+NAME = "CK Builder"
+
+
+def read_builder(request: ConversionRequest, registry: Registry, revision: Revision) -> BuilderList:
+    """Read a list or a log as CK Builder does.
+
+    :raises InputError: no reader knows the content, or lines are wrong.
+    """
+    for reader in registry.builder_readers:
+        if reader.recognises(request):
+            return reader.read(request, registry.strings, revision)
+    if not request.data.strip():
+        raise InputError("the file is empty, expected instance strings", request.path)
+    known = "; ".join(f"{reader.id}: {reader.label}" for reader in registry.builder_readers)
+    raise InputError(f"no instance list and no profiler output that a reader knows ({known})", request.path)
+
+
+def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str = NAME) -> Side:
+    """Return the side of one or several lists; a line that several lists have in common counts once.
+
+    :raises InputError: the lists hold no instance.
+    """
+    entries: list[Entry] = []
+    skipped: list[tuple[ParsedString | None, Skipped]] = []
+    notes: list[str] = []
+    paths: list[str] = []
+    seen: set[object] = set()
+    for found in lists:
+        paths.append(str(found.path))
+        notes += [f"{found.path}: {note}" for note in found.notes]
+        fresh = set()
+        for string in found.strings:
+            source = f"{found.path}:{string.line}"
+            if string.skipped is not None:
+                parsed = strings.parse(string.expected) if string.expected else None
+                skipped.append((parsed, _skip(string, source)))
+                continue
+            identity = _identity(string)
+            if identity in seen:
+                continue
+            fresh.add(identity)
+            entries.append(
+                Entry(
+                    text=string.text,
+                    parsed=strings.parse(string.expected),
+                    source=source,
+                    identity=identity,
+                    origin=string.origin,
+                    losses=string.losses,
+                    said=strings.parse(string.text) if string.losses else None,
+                )
+            )
+        seen |= fresh
+    return Side(
+        name=name,
+        origin=", ".join(paths),
+        entries=tuple(entries),
+        skipped=tuple(skipped),
+        notes=tuple(notes),
+        is_builder=True,
+    )
+
+
+def _skip(string: BuilderString, source: str) -> Skipped:
+    assert string.skipped is not None  # noqa: S101  # the caller asks
+    return Skipped(text=string.text, source=source, rule=string.skipped.rule, reason=string.skipped.message)
+
+
+def _identity(string: BuilderString) -> object:
+    """Return what tells the instances of equal strings apart: the line that they come from."""
+    if string.abridged:
+        return (string.text, string.line)
+    return (string.text, *string.origin.items()) if string.origin else string.text
+
+
+def explain_by_lists(side: Side, computed: Side) -> Side:
+    """Return a side that was read from strings alone, with what the lists themselves say about them.
+
+    The n-th copy of a string is taken for the n-th line that gives it: then copies are known as different
+    instances, more copies than lines as copies, and instances that the generator leaves out as such.
+
+    :param side: strings without their lines, e.g. of a log.
+    :param computed: the strings of the lists, by the same normalisation.
+    """
+    lines: dict[ParsedString, list[Entry]] = defaultdict(list)
+    for entry in computed.entries:
+        lines[entry.said or entry.parsed].append(entry)
+    skips = dict(computed.skipped)
+    entries: list[Entry] = []
+    skipped = list(side.skipped)
+    for entry in side.entries:
+        said = entry.said or entry.parsed
+        known = lines.get(said) if entry.origin is None else None
+        if known:
+            # More copies than lines are copies of the last one.
+            line = known.pop(0) if len(known) > 1 else known[0]
+            entries.append(replace(entry, identity=line.identity, origin=line.origin, parsed=line.parsed))
+        elif said in skips and said not in lines:
+            skip = replace(skips[said], source=entry.source)
+            skipped.append((said, skip))
+        else:
+            entries.append(entry)
+    return replace(side, entries=tuple(entries), skipped=tuple(skipped))
+
+
+def against_each_other(first: Side, second: Side) -> tuple[Side, Side]:
+    """Return two sides, made ready to be compared with each other whatever they are.
+
+    Where both are CK Builder's, nothing is generated from either of them: the strings count as they are
+    printed, and instances that the generator would leave out count as well.
+    """
+    if not (first.is_builder and second.is_builder):
+        return first, second
+    first, second = _as_printed(first), _as_printed(second)
+    return explain_by_lists(first, second), explain_by_lists(second, first)
+
+
+def _as_printed(side: Side) -> Side:
+    left_out = tuple(
+        Entry(text=skip.text, parsed=parsed, source=skip.source, identity=(skip.text, skip.source))
+        for parsed, skip in side.skipped
+        if parsed is not None
+    )
+    entries = tuple(replace(entry, parsed=entry.said or entry.parsed, losses=()) for entry in side.entries)
+    unknown = tuple(item for item in side.skipped if item[0] is None)
+    return replace(side, entries=entries + left_out, skipped=unknown)

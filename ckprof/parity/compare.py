@@ -1,0 +1,221 @@
+"""Comparing two sides as multisets of normalised instance strings.
+
+What counts as a match: every instance of the second side has a partner of the first one with the same
+normalised string. Copies on the first side are told apart by the lines that they come from: equal lines are
+duplicates, different lines that end in one instance are lossy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.parity import (
+    Comparison,
+    Duplicate,
+    FieldDifference,
+    Lossy,
+    Match,
+    Nearest,
+    Skipped,
+    Unmatched,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ckprof.parity.side import Entry, Side
+    from ckprof.strings.kind import ParsedString
+    from ckprof.strings.text import StringGrammar
+
+#: different lines end in one instance
+COLLAPSED: Final = "collapsed"
+#: different instances have one string
+INDISTINCT: Final = "indistinct"
+
+
+def compare(first: Side, second: Side, strings: StringGrammar, title: str = "") -> Comparison:
+    """Compare two sides.
+
+    :param first: what is expected, e.g. CK Builder's strings.
+    :param second: what is there, e.g. those of the generated kernels.
+    :param strings: the kinds of strings of both sides.
+    :param title: what is compared, for reports.
+    """
+    return _Comparing(first, second, strings).run(title or f"{first.origin} and {second.origin}")
+
+
+class _Comparing:
+    def __init__(self, first: Side, second: Side, strings: StringGrammar) -> None:
+        self._first = first
+        self._second = second
+        self._strings = strings
+        self._matches: list[Match] = []
+        self._missing: list[Entry] = []
+        self._extra: list[Entry] = []
+        self._duplicates: list[Duplicate] = []
+        self._lossy: list[Lossy] = []
+        self._skipped = [skip for _, skip in first.skipped]
+        self._first_skips, self._second_skips = dict(first.skipped), dict(second.skipped)
+
+    def run(self, title: str) -> Comparison:
+        ours, theirs = _grouped(self._first.entries), _grouped(self._second.entries)
+        for parsed in {**ours, **theirs}:
+            self._string(parsed, ours.get(parsed, []), theirs.get(parsed, []))
+        seen = self._first_skips.keys() | ours.keys()
+        self._skipped += [skip for parsed, skip in self._second.skipped if parsed not in seen]
+        return Comparison(
+            title=title,
+            first=self._first.name,
+            second=self._second.name,
+            first_count=len(self._first.entries),
+            second_count=len(self._second.entries),
+            matches=tuple(self._matches),
+            missing=tuple(self._unmatched(self._missing, self._extra, self._second, swap=False)),
+            extra=tuple(self._unmatched(self._extra, self._missing, self._first, swap=True)),
+            duplicates=tuple(self._duplicates),
+            lossy=tuple(self._lossy),
+            skipped=tuple(self._skipped),
+            notes=(*self._first.notes, *self._second.notes),
+        )
+
+    def _string(self, parsed: ParsedString, ours: list[Entry], theirs: list[Entry]) -> None:
+        """Account for all instances that have one normalised string."""
+        ours = self._without_copies(ours, self._first)
+        theirs = self._without_copies(theirs, self._second)
+        if not theirs:
+            skip = self._second_skips.get(parsed)
+            if skip is None:
+                self._missing += ours
+            else:
+                self._skipped += [
+                    Skipped(text=entry.text, source=entry.source, rule=skip.rule, reason=skip.reason)
+                    for entry in ours
+                ]
+            return
+        pairs = min(len(ours), len(theirs))
+        self._matches += [Match(text=entry.text, source=entry.source) for entry in theirs[:pairs]]
+        self._extra += theirs[pairs:]
+        for entry in ours[:pairs]:
+            self._note_losses(entry, theirs[0])
+        for entry in ours[pairs:]:
+            self._lossy.append(_collapsed(ours[0], entry, theirs[0]))
+        for entry in theirs[1:pairs]:
+            self._lossy.append(
+                Lossy(
+                    rule=INDISTINCT,
+                    reason=f"the string does not tell {entry.source} from {theirs[0].source}",
+                    text=entry.text,
+                    written=theirs[0].text,
+                    sources=(theirs[0].source, entry.source),
+                    differences=_origin_differences(theirs[0], entry),
+                )
+            )
+
+    def _without_copies(self, entries: list[Entry], side: Side) -> list[Entry]:
+        """Return each instance once, and account for the other copies."""
+        if len(entries) < 2:
+            return entries
+        copies: dict[object, list[Entry]] = {}
+        for entry in entries:
+            copies.setdefault(entry.identity, []).append(entry)
+        self._duplicates += [
+            Duplicate(text=found[0].text, side=side.name, sources=tuple(entry.source for entry in found))
+            for found in copies.values()
+            if len(found) > 1
+        ]
+        return [found[0] for found in copies.values()]
+
+    def _note_losses(self, entry: Entry, partner: Entry) -> None:
+        for loss in entry.losses:
+            differences = self._differences(entry.said, entry.parsed) if entry.said else ()
+            self._lossy.append(
+                Lossy(
+                    rule=loss.rule,
+                    reason=loss.reason,
+                    text=entry.text,
+                    written=partner.text,
+                    sources=(entry.source,),
+                    differences=differences,
+                )
+            )
+
+    def _unmatched(
+        self, entries: Sequence[Entry], partners: Sequence[Entry], other: Side, *, swap: bool
+    ) -> Iterable[Unmatched]:
+        """Return the entries with their nearest partners, if possible among those without partner too."""
+        for entry in entries:
+            nearest = _nearest(entry, partners) or _nearest(entry, other.entries)
+            skip = (self._first_skips if swap else self._second_skips).get(entry.parsed)
+            note = other.left_out.get(entry.source, "")
+            if skip is not None:
+                note = f"{other.name} leaves it out by rule {skip.rule}: {skip.reason}"
+            yield Unmatched(
+                text=entry.text,
+                source=entry.source,
+                nearest=None
+                if nearest is None
+                else Nearest(
+                    text=nearest.text,
+                    source=nearest.source,
+                    differences=self._differences(nearest.parsed, entry.parsed)
+                    if swap
+                    else self._differences(entry.parsed, nearest.parsed),
+                ),
+                note=note,
+            )
+
+    def _differences(self, one: ParsedString, other: ParsedString) -> tuple[FieldDifference, ...]:
+        return tuple(
+            FieldDifference(field=name, first=a, second=b)
+            for name, a, b in self._strings.differences(one, other)
+        )
+
+
+def _grouped(entries: Iterable[Entry]) -> dict[ParsedString, list[Entry]]:
+    groups: dict[ParsedString, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.parsed, []).append(entry)
+    return groups
+
+
+def _nearest(entry: Entry, candidates: Sequence[Entry]) -> Entry | None:
+    """Return the candidate of the same kind with the fewest differing fields."""
+    values = entry.parsed.values
+    best: Entry | None = None
+    fewest = len(values) + 1
+    for candidate in candidates:
+        if candidate.parsed.kind_id != entry.parsed.kind_id:
+            continue
+        differing = sum(a != b for a, b in zip(values, candidate.parsed.values, strict=True))
+        if differing < fewest:
+            best, fewest = candidate, differing
+    return best
+
+
+def _collapsed(kept: Entry, lost: Entry, partner: Entry) -> Lossy:
+    differences = _origin_differences(kept, lost)
+    fields = ", ".join(item.field for item in differences)
+    what = f"differs from {kept.source} in {fields}" if fields else f"reads like {kept.source}"
+    return Lossy(
+        rule=COLLAPSED,
+        reason=f"{lost.source} {what}; both are one generated kernel",
+        text=lost.text,
+        written=partner.text,
+        sources=(kept.source, lost.source),
+        differences=differences,
+    )
+
+
+def _origin_differences(one: Entry, other: Entry) -> tuple[FieldDifference, ...]:
+    if one.origin is None or other.origin is None:
+        return ()
+    first, second = one.origin, other.origin
+    if first.get("kernel") != second.get("kernel"):
+        names: Iterable[str] = ("kernel",)
+    else:
+        names = {**first, **second}
+    return tuple(
+        FieldDifference(field=name, first=first.get(name, "-"), second=second.get(name, "-"))
+        for name in names
+        if first.get(name) != second.get(name)
+    )

@@ -1,0 +1,86 @@
+"""Comparisons of instance strings as JUnit XML, one test case per instance, for CI services."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree
+
+from ckprof.model.parity import Trouble
+from ckprof.report.parity_text import differences
+
+if TYPE_CHECKING:
+    from ckprof.model.parity import Comparison, ParityReport, Unmatched
+
+#: characters that XML cannot hold
+_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_parity_junit(report: ParityReport) -> str:
+    """Render one suite per comparison; what does not fail the comparison is a passed or skipped case."""
+    root = ElementTree.Element("testsuites", name="ckprof parity")
+    for comparison in report.comparisons:
+        _Suite(root, comparison, report.fail_on).fill()
+    for key in ("tests", "failures", "skipped"):
+        root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+class _Suite:
+    def __init__(
+        self, root: ElementTree.Element, comparison: Comparison, fail_on: tuple[Trouble, ...]
+    ) -> None:
+        self._comparison = comparison
+        self._fail_on = fail_on
+        self._suite = ElementTree.SubElement(root, "testsuite", name=_clean(comparison.title))
+
+    def fill(self) -> None:
+        comparison = self._comparison
+        for match in comparison.matches:
+            self._case(match.text, match.source)
+        for item in comparison.missing:
+            self._finding(Trouble.MISSING, item.text, item.source, _about(item, comparison.first))
+        for item in comparison.extra:
+            self._finding(Trouble.EXTRA, item.text, item.source, _about(item, comparison.second))
+        for copy in comparison.duplicates:
+            about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
+            self._finding(Trouble.DUPLICATE, copy.text, copy.sources[0], about)
+        for loss in comparison.lossy:
+            changed = differences(loss.differences)
+            about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
+            self._finding(Trouble.LOSSY, loss.text, loss.sources[-1], about)
+        for skip in comparison.skipped:
+            about = f"{skip.rule}: {skip.reason}"
+            if Trouble.SKIPPED in self._fail_on:
+                self._finding(Trouble.SKIPPED, skip.text, skip.source, about)
+            else:
+                ElementTree.SubElement(self._case(skip.text, skip.source), "skipped", message=_clean(about))
+        cases = list(self._suite)
+        self._suite.set("tests", str(len(cases)))
+        self._suite.set("failures", str(sum(case.find("failure") is not None for case in cases)))
+        self._suite.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
+
+    def _case(self, text: str, source: str) -> ElementTree.Element:
+        return ElementTree.SubElement(
+            self._suite, "testcase", classname=_clean(self._comparison.title), name=_clean(f"{source} {text}")
+        )
+
+    def _finding(self, trouble: Trouble, text: str, source: str, about: str) -> None:
+        case = self._case(text, source)
+        if trouble in self._fail_on:
+            failure = ElementTree.SubElement(case, "failure", type=trouble.value, message=_clean(about))
+            failure.text = _clean(text)
+        else:
+            ElementTree.SubElement(case, "system-out").text = _clean(f"{trouble.value}: {about}")
+
+
+def _about(item: Unmatched, side: str) -> str:
+    parts = [f"only in {side}", item.note]
+    if item.nearest is not None:
+        parts.append(f"nearest {item.nearest.source}: {differences(item.nearest.differences)}")
+    return "; ".join(part for part in parts if part)
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("?", text)

@@ -1,0 +1,254 @@
+"""Reads what a list, or the output of a profiler, means to CK Builder."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ckprof.catalog.errors import Diagnostic, ListError
+from ckprof.model.builder import BuilderList, BuilderString
+from ckprof.model.dtype import DataType
+from ckprof.model.layout import layout_of_tensors
+from ckprof.model.refusal import Refusal
+from ckprof.strings.arguments import split_label
+from ckprof.strings.text import StringError, normal_spelling, render
+from ckprof_converters.builder_route import (
+    RouteError,
+    depthwise_kernel,
+    gemm_kernel,
+    missing_fields,
+    native_kernel,
+)
+from ckprof_converters.builder_texts import is_output, kernel_texts
+from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.facts import dtype_in_name, layout_in_name
+from ckprof_converters.grammar import Grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ckprof.model.conversion import ConversionRequest
+    from ckprof.strings.arguments import Argument
+    from ckprof.strings.revision import Revision
+    from ckprof.strings.text import StringGrammar
+    from ckprof_converters.builder_route import Kernel
+    from ckprof_converters.builder_texts import KernelText
+    from ckprof_converters.family import ConfFamily
+
+_NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
+_LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
+
+
+class BuilderReader:
+    """Reads lists of the old library, native lines, and output of the old and the new profiler."""
+
+    id: Final = "ck-builder"
+    label: Final = "instance lists and profiler output, as CK Builder instantiates them"
+
+    def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
+        self._lines = Grammar(families)
+
+    def use_families(self, families: Sequence[ConfFamily]) -> None:
+        """Take lines apart with these families from now on."""
+        self._lines = Grammar(families)
+
+    def recognises(self, request: ConversionRequest) -> bool:
+        """Say yes to lists and to output of a profiler."""
+        return bool(_LIST.search(request.data)) or is_output(request.data)
+
+    def read(self, request: ConversionRequest, strings: StringGrammar, revision: Revision) -> BuilderList:
+        """Return the strings that CK Builder prints for the content.
+
+        :param strings: the known kinds of strings.
+        :param revision: of CK, which decides the fields of the strings.
+        :raises InputError: a line is wrong, as :class:`~ckprof.catalog.errors.ListError` with all of them.
+        """
+        return _Reading(self._lines, request, strings, revision).run(self.id)
+
+
+class _Reading:
+    """The reading of one list."""
+
+    def __init__(
+        self, lines: Grammar, request: ConversionRequest, strings: StringGrammar, revision: Revision
+    ) -> None:
+        self._lines = lines
+        self._request = request
+        self._strings = strings
+        self._revision = revision
+        self._layout = request.layout or layout_in_name(request.path)
+        self._dtype = request.dtype or dtype_in_name(request.path)
+
+    def run(self, reader: str) -> BuilderList:
+        found = kernel_texts(self._request)
+        if self._layout is None or self._dtype is None:
+            self._take_facts_of_lines(found.texts)
+        strings: list[BuilderString] = []
+        errors: list[Diagnostic] = []
+        for kernel in found.texts:
+            try:
+                strings += self._strings_of(kernel)
+            except LineError as error:
+                errors += [
+                    Diagnostic(
+                        path=self._request.path,
+                        line=kernel.line,
+                        column=kernel.column + problem.start,
+                        message=problem.message,
+                    )
+                    for problem in error.problems
+                ]
+        if errors:
+            raise ListError(errors)
+        return BuilderList(path=self._request.path, reader=reader, strings=tuple(strings), notes=found.notes)
+
+    def _take_facts_of_lines(self, kernels: Sequence[KernelText]) -> None:
+        """Let lines that say layout and type speak for those that do not."""
+        for kernel in kernels:
+            try:
+                compiled, arguments = self._lines.split(kernel.text)
+            except LineError:
+                continue
+            family = compiled.family
+            if family.layout_fields and family.dtype_fields:
+                fields = dict(zip((field.name for field in family.fields), arguments, strict=False))
+                orders = [fields[name].text for name in family.layout_fields]
+                known = {dtype.value: dtype for dtype in DataType}
+                self._layout = self._layout or layout_of_tensors(orders[0], orders[1], orders[2])
+                self._dtype = self._dtype or known.get(fields[family.dtype_fields[0]].text)
+                return
+
+    def _strings_of(self, kernel: KernelText) -> Iterator[BuilderString]:
+        if _NATIVE.match(kernel.text):
+            yield self._native(kernel)
+            return
+        compiled, arguments = self._lines.split(kernel.text)
+        family = compiled.family
+        self._check_direction(family.title, family.direction)
+        if family.refusal:
+            refused = Refusal(rule=family.refusal_rule, message=f"{family.title}: {family.refusal}")
+            yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=refused)
+            return
+        fields = self._fields(family, arguments)
+        fields |= self._nested(family, kernel.text)
+        if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
+            silent = Refusal(
+                rule="missing-information",
+                message=f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
+            )
+            yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)
+            return
+        for made in self._kernels(family, kernel.text, fields, arguments):
+            string = self._string(kernel, made, {"kernel": family.title, **fields})
+            yield replace(string, abridged=family.separator != "," and not family.nested)
+
+    def _native(self, kernel: KernelText) -> BuilderString:
+        try:
+            parsed = self._strings.parse(kernel.text, self._revision)
+        except StringError as error:
+            raise LineError(Problem(error.message, error.start)) from None
+        kind = self._strings.kind(parsed.kind_id)
+        self._check_direction(kind.title, kind.direction)
+        values = dict(zip(kind.field_names, parsed.values, strict=True))
+        return self._string(kernel, native_kernel(kind, values), None, text=kernel.text)
+
+    def _kernels(
+        self, family: ConfFamily, text: str, fields: dict[str, str], arguments: Sequence[Argument]
+    ) -> Iterator[Kernel]:
+        if family.index_ids:
+            asked = self._request.dtype or self._dtype
+            for dtype in (asked,) if asked else DataType:
+                yield depthwise_kernel(fields, dtype.value)
+            return
+        try:
+            yield gemm_kernel(
+                family.direction,
+                self._completed(family, fields),
+                text.partition("<")[0],
+                self._dtype_of(family, fields),
+                self._request.mma_k_table,
+            )
+        except RouteError as error:
+            names = [field.name for field in family.fields]
+            start = arguments[names.index(error.field)].start if error.field in names else 0
+            raise LineError(Problem(error.message, start)) from None
+
+    def _string(
+        self, kernel: KernelText, made: Kernel, origin: Mapping[str, str] | None, text: str = ""
+    ) -> BuilderString:
+        try:
+            printed = text or render(made.kind, made.values, self._revision)
+            expected = printed
+            if made.changes:
+                expected = render(made.kind, {**made.values, **made.changes}, self._revision)
+        except StringError as error:
+            raise LineError(Problem(error.message, 0)) from None
+        return BuilderString(
+            text=printed,
+            line=kernel.line,
+            expected=expected,
+            losses=made.losses,
+            origin=origin,
+            skipped=made.skipped,
+        )
+
+    def _check_direction(self, title: str, direction: str) -> None:
+        asked = self._request.direction
+        if asked is not None and direction and direction != asked:
+            raise LineError(Problem(f"{title} is of direction {direction}, expected {asked}", 0))
+
+    @staticmethod
+    def _fields(family: ConfFamily, arguments: Sequence[Argument]) -> dict[str, str]:
+        """Return the fields as spelled, after a look at each."""
+        fields: dict[str, str] = {}
+        problems = []
+        for position, (field, argument) in enumerate(zip(family.fields, arguments, strict=False), 1):
+            text, start = argument.text, argument.start
+            if field.label:
+                label, value = split_label(argument)
+                text = value.text if label == field.label else ""
+            if normal_spelling(field.kind, text) is None:
+                wanted = field.kind.wanted(text)
+                problems.append(
+                    Problem(f"expected {wanted} for {field.name} (argument {position}), got {text!r}", start)
+                )
+            fields[field.name] = text
+        if problems:
+            raise LineError(*problems)
+        return fields
+
+    @staticmethod
+    def _nested(family: ConfFamily, text: str) -> dict[str, str]:
+        """Return the fields of the nested template, if the family has one."""
+        if not family.nested:
+            return {}
+        inside = text.partition("<")[2].partition("<")[2].partition(">")[0].split(",")
+        names = [field.name for field in family.nested_fields]
+        return {name: value.strip() for name, value in zip(names, inside, strict=True)}
+
+    def _completed(self, family: ConfFamily, fields: dict[str, str]) -> dict[str, str]:
+        """Return the fields with layouts and dimensions, from the file name where the line is silent."""
+        if family.layout_fields:
+            return fields
+        if self._layout is None:
+            raise LineError(
+                Problem("neither the line nor the file name say the layout: pass --layout", 0, True)
+            )
+        layout = self._layout
+        return {
+            **fields,
+            "ndim": str(layout.ndim),
+            "layout_input": layout.input,
+            "layout_weight": layout.weight,
+            "layout_output": layout.output,
+        }
+
+    def _dtype_of(self, family: ConfFamily, fields: Mapping[str, str]) -> str:
+        if family.dtype_fields:
+            return fields[family.dtype_fields[0]]
+        if self._dtype is None:
+            raise LineError(
+                Problem("neither the line nor the file name say the data type: pass --dtype", 0, True)
+            )
+        return self._dtype.value

@@ -1,0 +1,325 @@
+"""From a line of an old list to the kernel that CK Builder instantiates, and so to the string that it prints.
+
+This is deliberately a second way beside :mod:`ckprof_converters.derivation`: parity compares the two. It
+shares the names of the line's fields and nothing else: it goes from the spelled fields straight to those of
+the string, without records, catalogs or their words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.builder import Loss
+from ckprof.model.refusal import Refusal
+from ckprof.strings import ck_tile
+from ckprof.strings.kinds import FLAG_NORMAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.strings.kind import StringKind
+
+_LANES: Final = 64
+
+#: CK Builder's version of a pipeline -> what its kernel prints
+_PRINTED: Final = {
+    "V1": "BASIC_V1",
+    "V2": "MEMORY",
+    "V3": "COMPUTE_V3",
+    "V4": "COMPUTE_V4",
+    "V6": "COMPUTE_V6",
+    "ASYNC_V1": "BASIC_ASYNC_V1",
+    "ASYNC_V4": "COMPUTE_ASYNC",
+}
+
+ASYNC_V4: Final = Loss(
+    rule="async-v4", reason="catalogs write the pipeline ASYNC_V4 as mem: the kernel prints MEMORY instead"
+)
+TWO_STAGE: Final = Loss(
+    rule="two-stage",
+    reason="the line has no field for the second stage; the generated kernel has one and stores fp32",
+)
+
+
+class RouteError(Exception):
+    """A line whose fields CK Builder cannot instantiate.
+
+    :param field: name of the field to point at.
+    """
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A kernel of CK Builder: the fields of its string, and what becomes of it."""
+
+    kind: StringKind
+    values: Mapping[str, Any]
+    losses: tuple[Loss, ...] = ()
+    #: the fields that a loss changes
+    changes: Mapping[str, Any]
+    skipped: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """How an old kernel divides its tile; sizes in elements."""
+
+    size: int
+    m: int
+    n: int
+    k: int
+    k1: int
+    mma_m: int
+    mma_n: int
+    repeat_m: int
+    repeat_n: int
+    vectors: tuple[int, int, int]
+
+    @property
+    def waves(self) -> tuple[int, int, int]:
+        """Waves along M, N and K."""
+        along_m = self.m // (self.mma_m * self.repeat_m)
+        along_n = self.n // (self.mma_n * self.repeat_n)
+        if along_m * self.mma_m * self.repeat_m != self.m or not along_m:
+            raise RouteError(f"{self.m} is no multiple of {self.mma_m} x {self.repeat_m}", "tile_m")
+        if along_n * self.mma_n * self.repeat_n != self.n or not along_n:
+            raise RouteError(f"{self.n} is no multiple of {self.mma_n} x {self.repeat_n}", "tile_n")
+        if self.size % (_LANES * along_m * along_n) or self.size < _LANES * along_m * along_n:
+            raise RouteError(f"block size {self.size} does not fit {along_m}x{along_n} waves", "block_size")
+        return along_m, along_n, self.size // (_LANES * along_m * along_n)
+
+
+def missing_fields(direction: str, fields: Mapping[str, str]) -> list[str]:
+    """Return what a line of the old library does not say and nothing else tells; short spellings do so."""
+    if "tile" in fields:
+        return []
+    needed = [
+        *("block_size", "tile_m", "tile_n", "mma_m", "mma_n", "repeat_m", "repeat_n"),
+        *("vector_size_a", "vector_size_b", "vector_size_c"),
+        *(() if direction == "fwd" else ("k1",)),
+    ]
+    return [name for name in needed if name not in fields]
+
+
+def gemm_kernel(
+    direction: str, fields: Mapping[str, str], name: str, dtype: str, mma_k_table: tuple[int, int]
+) -> Kernel:
+    """Return the kernel of a line of the old library.
+
+    :param direction: id of the direction of the line's family.
+    :param fields: the line's fields as spelled, with ``ndim``, ``layout_input`` and so on filled in where the
+        line itself does not say them.
+    :param name: the operation's name.
+    :param dtype: spelling of the element type.
+    :param mma_k_table: least K of the MMA tiles of the half types, (for 32-wide, for all others).
+    :raises RouteError: the fields contradict each other.
+    """
+    explicit = "tile" in fields
+    block = _explicit_block(fields) if explicit else _block(direction, fields)
+    single = dtype == "fp32"
+    version, scheduler, double = _pipeline(direction, fields)
+    if block.mma_m != block.mma_n:
+        raise RouteError(f"the MMA tile must be square, got {block.mma_m}x{block.mma_n}", "mma_n")
+    waves = block.waves
+    a, b, c = block.vectors
+    two_stage = "TwoStage" in name or (explicit and not single and c % 2 == 1)
+    a_type, b_type, result_type = (fields.get(role, dtype) for role in _OPERANDS[direction])
+    values: dict[str, Any] = {
+        "ndim": fields["ndim"],
+        "specialization": _specialization(fields, explicit),
+        **{field: fields[field] for field in ("layout_input", "layout_weight", "layout_output")},
+        "layout_extra": fields.get("layout_extra", "EmptyTuple"),
+        **{"vector_size_a": a, "vector_size_b": b, "vector_size_c": c},
+        "num_groups_to_merge": fields.get("num_groups_to_merge", "1"),
+        "split_image": "Large" in name or _true(fields, "split_image"),
+        "explicit_gemm": explicit,
+        **{"tile_m": block.m, "tile_n": block.n, "tile_k": block.k},
+        **{"warp_m": waves[0], "warp_n": waves[1], "warp_k": waves[2]},
+        **{"warp_tile_m": block.mma_m, "warp_tile_n": block.mma_n},
+        "warp_tile_k": _mma_k(block, name, single, mma_k_table),
+        "pipeline_name": _PRINTED[version],
+        "scheduler": scheduler,
+        "double_smem_buffer": double,
+        "num_wave_groups": 1,
+        "type_accumulator": fields.get("type_accumulator", "fp32"),
+        "type_extra": fields.get("type_extra", "EmptyTuple"),
+        **{"type_a": a_type, "type_b": b_type, "type_result": "fp32" if two_stage else result_type},
+    }
+    if direction == "bwd_weight":
+        values["streamk_enabled"] = False
+    losses = (ASYNC_V4,) if version == "ASYNC_V4" else ()
+    return Kernel(
+        kind=_KINDS[direction],
+        values=values,
+        losses=losses,
+        changes={"pipeline_name": "MEMORY"} if losses else {},
+        skipped=_skip(direction, block, waves),
+    )
+
+
+#: field with the type of first operand, second operand and result
+_OPERANDS: Final = {
+    "fwd": ("type_a", "type_b", "type_output"),
+    "bwd_data": ("type_a", "type_b", "type_input"),
+    "bwd_weight": ("type_output", "type_input", "type_weight"),
+}
+
+_KINDS: Final = {
+    "fwd": ck_tile.FORWARD,
+    "bwd_data": ck_tile.BACKWARD_DATA,
+    "bwd_weight": ck_tile.BACKWARD_WEIGHT,
+}
+
+
+def _block(direction: str, fields: Mapping[str, str]) -> _Block:
+    def number(name: str) -> int:
+        return int(fields[name])
+
+    # Short lines of forward do not say K1.
+    k1 = number("k1") if "k1" in fields else 0
+    if direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
+        raise RouteError(f"AK1 and BK1 must agree, got {k1} and {fields['k1_b']}", "k1_b")
+    return _Block(
+        size=number("block_size"),
+        m=number("tile_m"),
+        n=number("tile_n"),
+        k=number("k0") * k1 if "k0" in fields else number("tile_k"),
+        k1=k1,
+        mma_m=number("mma_m"),
+        mma_n=number("mma_n"),
+        repeat_m=number("repeat_m"),
+        repeat_n=number("repeat_n"),
+        vectors=(number("vector_size_a"), number("vector_size_b"), number("vector_size_c")),
+    )
+
+
+def _mma_k(block: _Block, name: str, single: bool, table: tuple[int, int]) -> int:
+    """Return K of the MMA tile: that of the line, at least one instruction's, at most the tile's."""
+    wide = block.mma_m == 32
+    if block.k1:
+        least = (2, 4) if single else table
+        return min(max(block.k1, least[0] if wide else least[1]), block.k)
+    if single:
+        return min(4 if wide and "_V3" not in name else 8, block.k)
+    return min(table[0] if wide else table[1], block.k)
+
+
+def _explicit_block(fields: Mapping[str, str]) -> _Block:
+    def numbers(name: str) -> list[int]:
+        return [int(part.strip("Seq()")) for part in fields[name].split("x")]
+
+    m, n, k = numbers("tile")
+    mma_m, mma_n = numbers("mma")
+    repeat_m, repeat_n = numbers("repeat")
+    a, b, c = numbers("vectors")
+    return _Block(
+        **{"size": int(fields["block_size"]), "m": m, "n": n, "k": k, "k1": min(numbers("k1_pair"))},
+        **{"mma_m": mma_m, "mma_n": mma_n, "repeat_m": repeat_m, "repeat_n": repeat_n},
+        vectors=(a, b, c),
+    )
+
+
+def _specialization(fields: Mapping[str, str], explicit: bool) -> str:
+    if explicit:
+        return "Filter1x1Stride1Pad0"
+    # CK Tile has no counterpart of this one, its kernels test the divisibility themselves.
+    return "Default" if fields["specialization"] == "OddC" else fields["specialization"]
+
+
+def _pipeline(direction: str, fields: Mapping[str, str]) -> tuple[str, str, bool]:
+    """Return CK Builder's pipeline version, the scheduler, and whether LDS is double-buffered."""
+    scheduler = fields.get("scheduler", "Intrawave")
+    if direction == "bwd_data":
+        # Its loop scheduler is no pipeline scheduler: Default stands for Intrawave.
+        return "V1", "Intrawave" if scheduler == "Default" else scheduler, False
+    version = fields.get("version", "v1")
+    double = version == "v4"
+    version = {"v5": "V6"}.get(version, version.upper())
+    if _true(fields, "direct_load"):
+        version = f"ASYNC_{version}"
+        if version not in _PRINTED:
+            raise RouteError(f"direct load exists for v1 and v4, got {fields['version']}", "version")
+    return version, scheduler, double
+
+
+def _true(fields: Mapping[str, str], name: str) -> bool:
+    return FLAG_NORMAL[fields.get(name, "0")] == "1"
+
+
+def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> Refusal | None:
+    """Return the rule by which CK Builder's generator leaves the kernel out; forward has none."""
+    if direction == "fwd":
+        return None
+    a, b, c = block.vectors
+    if any(width > 1 and width % 2 for width in (a, b, c)):
+        return Refusal(
+            rule="irregular-vector", message=f"one of the vector widths {a}, {b}, {c} is odd, not 1"
+        )
+    first, axis = (block.k, "K") if direction == "bwd_data" else (block.m, "M")
+    if first > _LANES * a or block.n > _LANES * b:
+        return Refusal(
+            rule="one-wave-coverage",
+            message=f"one wave loads {_LANES * a} along {axis} and {_LANES * b} along N, "
+            f"the tile has {first} and {block.n}",
+        )
+    if direction == "bwd_data":
+        threads = _LANES * waves[0] * waves[1] * waves[2]
+        shares = block.m * block.k // threads, block.n * block.k // threads
+        if a > shares[0] or b > shares[1]:
+            return Refusal(
+                rule="thread-share",
+                message=f"vectors of {a} and {b} exceed a thread's share of {shares[0]} and {shares[1]}",
+            )
+    return None
+
+
+def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
+    """Return the kernel of a line that is CK Builder's own text.
+
+    :param values: normal spelling of each field.
+    """
+    plain = {name: value for name, value in values.items() if value is not None}
+    if kind.name != ck_tile.BACKWARD_WEIGHT.name:
+        changed = plain.get("pipeline_name") == "COMPUTE_ASYNC"
+        return Kernel(
+            kind=kind,
+            values=plain,
+            losses=(ASYNC_V4,) if changed else (),
+            changes={"pipeline_name": "MEMORY"} if changed else {},
+        )
+    single = plain["type_b"] == "fp32"
+    stream_k = plain["streamk_enabled"] == "1"
+    losses, changes = [], {}
+    if plain["pipeline_name"] == "COMPUTE_ASYNC":
+        losses.append(ASYNC_V4)
+        changes["pipeline_name"] = "MEMORY"
+    if not single and plain["vector_size_c"] == "1" and not stream_k and plain["type_result"] != "fp32":
+        losses.append(TWO_STAGE)
+        changes["type_result"] = "fp32"
+    skipped = None
+    if stream_k and single and "ASYNC" in plain["pipeline_name"]:
+        skipped = Refusal(
+            rule="streamk-async-float", message="no stream-K kernel of fp32 loads asynchronously"
+        )
+    return Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
+
+
+def depthwise_kernel(fields: Mapping[str, str], dtype: str) -> Kernel:
+    """Return the depthwise kernel of a line of twelve numbers, of one element type."""
+    same = ("tile_h", "tile_w", "str_h", "str_w", "nbatch", "sub_h", "sub_w", "in_vec", "out_vec")
+    return Kernel(
+        kind=ck_tile.DEPTHWISE,
+        values={
+            **{name: fields[name] for name in same},
+            **{"ndim": 2, "weight_vec": fields["in_vec"], "block_size": _LANES},
+            **{"filt_h": fields["filt"], "filt_w": fields["filt"]},
+            **{f"type_{role}": dtype for role in ("input", "weight", "output")},
+        },
+        changes={},
+    )

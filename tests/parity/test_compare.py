@@ -1,0 +1,167 @@
+"""What a comparison finds: matches, copies, losses, skipped instances, nearest partners."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.model.builder import Loss
+from ckprof.model.parity import FieldDifference, Skipped, Trouble
+from ckprof.parity.compare import COLLAPSED, INDISTINCT, compare
+from ckprof.parity.side import Entry, Side
+
+from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, FORWARD, STREAM_K
+
+OTHER = FORWARD.replace("COMPUTE_V3", "MEMORY")
+FAR = FORWARD.replace("COMPUTE_V3,Intrawave", "MEMORY,Interwave").replace("4,4,4,1", "8,8,8,1")
+
+
+@pytest.fixture
+def compared(side_of, registry):
+    def run(first, second, **more):
+        one = first if isinstance(first, Side) else side_of(first, "CK Builder")
+        other = second if isinstance(second, Side) else side_of(second)
+        return compare(one, other, registry.strings)
+
+    return run
+
+
+def test_equal_sides_match_in_any_order_and_spelling(compared):
+    numbers = FORWARD.replace(",0,0,", ",false,0,")
+    found = compared([FORWARD, OTHER], [OTHER, numbers])
+    assert found.matched == 2
+    assert not any(found.counts.values())
+
+
+def test_what_only_one_side_has(compared):
+    found = compared([FORWARD, OTHER], [FORWARD, FAR])
+    assert [item.text for item in found.missing] == [OTHER]
+    assert [item.text for item in found.extra] == [FAR]
+    assert found.failed((Trouble.MISSING,))
+    assert found.failed((Trouble.EXTRA,))
+    assert not found.failed((Trouble.DUPLICATE, Trouble.LOSSY, Trouble.SKIPPED))
+
+
+def test_the_nearest_partner_is_one_without_partner_if_there_is_one(compared):
+    found = compared([FORWARD, OTHER], [FORWARD, FAR])
+    nearest = found.missing[0].nearest
+    assert nearest.text == FAR
+    assert nearest.source == "catalog:2"
+    assert {item.field for item in nearest.differences} == {
+        *("vector_size_a", "vector_size_b", "vector_size_c", "scheduler")
+    }
+    assert found.extra[0].nearest.text == OTHER
+    # the other side's value stands second, whichever side the string is on
+    assert FieldDifference(field="scheduler", first="Intrawave", second="Interwave") in nearest.differences
+    assert (
+        FieldDifference(field="scheduler", first="Intrawave", second="Interwave")
+        in found.extra[0].nearest.differences
+    )
+
+
+def test_without_a_lonely_partner_the_nearest_is_a_matched_one(compared):
+    found = compared([FORWARD], [FORWARD, OTHER])
+    assert found.extra[0].nearest.text == FORWARD
+
+
+def test_strings_of_another_kind_are_no_partners(compared):
+    found = compared([FORWARD], [BACKWARD_DATA])
+    assert found.missing[0].nearest is None
+    assert found.extra[0].nearest is None
+
+
+def test_stream_k_differs_in_its_own_fields(compared):
+    found = compared([STREAM_K], [BACKWARD_WEIGHT])
+    assert {item.field for item in found.missing[0].nearest.differences} == {
+        *("streamk_enabled", "streamk_reduction_strategy", "streamk_persistent")
+    }
+
+
+def test_copies_of_the_same_instance_are_duplicates(compared, side_of):
+    found = compared(side_of([FORWARD, FORWARD, OTHER], "CK Builder", ["a", "a", "b"]), [FORWARD, OTHER])
+    assert found.matched == 2
+    (copy,) = found.duplicates
+    assert (copy.text, copy.side, copy.superfluous) == (FORWARD, "CK Builder", 1)
+    assert copy.sources == ("CK Builder:1", "CK Builder:2")
+    assert found.counts[Trouble.DUPLICATE] == 1
+    other = compared([FORWARD], side_of([FORWARD] * 3, "catalog", ["a"] * 3))
+    assert other.duplicates[0].superfluous == 2
+    assert not other.extra
+
+
+def test_different_instances_that_end_in_one_are_lossy(compared, registry):
+    parsed = registry.strings.parse(FORWARD)
+    entries = tuple(
+        Entry(
+            text=FORWARD, parsed=parsed, source=f"x:{n}", identity=n, origin={"kernel": "a", "k1_b": str(n)}
+        )
+        for n in (1, 2, 3)
+    )
+    found = compared(Side(name="CK Builder", origin="x", entries=entries), [FORWARD])
+    assert found.matched == 1
+    assert [loss.rule for loss in found.lossy] == [COLLAPSED] * 2
+    assert found.lossy[1].sources == ("x:1", "x:3")
+    assert found.lossy[1].differences == (FieldDifference(field="k1_b", first="1", second="3"),)
+    assert "x:3 differs from x:1 in k1_b" in found.lossy[1].reason
+    assert not found.missing
+
+
+def test_more_instances_than_expected_are_extra(compared):
+    found = compared([FORWARD], [FORWARD, FORWARD])
+    assert found.matched == 1
+    assert len(found.extra) == 1
+    assert found.extra[0].nearest.differences == ()
+
+
+def test_instances_that_the_string_does_not_tell_apart_are_listed(compared):
+    found = compared([FORWARD, FORWARD], [FORWARD, FORWARD])
+    assert found.matched == 2
+    assert [loss.rule for loss in found.lossy] == [INDISTINCT]
+
+
+def test_a_known_change_is_no_silent_match(compared, registry):
+    loss = Loss(rule="async-v4", reason="because")
+    entry = Entry(
+        text=FORWARD,
+        parsed=registry.strings.parse(OTHER),
+        source="x:1",
+        identity=0,
+        losses=(loss,),
+        said=registry.strings.parse(FORWARD),
+    )
+    found = compared(Side(name="CK Builder", origin="x", entries=(entry,)), [OTHER])
+    assert found.matched == 1
+    (item,) = found.lossy
+    assert (item.rule, item.text, item.written) == ("async-v4", FORWARD, OTHER)
+    assert item.differences == (FieldDifference(field="pipeline_name", first="COMPUTE_V3", second="MEMORY"),)
+
+
+def _skip(text, source="list:9"):
+    return Skipped(text=text, source=source, rule="one-wave-coverage", reason="too wide")
+
+
+def test_what_a_rule_leaves_out_is_skipped_not_matched(compared, registry, side_of):
+    skipped = ((registry.strings.parse(OTHER), _skip(OTHER)),)
+    found = compared(side_of([FORWARD], "CK Builder", skipped=skipped), [FORWARD])
+    assert found.matched == 1
+    assert [item.rule for item in found.skipped] == ["one-wave-coverage"]
+    assert found.failed((Trouble.SKIPPED,))
+    # a library that has no kernel for it by its own rules
+    built = side_of([FORWARD], "library", skipped=skipped)
+    found = compared([FORWARD, OTHER], built)
+    assert found.matched == 1
+    assert [item.source for item in found.skipped] == ["CK Builder:2"]
+    assert not found.missing
+
+
+def test_what_one_side_leaves_out_and_the_other_has_is_told(compared, registry, side_of):
+    skipped = ((registry.strings.parse(OTHER), _skip(OTHER)),)
+    found = compared(side_of([FORWARD], "CK Builder", skipped=skipped), [FORWARD, OTHER])
+    assert found.extra[0].note == "CK Builder leaves it out by rule one-wave-coverage: too wide"
+    dropping = side_of([FORWARD], "catalog", left_out={"CK Builder:2": "the conversion drops it"})
+    assert compared([FORWARD, OTHER], dropping).missing[0].note == "the conversion drops it"
+
+
+def test_an_empty_side_is_an_error():
+    with pytest.raises(InputError, match=r"x\.log: no instance string at all on the side of CK Builder"):
+        Side(name="CK Builder", origin="x.log", entries=())

@@ -1,0 +1,185 @@
+"""Parity is no tautology: whatever field of whatever kernel is changed, it fails and names the field."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ckprof.model.catalog import Catalog
+from ckprof.model.conversion import Conversion
+from ckprof.parity.compare import compare
+from ckprof.parity.dispatcher_side import catalog_side
+from ckprof.paths import conf_root
+from ckprof.strings import ck_tile, kinds
+from ckprof_converters.records import DepthwiseRecord, GemmRecord
+
+from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, DEPTHWISE, FORWARD, STREAM_K
+
+#: kind of field -> another value, and one more where the first is what stands there
+OTHERS = {
+    kinds.POSITIVE: ("8", "3"),
+    kinds.ELEMENT_TYPE: ("fp16", "fp32"),
+    kinds.LAYOUT: ("NGCHW", "NWGC"),
+    kinds.TUPLE: ("Tuple(fp16)", "EmptyTuple"),
+    kinds.OPERATION: ("Scale", "PassThrough"),
+    **dict.fromkeys(kinds.FLAGS, ("1", "0")),
+}
+STRINGS = [FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT, STREAM_K, DEPTHWISE]
+
+
+def mutants(strings, text):
+    """Every field of a string, with the text in which it alone is changed."""
+    parsed = strings.parse(text)
+    kind = strings.kind(parsed.kind_id)
+    for index, (field, value) in enumerate(zip(kind.fields, parsed.values, strict=True)):
+        if value is None or field.name in kind.literals or field.name in kind.only_if.values():
+            continue
+        choices = OTHERS.get(field.kind) or [*field.kind.meanings]
+        other = next(choice for choice in choices if choice != value)
+        values = (*parsed.values[:index], other, *parsed.values[index + 1 :])
+        yield field.name, strings.render(type(parsed)(parsed.kind_id, values))
+
+
+@pytest.mark.parametrize("text", STRINGS)
+def test_every_field_of_every_kind_is_compared(text, registry, side_of):
+    parsed = registry.strings.parse(text)
+    kind = registry.strings.kind(parsed.kind_id)
+    found = dict(mutants(registry.strings, text))
+    printed = {name for name, value in zip(kind.field_names, parsed.values, strict=True) if value is not None}
+    # the flag that other fields depend on is changed together with them, below
+    assert found.keys() == printed - {*kind.literals} - {*kind.only_if.values()}
+    for field, mutant in found.items():
+        comparison = compare(side_of([text], "CK Builder"), side_of([mutant]), registry.strings)
+        assert (comparison.matched, len(comparison.missing), len(comparison.extra)) == (0, 1, 1), field
+        assert [item.field for item in comparison.missing[0].nearest.differences] == [field]
+
+
+def test_turning_stream_k_off_is_seen(registry, side_of):
+    comparison = compare(side_of([STREAM_K]), side_of([BACKWARD_WEIGHT]), registry.strings)
+    assert not comparison.matched
+    assert "streamk_enabled" in {item.field for item in comparison.missing[0].nearest.differences}
+
+
+def test_every_kind_of_generated_kernels_is_covered(registry):
+    assert {registry.strings.parse(text).kind_id for text in STRINGS} == {kind.id for kind in ck_tile.KINDS}
+
+
+#: field of a record -> field of the string that gives it away
+SEEN_AS = {
+    **{name: name for name in GemmRecord.__struct_fields__},
+    **{name: name for name in DepthwiseRecord.__struct_fields__},
+    "pipeline": "pipeline_name",
+    "two_stage": "type_result",
+    "filt": "filt_h",
+}
+#: what strings do not say: the number, how results leave the registers, and how a depthwise image is padded
+UNSEEN = {"id", "epilogue", "pad_h", "pad_w"}
+CHANGES = {
+    "pipeline": "compv6",
+    "scheduler": "interwave",
+    "specialization": "filter3x3",
+    "streamk_reduction_strategy": "LINEAR",
+    "streamk_persistent": True,
+    "epilogue": "default",
+}
+
+LISTS = {
+    "implicit_gemm forward": "forward/tests/nhwgc_fp16",
+    "depthwise": "forward/tests/ngchw_depthwise",
+    "implicit_gemm backward data": "backward_data/tests/nhwgc_bf16",
+    "implicit_gemm and two_stage backward weight": "backward_weight/tests/nhwgc_fp16",
+    "stream_k": "backward_weight/tests/nhwgc_bf16_streamk",
+}
+
+
+def changed_record(record, field):
+    value = getattr(record, field)
+    if field in CHANGES:
+        other = CHANGES[field]
+    elif isinstance(value, bool):
+        other = not value
+    else:
+        other = value * 2 + 1
+    return msgspec.structs.replace(record, **{field: other})
+
+
+def changeable(catalog, record):
+    """The fields of a record that mean something for it."""
+    for field in type(record).__struct_fields__:
+        if field in UNSEEN or getattr(record, field) == CHANGES.get(field, ...):
+            continue
+        stream_k = getattr(record, "streamk_enabled", False)
+        if field.startswith("streamk") and (field == "streamk_enabled" or not stream_k):
+            continue
+        if field == "two_stage" and (stream_k or catalog.variant != "bwd_weight"):
+            continue
+        yield field
+
+
+@pytest.mark.parametrize("name", LISTS.values(), ids=LISTS)
+def test_every_change_of_every_generated_kernel_is_named(name, registry, builder_of, reading):
+    path = conf_root() / f"{name}.conf"
+    conversion = reading.convert(path, registry, None)
+    expected = builder_of(*path.read_text().splitlines(), name=path.name)
+    killed = 0
+    seen = set()
+    for catalog in conversion.catalogs:
+        for index, record in enumerate(catalog.records):
+            fields = [*changeable(catalog, record)]
+            # every field of the first instances, one each of the others: all of them are changed
+            for field in fields if index < 4 else [fields[index % len(fields)]]:
+                records = [*catalog.records]
+                records[index] = changed_record(record, field)
+                others = [other for other in conversion.catalogs if other is not catalog]
+                mutated = [*others, _with(catalog, records)]
+                found = _compare(conversion, mutated, expected, registry)
+                assert found.missing or found.extra, (record, field)
+                named = {
+                    difference.field
+                    for item in (*found.missing, *found.extra)
+                    if item.nearest
+                    for difference in item.nearest.differences
+                }
+                assert SEEN_AS[field] in named, (record, field, named)
+                killed += 1
+                seen.add(field)
+    assert killed > 20
+    assert seen >= {field for field in type(record).__struct_fields__ if field.startswith(("tile", "vector"))}
+
+
+def _with(catalog, records):
+    return Catalog(
+        variant=catalog.variant,
+        ndim=catalog.ndim,
+        layout=catalog.layout,
+        dtype=catalog.dtype,
+        records=tuple(records),
+    )
+
+
+def _compare(conversion, catalogs, expected, registry):
+    mutated = Conversion(
+        path=conversion.path, converter="test", catalogs=tuple(catalogs), lines=conversion.lines
+    )
+    return compare(expected, catalog_side([mutated], registry), registry.strings)
+
+
+@pytest.mark.parametrize("field", ["layout", "dtype"])
+def test_layout_and_type_of_a_catalog_are_named(field, registry, builder_of, reading):
+    path = conf_root() / "forward" / "tests" / "nhwgc_fp16.conf"
+    conversion = reading.convert(path, registry, None)
+    (catalog,) = conversion.catalogs
+    other = reading.convert(path.with_name("ndhwgc_bf16.conf"), registry, None).catalogs[0]
+    changes = {"layout": other.layout, "ndim": other.ndim} if field == "layout" else {"dtype": other.dtype}
+    mutant = Catalog(
+        **{
+            **{name: getattr(catalog, name) for name in ("variant", "ndim", "layout", "dtype", "records")},
+            **changes,
+        }
+    )
+    expected = builder_of(*path.read_text().splitlines(), name=path.name)
+    found = _compare(conversion, [mutant], expected, registry)
+    assert not found.matched
+    named = {item.field for item in found.missing[0].nearest.differences}
+    wanted = {"ndim", "layout_input", "layout_weight", "layout_output"}
+    assert named == (wanted if field == "layout" else {"type_a", "type_b", "type_result"})

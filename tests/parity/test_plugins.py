@@ -1,0 +1,112 @@
+"""Strings, readers and formats of plugins work like those that ship with ckprof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof import hookimpl
+from ckprof.errors import InputError, PluginError
+from ckprof.model.builder import BuilderList, BuilderString
+from ckprof.model.conversion import ConversionRequest
+from ckprof.parity.builder_side import builder_side, read_builder
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import ParityFormat
+from ckprof.plugin.registry import Registry
+from ckprof.strings import kinds
+from ckprof.strings.fields import Field, number
+from ckprof.strings.kind import StringKind
+from ckprof.strings.revision import default_revision
+
+WINOGRAD = StringKind(
+    id="winograd",
+    title="Winograd kernel",
+    name="WinogradKernel",
+    direction="fwd",
+    fields=(number("tile"), Field("fast", kinds.FLAG)),
+)
+
+
+class Reader:
+    """Reads lines such as ``winograd 4``."""
+
+    id = "winograd"
+    label = "Winograd lists"
+    families = None
+
+    def use_families(self, families):
+        self.families = families
+
+    def recognises(self, request):
+        return request.data.startswith(b"winograd")
+
+    def read(self, request, strings, revision):
+        texts = [f"WinogradKernel<{line.split()[1]},true>" for line in request.data.decode().splitlines()]
+        made = [BuilderString(text=text, line=n, expected=text) for n, text in enumerate(texts, 1)]
+        return BuilderList(path=request.path, reader=self.id, strings=tuple(made))
+
+
+class Plugin:
+    def __init__(self):
+        self.reader = Reader()
+
+    @hookimpl
+    def ckprof_register_string_kinds(self):
+        return [WINOGRAD]
+
+    @hookimpl
+    def ckprof_register_builder_readers(self):
+        return [self.reader]
+
+    @hookimpl
+    def ckprof_register_parity_formats(self):
+        return [
+            ParityFormat(id="count", label="a number", render=lambda report: str(len(report.comparisons)))
+        ]
+
+    @hookimpl
+    def ckprof_register_conf_families(self):
+        return ["family"]
+
+
+def registry_of(*plugins, shipped=False):
+    manager = PluginManager()
+    if shipped:
+        manager.load_all()
+    for number_, plugin in enumerate(plugins):
+        manager.register(plugin, f"plugin{number_}")
+    return Registry(manager)
+
+
+def test_a_plugin_brings_strings_reader_and_format():
+    plugin = Plugin()
+    registry = registry_of(plugin)
+    assert registry.strings.parse("WinogradKernel<4,1>").values == ("4", "1")
+    assert registry.parity_formats.ids == ("count",)
+    request = ConversionRequest(path=Path("x.txt"), data=b"winograd 4\nwinograd 8")
+    side = builder_side([read_builder(request, registry, default_revision())], registry.strings)
+    assert [entry.parsed.values for entry in side.entries] == [("4", "1"), ("8", "1")]
+    assert plugin.reader.families == ("family",)
+
+
+def test_two_plugins_with_the_same_kind_or_reader_are_an_error():
+    with pytest.raises(PluginError, match="two plugins offer the kind of instance string 'winograd'"):
+        _ = registry_of(_Only("ckprof_register_string_kinds"), _Only("ckprof_register_string_kinds")).strings
+    with pytest.raises(PluginError, match="two plugins offer the builder reader 'winograd'"):
+        registry_of(_Only("ckprof_register_builder_readers"), _Only("ckprof_register_builder_readers"))
+    with pytest.raises(PluginError, match="two plugins offer the parity format 'count'"):
+        registry_of(_Only("ckprof_register_parity_formats"), _Only("ckprof_register_parity_formats"))
+
+
+def _Only(hook):  # makes a class
+    return type("One", (), {hook: hookimpl(lambda self: getattr(Plugin(), hook)())})()
+
+
+def test_content_that_no_reader_knows_is_refused():
+    registry = registry_of(Plugin())
+    request = ConversionRequest(path=Path("x.txt"), data=b"hello")
+    with pytest.raises(InputError, match=r"x\.txt: no instance list .*winograd: Winograd lists"):
+        read_builder(request, registry, default_revision())
+    with pytest.raises(InputError, match=r"x\.txt: the file is empty"):
+        read_builder(ConversionRequest(path=Path("x.txt"), data=b" \n"), registry, default_revision())
