@@ -63,11 +63,11 @@ def make_record():
 
 @pytest.fixture(scope="session")
 def make_instance(make_record):
-    """Return an implicit-GEMM instance of a record with changes."""
+    """Return an instance of a record with changes; of the implicit-GEMM family unless told otherwise."""
 
-    def make(*, layout="nhwgc", dtype="bf16", direction="fwd", **changes):
+    def make(*, family=ImplicitGemmPipeline, layout="nhwgc", dtype="bf16", direction="fwd", **changes):
         found = find_layout(layout)
         catalog = Catalog(variant="forward", ndim=found.ndim, layout=found, dtype=DataType(dtype), records=())
-        return ImplicitGemmPipeline().make_instance(catalog, direction, make_record(**changes))
+        return family().make_instance(catalog, direction, make_record(**changes))
 
     return make

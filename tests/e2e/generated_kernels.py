@@ -1,0 +1,144 @@
+"""Building generated kernels and running them on fenced memory, without the run layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ckprof.build.builder import build_library
+from ckprof.build.cache import ObjectCache
+from ckprof.codegen.tree import generate_tree
+from ckprof.errors import InputError
+from ckprof.model.dtype import DataType
+from ckprof.model.instance import Instance
+from ckprof.model.problem import ConvProblem
+from ckprof.model.recipe import BuildRequest
+from ckprof.paths import object_cache_dir
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.registry import Registry
+from ckprof.run.library import AbiStatus, CBuffers, CProblem, Kernel, Library
+from ckprof.run.storage import decode
+
+#: relative error of one rounding; CK Tile truncates to bf16
+ROUNDING = {DataType.FP32: 2.0**-24, DataType.FP16: 2.0**-11, DataType.BF16: 2.0**-7}
+
+#: elements before and after each tensor that a kernel must not touch
+FENCE = 64
+
+Built = Sequence[tuple[Instance, Kernel]]
+
+
+def build_kernels(root: Path, direction: str, instances: Sequence[Instance]) -> Built:
+    """Build the instances of one direction for the default device; check each kernel's own text."""
+    manager = PluginManager()
+    manager.load_all()
+    registry = Registry(manager)
+    target = next(t for t in registry.targets if t.embedded)
+    recipe = target.recipe(BuildRequest(arch=target.default_arch))
+    pipelines = registry.pipelines.as_mapping()
+    tree = generate_tree(
+        root, direction, instances, pipelines, registry.direction(direction), recipe.arch, recipe.api_level
+    )
+    result = build_library(tree, recipe, timeout_s=200, work_dir=root, cache=ObjectCache(object_cache_dir()))
+    assert not result.failures and result.library is not None, result.failures
+    library = Library.load(result.library)
+    library.target.select_device(recipe.arch, 0)
+    built = [(instance, library.kernels[instance.key]) for instance in instances]
+    for instance, kernel in built:
+        text = pipelines[instance.pipeline].instance_string(instance)
+        assert kernel.instance_string() == (AbiStatus.OK, text)
+    return built
+
+
+@dataclass
+class Fenced:
+    """A tensor between two fences."""
+
+    memory: NDArray[Any]
+    before: bytes
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Fenced:
+        """Copy stored values into fenced memory."""
+        size = values.itemsize
+        memory = np.full(values.size + 2 * FENCE, 0x7F, dtype=np.uint8).repeat(size).view(values.dtype)
+        memory[FENCE:-FENCE] = values.reshape(-1)
+        return cls(memory, memory.tobytes())
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The tensor itself."""
+        return self.memory[FENCE:-FENCE]
+
+    def unchanged(self) -> bool:
+        """Say whether neither the tensor nor its fences were written."""
+        return self.memory.tobytes() == self.before
+
+    def fences_hold(self) -> bool:
+        """Say whether the fences were not written."""
+        size = FENCE * self.memory.itemsize
+        after = self.memory.tobytes()
+        return after[:size] == self.before[:size] and after[-size:] == self.before[-size:]
+
+
+def run_kernel(
+    kernel: Kernel,
+    problem: ConvProblem,
+    stored: dict[str, NDArray[Any]],
+    result: str,
+    dtype: DataType,
+    split_k: int = 1,
+) -> NDArray[np.float64] | None:
+    """Run once on poisoned memory; return the result in memory order, or ``None`` if it is refused.
+
+    Checks that nothing is written outside the result, and that a refusal has a reason.
+
+    :param stored: values of all three tensors; those of the result give its shape only.
+    """
+    support = kernel.is_supported(CProblem.of(problem, split_k))
+    if support.status is not AbiStatus.OK:
+        assert support.status is AbiStatus.REFUSED
+        assert support.refusals and all(one.rule and one.message for one in support.refusals)
+        return None
+    poison = np.full(stored[result].nbytes, 0xFF, dtype=np.uint8).view(stored[result].dtype)
+    tensors = {name: Fenced.of(poison if name == result else values) for name, values in stored.items()}
+    buffers = CBuffers(**{name: tensor.values.ctypes.data for name, tensor in tensors.items()})
+    status, reason, time_ms = kernel.run(CProblem.of(problem, support.split_k), buffers)
+    assert status is AbiStatus.OK, reason
+    assert time_ms > 0
+    for name, tensor in tensors.items():
+        assert tensor.fences_hold() if name == result else tensor.unchanged(), (kernel.name, problem, name)
+    return decode(tensors[result].values, dtype).astype(float).reshape(stored[result].shape)
+
+
+def problems(ndim: int) -> st.SearchStrategy[ConvProblem | None]:
+    """Draw problems with strides, dilations, asymmetric pads, odd channels, filters larger than the input."""
+
+    def axis(least: int, most: int) -> st.SearchStrategy[tuple[int, ...]]:
+        return st.tuples(*[st.integers(least, most)] * ndim)
+
+    def make(**fields: object) -> ConvProblem | None:
+        try:
+            return ConvProblem(**fields)
+        except InputError:
+            return None  # the output would be empty
+
+    return st.builds(
+        make,
+        groups=st.sampled_from((1, 2, 3, 4)),
+        batch=st.integers(1, 3),
+        out_channels=st.integers(1, 9),
+        in_channels=st.sampled_from((1, 1, 2, 3, 5, 17)),
+        filter=st.one_of(axis(1, 4), st.just((1,) * ndim), st.just((3,) * ndim)),
+        input=axis(1, 7),
+        strides=st.one_of(axis(1, 3), st.just((1,) * ndim)),
+        dilations=axis(1, 2),
+        left_pads=st.one_of(axis(0, 3), st.just((0,) * ndim)),
+        right_pads=st.one_of(axis(0, 3), st.just((0,) * ndim)),
+    )

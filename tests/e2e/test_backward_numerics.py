@@ -1,0 +1,217 @@
+"""Generated kernels of both backward directions and all their families against scipy.
+
+The bound is rigorous for each family: a float accumulation whose error is at most (number of additions) x
+2^-23 x (sum of the products' magnitudes), one rounding to the type of the result, and for splits of an
+implicit GEMM one more rounding for each partial result and each addition of one, in that type.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.signal import convolve, correlate
+
+from ckprof.model.dtype import DataType
+from ckprof.model.instance import Instance
+from ckprof.model.problem import ConvProblem
+from ckprof.model.tensor import tensor_shape
+from ckprof.run.storage import decode, encode
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
+from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, problems, run_kernel
+
+pytestmark = pytest.mark.compiler
+
+PLAIN = {
+    **{"vector_size_a": 1, "vector_size_b": 1, "vector_size_c": 2},
+    **{"tile_m": 16, "tile_n": 32, "tile_k": 16, "warp_m": 1, "warp_n": 1, "warp_tile_k": 4},
+}
+ODD = {**PLAIN, "vector_size_c": 1}
+UNIT = {"specialization": "filter1x1_stride1_pad0"}
+TREE = {"streamk_enabled": True, "streamk_reduction_strategy": "TREE"}
+LINEAR = {**TREE, "streamk_reduction_strategy": "LINEAR"}
+#: upstream notes wrong results of this configuration on hardware
+INTERWAVE = {
+    **{"pipeline": "mem", "scheduler": "interwave", "tile_m": 64, "tile_n": 64, "tile_k": 64},
+    **{"warp_m": 2, "warp_n": 2, "warp_tile_k": 16},
+}
+
+#: direction, what is special about an instance
+CONFIGURATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("bwd_data", ODD),
+    ("bwd_data", {**PLAIN, "pipeline": "mem"}),
+    ("bwd_data", {**PLAIN, **UNIT}),
+    ("bwd_weight", ODD),
+    ("bwd_weight", {**PLAIN, "num_groups_to_merge": 2}),
+    ("bwd_weight", {**PLAIN, **UNIT, "explicit_gemm": True}),
+    ("bwd_weight", {**PLAIN, **INTERWAVE}),
+    ("bwd_weight", {**ODD, "family": TwoStagePipeline, "two_stage": True}),
+    ("bwd_weight", {**ODD, "family": StreamKPipeline, **TREE}),
+    ("bwd_weight", {**ODD, "family": StreamKPipeline, **LINEAR, "streamk_persistent": True, "tile_m": 4}),
+)
+
+#: In the fast suite every type and every number of dimensions occurs with every family.
+DIAGONAL = {("nwgc", DataType.FP32), ("nhwgc", DataType.FP16), ("ndhwgc", DataType.BF16)}
+ALL = {(layout, dtype) for layout in ("nwgc", "nhwgc", "ndhwgc") for dtype in DataType}
+
+
+def build(
+    folder: pytest.TempPathFactory, make: Callable[..., Instance], where: set[tuple[str, DataType]]
+) -> dict[str, Built]:
+    return {
+        direction: build_kernels(
+            folder.mktemp(direction),
+            direction,
+            [
+                make(layout=layout, dtype=dtype.value, direction=direction, **changes)
+                for other, changes in CONFIGURATIONS
+                for layout, dtype in sorted(where, key=str)
+                if other == direction
+            ],
+        )
+        for direction in ("bwd_data", "bwd_weight")
+    }
+
+
+@pytest.fixture(scope="module")
+def diagonal(
+    tmp_path_factory: pytest.TempPathFactory, make_instance: Callable[..., Instance]
+) -> dict[str, Built]:
+    return build(tmp_path_factory, make_instance, DIAGONAL)
+
+
+@pytest.fixture(scope="module")
+def everything(
+    tmp_path_factory: pytest.TempPathFactory, make_instance: Callable[..., Instance]
+) -> dict[str, Built]:
+    return build(tmp_path_factory, make_instance, ALL)
+
+
+def spread(values: NDArray, steps: tuple[int, ...]) -> NDArray:
+    """Put zeros between the values."""
+    shape = [(length - 1) * step + 1 for length, step in zip(values.shape, steps, strict=True)]
+    result = np.zeros(shape)
+    result[tuple(slice(None, None, step) for step in steps)] = values
+    return result
+
+
+def by_scipy(direction: str, p: ConvProblem, first: NDArray, second: NDArray) -> NDArray:
+    """Compute channel by channel; tensors are (n, *spatial, g, c), (g, k, *filter, c), (n, *spatial, g, k).
+
+    :param first: the output's gradient.
+    :param second: the weight for ``bwd_data``, the input for ``bwd_weight``.
+    """
+    pads = list(zip(p.left_pads, p.right_pads, strict=True))
+    channels = itertools.product(range(p.batch), range(p.groups), range(p.out_channels), range(p.in_channels))
+    if direction == "bwd_data":
+        frame = np.zeros(
+            (p.batch, *(a + n + b for n, (a, b) in zip(p.input, pads, strict=True)), p.groups, p.in_channels)
+        )
+        for n, g, k, c in channels:
+            windows = spread(first[n, ..., g, k], p.strides)
+            full = convolve(windows, spread(second[g, k, ..., c], p.dilations), mode="full", method="direct")
+            frame[(n, *map(slice, full.shape), g, c)] += full
+        inside = tuple(slice(a, a + n) for n, (a, _) in zip(p.input, pads, strict=True))
+        return frame[(slice(None), *inside)]
+    padded = np.pad(second, [(0, 0), *pads, (0, 0), (0, 0)])
+    result = np.zeros((p.groups, p.out_channels, *p.filter, p.in_channels))
+    taps = tuple(slice(None, (n - 1) * d + 1, d) for n, d in zip(p.filter, p.dilations, strict=True))
+    for n, g, k, c in channels:
+        windows = spread(first[n, ..., g, k], p.strides)
+        result[g, k, ..., c] += correlate(padded[n, ..., g, c], windows, mode="valid", method="direct")[taps]
+    return result
+
+
+ROLES = {"bwd_data": ("output", "weight", "input"), "bwd_weight": ("output", "input", "weight")}
+
+
+def check(kernels: dict[str, Built], ndim: int, data: st.DataObject) -> None:
+    problem = data.draw(problems(ndim))
+    assume(problem is not None)
+    assert problem is not None
+    seed = data.draw(st.integers(0, 2**16))
+    split_k = data.draw(st.sampled_from((1, 1, 2, 3, 7, -1)))
+    for direction, (first, second, result) in ROLES.items():
+        supported = 0
+        for dtype in DataType:
+            mine = [(i, kernel) for i, kernel in kernels[direction] if i.ndim == ndim and i.dtype is dtype]
+            if not mine:
+                continue
+            layout = mine[0][0].layout
+            draw = np.random.default_rng(seed)
+            stored = {
+                name: encode(draw.uniform(-1, 1, tensor_shape(problem, layout, name)), dtype)
+                for name in ("input", "weight", "output")
+            }
+            operands = [decode(stored[name], dtype).astype(float) for name in (first, second)]
+            expected = by_scipy(direction, problem, *operands)
+            magnitude = by_scipy(direction, problem, *(np.abs(values) for values in operands))
+            for instance, kernel in mine:
+                for splits in {1, split_k}:
+                    got = run_kernel(kernel, problem, stored, result, dtype, splits)
+                    if got is None:
+                        continue
+                    supported += splits == 1
+                    bound = error_bound(instance, problem, expected, magnitude, splits)
+                    worst = np.max(np.abs(got - expected) - bound)
+                    assert worst <= 0, (instance, problem, splits, worst)
+        assert supported  # the plain instances support everything
+
+
+#: more additions of partial sums than any of these problems has
+MOST_PARTS = 512
+
+
+def error_bound(
+    instance: Instance, problem: ConvProblem, expected: NDArray, magnitude: NDArray, splits: int
+) -> NDArray:
+    rounding = ROUNDING[instance.dtype]
+    taps = int(np.prod(problem.filter))
+    products = max(problem.out_channels * taps, problem.batch * int(np.prod(problem.output)))
+    bound = rounding * np.abs(expected) + (products + MOST_PARTS) * 2.0**-23 * magnitude + 2.0**-25
+    if splits != 1 and instance.pipeline == ImplicitGemmPipeline.id:
+        parts = splits if splits > 0 else products
+        bound += 2 * (parts + 1) * rounding * magnitude
+    return bound
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_kernels_agree_with_scipy(diagonal: dict[str, Built], ndim: int, data: st.DataObject) -> None:
+    check(diagonal, ndim, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_all_types_in_all_dimensions(everything: dict[str, Built], ndim: int, data: st.DataObject) -> None:
+    check(everything, ndim, data)
+
+
+def test_every_family_computes_something(diagonal: dict[str, Built]) -> None:
+    """A property over refusals alone would prove nothing: here each kernel supports its problem."""
+    for direction, (_, _, result) in ROLES.items():
+        for instance, kernel in diagonal[direction]:
+            ones, zeros = (1,) * instance.ndim, (0,) * instance.ndim
+            problem = ConvProblem(
+                groups=2, batch=2, out_channels=16, in_channels=2, filter=ones, input=(20,) * instance.ndim,
+                strides=ones, dilations=ones, left_pads=zeros, right_pads=zeros,
+            )  # fmt: skip
+            stored = {
+                name: encode(np.ones(tensor_shape(problem, instance.layout, name)), instance.dtype)
+                for name in ("input", "weight", "output")
+            }
+            got = run_kernel(kernel, problem, stored, result, instance.dtype)
+            assert got is not None, instance
+            products = 16 if direction == "bwd_data" else 2 * 20**instance.ndim
+            assert np.abs(got / products - 1).max() <= ROUNDING[instance.dtype], instance
