@@ -1,8 +1,9 @@
 """Builds the library of a tree of generated kernels.
 
 Nothing is compiled twice: each object has a content key and lies in a cache that builds share. What is
-missing is compiled by ninja, with one process per kernel, so that a kernel that does not compile costs one
-outcome. If some fail, the library is linked from the others.
+missing is compiled by ninja, with one process per translation unit. A kernel that does not compile costs one
+outcome: where several kernels share a translation unit, halves of it are compiled again until the one is
+found. If some fail, the library is linked from the others.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.build import compile_step, ninja_file
+from ckprof.build.cache import Group
 from ckprof.build.digests import FolderDigests
 from ckprof.build.failures import BuildFailure, explain
-from ckprof.build.jobs import job_count
+from ckprof.build.jobs import job_count, memory_budget_bytes
 from ckprof.build.keys import Keys
 from ckprof.build.library import LibraryFile
 from ckprof.build.plan import LINK_STEP, Planner, Unit, kernel_unit, plain_unit
+from ckprof.build.precompiled import PREFIX_STEP
 from ckprof.build.step import StepFiles
+from ckprof.build.units import TranslationUnit, kernels_per_unit, locate, partition, translation_unit
 from ckprof.errors import ToolchainError
 from ckprof.model.outcome import Status
+from ckprof.model.recipe import Product
 from ckprof.model.results import BuildSummary
 
 if TYPE_CHECKING:
@@ -45,6 +50,8 @@ class BuildResult:
     library: Path | None
     #: content key of the instance -> why it is not in the library
     failures: Mapping[str, BuildFailure]
+    #: content key of the instance -> the object that holds its kernel, maybe among others
+    objects: Mapping[str, Path]
     summary: BuildSummary
 
 
@@ -104,13 +111,13 @@ class _Cost:
     compiled: int = 0
     times: list[tuple[str, float]] = field(default_factory=list)
 
-    def add(self, step: Step, result: StepResult, *, kernel: bool) -> None:
+    def add(self, step: Step, result: StepResult, *, kernels: int) -> None:
         self.cpu_s += result.cpu_s
         self.peak_memory_bytes = max(self.peak_memory_bytes, result.peak_memory_bytes)
         if step.id != LINK_STEP:
             self.times.append((step.name, result.wall_s))
-        if kernel and result.ok:
-            self.compiled += 1
+        if result.ok:
+            self.compiled += kernels
 
 
 class _Build:
@@ -128,6 +135,7 @@ class _Build:
         self._tree = tree
         self._recipe = recipe
         self._jobs = job_count(jobs, recipe.compile_memory_bytes)
+        self._most = kernels_per_unit(recipe, self._jobs, memory_budget_bytes())
         self._timeout_s = timeout_s
         self._work_dir = work_dir
         self._cache = cache
@@ -138,18 +146,23 @@ class _Build:
         self._planner = Planner(recipe, cache, self._keys, self._jobs)
         self._library = LibraryFile(work_dir, tree.library_name)
         self._failures: dict[str, BuildFailure] = {}
+        self._objects: dict[str, Path] = {}
+        #: key of a kernel -> largest group in which it may still be, after a group with it has failed
+        self._limits: dict[str, int] = {}
         self._cost = _Cost()
 
     def run(self) -> BuildResult:
         started = time.monotonic()
         kernels = [kernel_unit(kernel, self._tree.root, self._keys) for kernel in self._tree.kernels]
-        support = [plain_unit(source, self._keys) for source in self._recipe.support_sources]
+        links = self._recipe.product is Product.LIBRARY
+        sources = self._recipe.support_sources if links else ()
+        support = [plain_unit(source, self._keys) for source in sources]
         for unit in kernels:
             self._skip_hopeless(unit)
         library: Path | None = None
         while kernels := [unit for unit in kernels if _instance_key(unit) not in self._failures]:
             if self._attempt(kernels, support):
-                library = self._library.path
+                library = self._library.path if links else None
                 break
         if library is None:
             self._library.discard()
@@ -158,6 +171,7 @@ class _Build:
         return BuildResult(
             library=library,
             failures=self._failures,
+            objects=self._objects,
             summary=BuildSummary(
                 compiled=self._cost.compiled,
                 from_cache=len(self._tree.kernels) - self._cost.compiled - len(self._failures),
@@ -181,33 +195,66 @@ class _Build:
             )
 
     def _attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
-        """Build the library of these kernels; on failure, say no and note those that do not compile."""
-        symbols = [unit.kernel.symbol for unit in kernels if unit.kernel is not None]
-        table = plain_unit(self._write_library(self._tree, symbols), self._keys)
-        units = [*kernels, *support, table]
+        """Build everything of these kernels; on failure, say no and note what to do differently."""
+        links = self._recipe.product is Product.LIBRARY
+        units = [*kernels, *support]
+        if links:
+            symbols = [unit.kernel.symbol for unit in kernels if unit.kernel is not None]
+            units.append(plain_unit(self._write_library(self._tree, symbols), self._keys))
         key = self._keys.library(self._library.path.name, [unit.key for unit in units])
-        if self._library.is_current(key):
+        if links and self._library.is_current(key):
             return True
-        missing = self._planner.missing(units)
+        found = locate(units, self._cache, self._recipe.product)
+        missing = self._group([unit for unit in units if unit.key not in found])
+        for group in missing:
+            found |= {unit.key: self._cache.object_path(group.key) for unit in group.members}
         staging = self._cache.staging() if missing else None
         try:
             steps = self._planner.steps(missing, staging) if staging is not None else []
-            objects = [self._cache.object_path(unit.key) for unit in units]
-            link = self._library.link_step(self._recipe, objects, after=[unit.key for unit in missing])
-            self._execute([*steps, link])
+            link: list[Step] = []
+            if links:
+                objects = list(dict.fromkeys(found[unit.key] for unit in units))
+                link.append(
+                    self._library.link_step(self._recipe, objects, after=[group.key for group in missing])
+                )
+            if steps or link:
+                self._execute([*steps, *link])
             for step in steps:
-                self._account(step, kernel=any(unit.key == step.id and unit.kernel for unit in missing))
-            self._check(missing)
-            failed = [unit for unit in missing if unit.kernel and _instance_key(unit) in self._failures]
-            if failed:
+                self._account(step, kernels=self._kernels_of(step, missing))
+            if self._lost_prefix(steps):
                 return False
-            self._account(link, kernel=False)
-            self._require(LINK_STEP, f"linking {self._library.path.name}")
-            self._library.confirm(key)
+            if not self._check(missing):
+                return False
+            if links:
+                self._account(link[0])
+                self._require(LINK_STEP, f"linking {self._library.path.name}")
+                self._library.confirm(key)
         finally:
             shutil.rmtree(self._files.folder, ignore_errors=True)
             if staging is not None:
                 shutil.rmtree(staging, ignore_errors=True)
+        self._objects = {_instance_key(unit): found[unit.key] for unit in kernels}
+        return True
+
+    def _group(self, missing: list[Unit]) -> list[TranslationUnit]:
+        """Put the kernels that must be compiled into translation units."""
+        kernels = [unit for unit in missing if unit.kernel is not None]
+        groups = [[unit] for unit in missing if unit.kernel is None]
+        groups += partition(kernels, self._jobs, self._limits, self._most)
+        return [translation_unit(group, self._keys) for group in groups]
+
+    @staticmethod
+    def _kernels_of(step: Step, units: list[TranslationUnit]) -> int:
+        return sum(len(unit.members) for unit in units if unit.key == step.id and unit.holds_kernels)
+
+    def _lost_prefix(self, steps: list[Step]) -> bool:
+        """Say whether kernels were to use a precompiled header that could not be made."""
+        if self._recipe.precompiling is None or not any(step.id == PREFIX_STEP for step in steps):
+            return False
+        result = self._files.result(PREFIX_STEP)
+        if result is not None and result.ok:
+            return False
+        self._planner.give_up_precompiling()
         return True
 
     def _execute(self, steps: list[Step]) -> None:
@@ -221,24 +268,45 @@ class _Build:
             raise ToolchainError(f"{self._work_dir}: cannot be written: {exc.strerror or exc}") from exc
         ninja_file.run(self._work_dir, self._jobs, self._on_progress)
 
-    def _account(self, step: Step, *, kernel: bool) -> None:
+    def _account(self, step: Step, *, kernels: int = 0) -> None:
         result = self._files.result(step.id)
         if result is not None:
-            self._cost.add(step, result, kernel=kernel)
+            self._cost.add(step, result, kernels=kernels)
 
-    def _check(self, missing: list[Unit]) -> None:
-        """Note the kernels that did not compile; anything else that failed is the end of the build."""
-        for unit in missing:
-            result = self._files.result(unit.key)
-            if unit.kernel is None or (result is not None and result.status == compile_step.STORAGE):
-                self._require(unit.key, f"compiling {unit.name}")
+    def _check(self, missing: list[TranslationUnit]) -> bool:
+        """Say whether everything was compiled; note kernels that were not, or the groups to look for them in.
+
+        :raises ToolchainError: something that every library needs did not compile.
+        """
+        passed = True
+        for group in missing:
+            result = self._files.result(group.key)
+            storage = result is not None and result.status == compile_step.STORAGE
+            if not group.holds_kernels or storage:
+                self._require(group.key, f"compiling {group.name}")
             elif result is None:
                 raise ToolchainError(
-                    f"{self._work_dir}: compiling {unit.name} left no record; "
+                    f"{self._work_dir}: compiling {group.name} left no record; "
                     "check that the folder can be written and the disk is not full"
                 )
-            elif not result.ok:
-                self._failures[_instance_key(unit)] = self._failure(unit, result)
+            elif result.ok:
+                self._note_group(group)
+            else:
+                passed = False
+                if len(group.members) > 1:
+                    half = (len(group.members) + 1) // 2
+                    self._limits |= {unit.key: half for unit in group.members}
+                else:
+                    unit = group.members[0]
+                    self._failures[_instance_key(unit)] = self._failure(unit, result)
+        return passed
+
+    def _note_group(self, unit: TranslationUnit) -> None:
+        if len(unit.members) > 1:
+            members = tuple(
+                (member.key, member.kernel.symbol) for member in unit.members if member.kernel is not None
+            )
+            self._cache.note_group(Group(key=unit.key, members=members))
 
     def _failure(self, unit: Unit, result: StepResult) -> BuildFailure:
         log = self._keep_log(unit.key, unit.name)

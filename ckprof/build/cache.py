@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,16 @@ DEFAULT_MAX_BYTES: Final = 4 * 2**30
 #: an entry used this recently may be needed by a build that is still going on
 _IN_USE_S: Final = 3600.0
 _ABANDONED_S: Final = 86400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Kernels whose code lies in one object."""
+
+    #: content key of the object
+    key: str
+    #: content key and symbol of each kernel
+    members: tuple[tuple[str, str], ...]
 
 
 class ObjectCache:
@@ -138,6 +149,30 @@ class ObjectCache:
             f"{self.root}: cannot write to the object cache: {why}; "
             f"free some space or set {CACHE_VARIABLE} to a folder that can be written"
         )
+
+    def note_group(self, group: Group) -> None:
+        """Remember in which object kernels lie that were compiled together."""
+        record = json.dumps({"key": group.key, "members": group.members})
+        try:
+            for key, _ in group.members:
+                write_atomically(self._group_note(key), record)
+        except OSError:
+            return  # only costs time: they are compiled again
+
+    def group_of(self, key: str) -> Group | None:
+        """Return the object in which a kernel lies together with others, ``None`` if none is known.
+
+        :param key: content key of the kernel.
+        """
+        try:
+            record = json.loads(self._group_note(key).read_text())
+            members = tuple((str(member), str(symbol)) for member, symbol in record["members"])
+            return Group(key=str(record["key"]), members=members)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _group_note(self, key: str) -> Path:
+        return self.root / "groups" / key[:2] / f"{key}.json"
 
     def timed_out_after(self, key: str) -> float:
         """Return how many seconds an earlier build gave this object in vain, 0 if it never timed out."""

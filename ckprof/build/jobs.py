@@ -33,6 +33,11 @@ def job_count(
     return max(1, min(wanted, int(memory * _MEMORY_SHARE / max(1, bytes_per_job))))
 
 
+def memory_budget_bytes() -> int:
+    """Return the memory that all compilers may use together, as it is at this moment."""
+    return int(free_memory_bytes() * _MEMORY_SHARE)
+
+
 def free_memory_bytes(cgroup: Path = _CGROUP) -> int:
     """Return the memory that can be used without pushing others out, also inside a container with a limit."""
     import psutil

@@ -63,7 +63,7 @@ class Keys:
             "\0".join(recipe.compiler.command[1:]),
             "\0".join(recipe.compile_flags),
             recipe.machine_identity,
-            *(folders.of(folder) for folder in recipe.include_dirs),
+            *(folders.of(folder) for folder in recipe.digested_dirs or recipe.include_dirs),
         )
 
     def prefix(self) -> str:
@@ -85,6 +85,13 @@ class Keys:
         return digest_parts(
             "kernel", self._base, self._kernel_flags, self._recipe.prefix_header, name, *texts
         )
+
+    def unit(self, kernels: Sequence[str]) -> str:
+        """Return the key of the object of several kernels in one translation unit.
+
+        :param kernels: their own keys, in the order of the source.
+        """
+        return digest_parts("unit", *kernels)
 
     def plain(self, source: Path) -> str:
         """Return the key of the object of a source without prefix header, and of the headers beside it.

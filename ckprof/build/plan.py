@@ -12,11 +12,10 @@ from ckprof.build.step import Step
 from ckprof.errors import ToolchainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ckprof.build.cache import ObjectCache
     from ckprof.build.keys import Keys
     from ckprof.build.sources import KernelFiles
+    from ckprof.build.units import TranslationUnit
     from ckprof.model.recipe import BuildRecipe
 
 LINK_STEP: Final = "link"
@@ -77,36 +76,43 @@ class Planner:
         self._cache = cache
         self._jobs = jobs
         self._prefix = PrefixHeader(recipe, cache, keys.prefix())
+        self._precompiles = self._prefix.wanted
 
-    def missing(self, units: Iterable[Unit]) -> list[Unit]:
-        """Return the units without a valid object in the cache."""
-        return [unit for unit in units if self._cache.find(unit.key) is None]
+    def give_up_precompiling(self) -> None:
+        """Let kernels read headers as text: the header could not be precompiled."""
+        self._precompiles = False
 
-    def steps(self, missing: list[Unit], staging: Path) -> list[Step]:
-        """Return the steps that compile units.
+    def steps(self, missing: list[TranslationUnit], staging: Path) -> list[Step]:
+        """Return the steps that compile translation units.
 
         :param missing: what to compile.
         :param staging: folder for what is being written.
         :raises ToolchainError: the cache cannot be written.
         """
-        plain = [unit for unit in missing if unit.kernel is None]
-        kernels = [unit for unit in missing if unit.kernel is not None]
+        plain = [unit for unit in missing if not unit.holds_kernels]
+        kernels = [unit for unit in missing if unit.holds_kernels]
         if kernels:
             self._prefix.write()
         steps: list[Step] = []
         waiting: set[str] = set()
+        ready = self._precompiles and self._prefix.is_ready()
         # a round of kernels is faster compiled at once than after a header for them
-        if self._prefix.wanted and len(kernels) > self._jobs and not self._prefix.is_ready():
+        if self._precompiles and len(kernels) > self._jobs and not ready:
             steps.append(self._prefix.step(staging))
             # the other CPUs have something to do meanwhile: kernels that read the header as text
             early = max(0, self._jobs - 1 - len(plain))
             waiting = {unit.key for unit in kernels[early:]}
         # those that no library can do without come first, they take longest
         for unit in (*plain, *kernels):
-            steps.append(self._step(unit, staging, after=(PREFIX_STEP,) if unit.key in waiting else ()))
+            waits = unit.key in waiting
+            steps.append(
+                self._step(unit, staging, after=(PREFIX_STEP,) if waits else (), precompiled=ready or waits)
+            )
         return steps
 
-    def _step(self, unit: Unit, staging: Path, after: tuple[str, ...]) -> Step:
+    def _step(
+        self, unit: TranslationUnit, staging: Path, after: tuple[str, ...], *, precompiled: bool
+    ) -> Step:
         folder = staging / unit.key
         folder.mkdir(parents=True, exist_ok=True)
         output = folder / OBJECT
@@ -116,7 +122,8 @@ class Planner:
             source=unit.source,
             output=output,
             key=unit.key,
-            prefix=self._prefix if unit.kernel is not None else None,
+            prefix=self._prefix if unit.holds_kernels else None,
+            precompiled=precompiled,
         )
         return Step(
             id=unit.key,
@@ -127,4 +134,5 @@ class Planner:
             entry=self._cache.entry(unit.key),
             stamp=RECORD,
             after=after,
+            time_share=len(unit.members),
         )

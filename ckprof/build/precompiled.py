@@ -72,14 +72,10 @@ class PrefixHeader:
         command = (
             *self._recipe.compiler.command,
             *self._recipe.compile_flags,
+            *self._recipe.location_flags,
             *self._recipe.kernel_flags,
-            *_EMIT_FLAGS[self._recipe.compiler.family],
             *include_flags(self._recipe),
-            "-x",
-            "c++-header",
-            str(self.header),
-            "-o",
-            str(output),
+            *self._emit(output),
         )
         return Step(
             id=PREFIX_STEP,
@@ -92,6 +88,27 @@ class PrefixHeader:
             optional=True,
         )
 
+    def _emit(self, output: Path) -> tuple[str, ...]:
+        own = self._recipe.precompiling
+        if own is not None:
+            return (*(flag.format(output=output) for flag in own.make), str(self.header))
+        flags = _EMIT_FLAGS[self._recipe.compiler.family]
+        return (*flags, "-x", "c++-header", str(self.header), "-o", str(output))
+
+    def use_flags(self, *, precompiled: bool) -> tuple[str, ...]:
+        """Return the flags that put the header in front of a kernel.
+
+        :param precompiled: whether the precompiled form will be there; compilers that find it by themselves
+            look for it in any case.
+        """
+        own = self._recipe.precompiling
+        if own is None:
+            return ("-include", str(self.header))
+        if not precompiled:
+            # the kernel names what it needs by itself
+            return ()
+        return tuple(flag.format(precompiled=self.precompiled) for flag in own.use)
+
 
 def include_flags(recipe: BuildRecipe) -> tuple[str, ...]:
     """Return the flags for header folders, which leave no path of this machine in an object."""
@@ -102,7 +119,14 @@ def include_flags(recipe: BuildRecipe) -> tuple[str, ...]:
 
 
 def compile_command(
-    recipe: BuildRecipe, *, root: Path, source: Path, output: Path, key: str, prefix: PrefixHeader | None
+    recipe: BuildRecipe,
+    *,
+    root: Path,
+    source: Path,
+    output: Path,
+    key: str,
+    prefix: PrefixHeader | None,
+    precompiled: bool = True,
 ) -> tuple[str, ...]:
     """Return the command that compiles one source, to be run in ``root``.
 
@@ -112,13 +136,15 @@ def compile_command(
     :param output: the object.
     :param key: content key, from which compilers derive names that must be unique.
     :param prefix: of a kernel, the header to put in front.
+    :param precompiled: whether its precompiled form will be there.
     """
     flags: tuple[str, ...] = ()
     if prefix is not None:
-        flags = (*recipe.kernel_flags, "-include", str(prefix.header))
+        flags = (*recipe.kernel_flags, *prefix.use_flags(precompiled=precompiled))
     return (
         *recipe.compiler.command,
         *recipe.compile_flags,
+        *recipe.location_flags,
         *flags,
         "-I.",
         *include_flags(recipe),

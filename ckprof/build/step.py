@@ -36,6 +36,8 @@ class Step:
     optional: bool = False
     #: steps that must have ended before
     after: tuple[str, ...] = ()
+    #: how many times the time of one kernel it may take
+    time_share: int = 1
 
     def spec(self, *, timeout_s: float, log: Path, record: Path) -> str:
         """Return the text that :mod:`ckprof.build.compile_step` reads.
@@ -110,7 +112,9 @@ class StepFiles:
         """Write what every step has to do."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for step in steps:
-            text = step.spec(timeout_s=timeout_s, log=self.log(step.id), record=self.record(step.id))
+            text = step.spec(
+                timeout_s=timeout_s * step.time_share, log=self.log(step.id), record=self.record(step.id)
+            )
             self.spec(step.id).write_text(text, encoding="utf-8")
 
     def result(self, step_id: str) -> StepResult | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof.errors import ToolchainError
 from ckprof.flow.library import build, choose_place
 from ckprof.model.outcome import Outcome
+from ckprof.model.recipe import Purpose
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +25,7 @@ def place_for(
     candidates: Sequence[Candidate],
     direction: Direction,
     target: Target,
+    purpose: Purpose = Purpose.RUN,
 ) -> Place:
     """Return where the library of these candidates is generated and built.
 
@@ -35,6 +38,8 @@ def place_for(
         target,
         arch=arguments.arch or settings.arch,
         compiler=arguments.compiler or settings.compiler,
+        purpose=purpose,
+        ck_root=arguments.ck_root,
         keep=arguments.keep,
         configured_work_dir=settings.work_dir,
     )
@@ -48,15 +53,21 @@ def build_candidates(
     target: Target,
     *,
     keep_refused: bool = False,
+    purpose: Purpose = Purpose.RUN,
 ) -> BuiltLibrary:
     """Build the candidates' library, show progress, and say what was done.
 
     :param keep_refused: try to build what the rules refuse, too.
-
-    :raises CkprofError: no toolchain, or the build system failed.
+    :param purpose: what the kernels are built for.
+    :raises CkprofError: no toolchain, the build system failed, or kernels to be run cannot be run here.
     """
     settings = session.settings
-    place = place_for(arguments, session, candidates, direction, target)
+    place = place_for(arguments, session, candidates, direction, target, purpose)
+    if purpose is Purpose.RUN and place.recipe.cannot_run:
+        raise ToolchainError(
+            f"--target {target.id}: {place.recipe.cannot_run}; add --build-only to compile them, see what "
+            f"they need with 'ckprof inspect', or run them on the CPU without --target {target.id}"
+        )
     session.console.detail(f"compiler: {place.recipe.compiler.description}")
     session.call("ckprof_before_build", direction=direction.id, instances=[c.instance for c in candidates])
     with session.console.progress("build") as progress:

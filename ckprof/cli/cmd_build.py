@@ -8,17 +8,21 @@ from ckprof.cli import options
 from ckprof.cli.building import build_candidates
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.errors import ExitCode
+from ckprof.model.recipe import Purpose
 
 if TYPE_CHECKING:
     import argparse
 
+    from ckprof.cli.instances import Chosen
     from ckprof.cli.session import Session
+    from ckprof.plugin.protocols import Direction, Target
 
 _EPILOG = """\
 example:
   ckprof build fwd --conf legacy.conf --keep build/
 
-Prints the path of the library. Kernels that do not compile are reported one by one and left out of it.
+Prints the path of the library; on a target whose device is not there, of the folder with the code objects
+(see 'ckprof inspect'). Kernels that do not compile are reported one by one and left out of it.
 """
 
 
@@ -39,14 +43,35 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
     target = options.chosen_target(arguments, session)
+    return build_and_report(arguments, session, chosen, direction, target)
+
+
+def build_and_report(
+    arguments: argparse.Namespace,
+    session: Session,
+    chosen: Chosen,
+    direction: Direction,
+    target: Target,
+) -> ExitCode:
+    """Build the instances and print where the result lies.
+
+    :raises CkprofError: the toolchain or the build system failed.
+    """
     library = build_candidates(
-        arguments, session, chosen.candidates, direction, target, keep_refused=chosen.keep_refused
+        arguments,
+        session,
+        chosen.candidates,
+        direction,
+        target,
+        keep_refused=chosen.keep_refused,
+        purpose=Purpose.BUILD,
     )
     for rejection in library.rejected:
         session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
     for name, seconds in library.summary.slowest[:5]:
         session.console.detail(f"{seconds:6.2f} s  {name}")
-    if library.path is None:
+    made = library.path or library.code_objects
+    if made is None:
         return ExitCode.FAILED
-    session.console.result(str(library.path))
+    session.console.result(str(made))
     return ExitCode.FAILED if any(r.status.is_failure for r in library.rejected) else ExitCode.OK

@@ -68,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     group.add_argument("--dry-run", action="store_true", help="say what would be done, and stop")
     group.add_argument(
+        "--build-only",
+        action="store_true",
+        help="build the kernels as 'ckprof build' does, and stop: what can be done where none can be run",
+    )
+    group.add_argument(
         "--why",
         action="store_true",
         help="for each unsupported instance every condition that is not met, and how many instances each "
@@ -122,6 +127,10 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.dry_run:
         report_plan(candidates, problems, direction, target, session)
         return ExitCode.OK
+    if arguments.build_only:
+        from ckprof.cli.cmd_build import build_and_report
+
+        return build_and_report(arguments, session, chosen, direction, target)
     results = build_and_run(
         arguments,
         session,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +87,7 @@ def build_and_run(
     candidates = [candidate for candidate in candidates if candidate.instance.key in kept]
     library = build_candidates(arguments, session, candidates, direction, target, keep_refused=keep_refused)
     stages.done("build")
+    options = replace(options, last_level_cache_bytes=library.recipe.last_level_cache_bytes)
     watch = _Watch(session)
     outcomes = _outcomes(session, library, candidates, problems, direction, options, watch)
     stages.done("run")

@@ -127,6 +127,13 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
         "(default: the first usable one)",
     )
     group.add_argument(
+        "--ck-root",
+        type=Path,
+        metavar="DIR",
+        help="CK Tile headers: the folder that holds ck_tile/, an installation or a checkout, for targets "
+        "that do not bring their own (default: $CK_ROOT, else what 'ckprof doctor' shows)",
+    )
+    group.add_argument(
         "--jobs",
         type=_positive,
         metavar="N",

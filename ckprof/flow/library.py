@@ -13,8 +13,9 @@ from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
 from ckprof.codegen.tree import generate_tree
 from ckprof.errors import InputError
+from ckprof.flow.code_objects import write_code_objects
 from ckprof.model.outcome import Status
-from ckprof.model.recipe import BuildRequest
+from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.model.results import BuildSummary
 from ckprof.paths import object_cache_dir, work_dir
 
@@ -51,6 +52,8 @@ class BuiltLibrary:
     #: the others: refused by a rule before, or failed to compile
     rejected: tuple[Rejection, ...]
     summary: BuildSummary
+    #: where the kernels' code objects and the list of them lie; ``None`` if the build made none
+    code_objects: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,8 @@ def choose_place(
     *,
     arch: str | None,
     compiler: str | None,
+    purpose: Purpose = Purpose.RUN,
+    ck_root: Path | None = None,
     keep: Path | None,
     configured_work_dir: str | None,
 ) -> Place:
@@ -88,8 +93,13 @@ def choose_place(
     :raises InputError: the folder cannot be made.
     """
     chosen_arch = arch or target.default_arch
-    recipe = target.recipe(BuildRequest(arch=chosen_arch, compiler=compiler))
-    text = "\n".join([direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)])
+    recipe = target.recipe(
+        BuildRequest(arch=chosen_arch, compiler=compiler, purpose=purpose, ck_root=ck_root)
+    )
+    parts = [direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)]
+    if purpose is not Purpose.RUN:
+        parts.append(purpose.value)
+    text = "\n".join(parts)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     base = Path(configured_work_dir).absolute() if configured_work_dir else work_dir()
     root = keep.absolute() if keep else base / f"{direction.id}-{target.id}-{digest}"
@@ -176,6 +186,9 @@ def build(
             cache=ObjectCache(object_cache_dir()),
             on_progress=on_progress,
         )
+        code_objects = None
+        if place.recipe.product is Product.CODE_OBJECTS and result.objects:
+            code_objects = write_code_objects(tree, place.recipe, result.objects)
     refused = {rejection.candidate.instance.key for rejection in rejected}
     built: list[Candidate] = []
     for candidate in candidates:
@@ -190,4 +203,5 @@ def build(
         built=tuple(built),
         rejected=tuple(rejected),
         summary=result.summary,
+        code_objects=code_objects,
     )

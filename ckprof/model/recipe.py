@@ -34,11 +34,46 @@ class Compiler:
     precompiles: bool = True
 
 
+class Purpose(Enum):
+    """What a build is for."""
+
+    #: a library whose kernels shall be run
+    RUN = "run"
+    #: whatever of the kernels can be built on this machine
+    BUILD = "build"
+    #: the machine code of the kernels
+    INSPECT = "inspect"
+    #: a library that answers whether kernels support problems; nothing of it is run
+    ANSWER = "answer"
+
+
+class Product(Enum):
+    """What a build makes."""
+
+    #: one shared library
+    LIBRARY = "library"
+    #: machine code for a device, a file per translation unit; nothing is linked
+    CODE_OBJECTS = "code_objects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precompiling:
+    """How a header is precompiled and used where the compiler's usual way does not serve."""
+
+    #: flags that make it, where ``{output}`` stands for its path
+    make: tuple[str, ...]
+    #: flags that use it, where ``{precompiled}`` stands for its path
+    use: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
     """What the user asked for."""
 
     arch: str
+    purpose: Purpose = Purpose.RUN
+    #: ``--ck-root``: where CK Tile's headers lie, for targets that do not bring their own
+    ck_root: Path | None = None
     #: ``--compiler``, or ``None`` for the first usable one
     compiler: str | None = None
     #: added behind the target's own flags
@@ -67,3 +102,18 @@ class BuildRecipe:
     kernel_flags: tuple[str, ...] = ()
     #: peak memory to reckon with per compiler process
     compile_memory_bytes: int = 600 * 2**20
+    #: the same for each further kernel in one translation unit
+    further_kernel_memory_bytes: int = 0
+    #: most kernels in one translation unit; more than one pays what kernels share only once
+    kernels_per_unit: int = 1
+    product: Product = Product.LIBRARY
+    #: flags that only say where something lies: part of commands, not of content keys
+    location_flags: tuple[str, ...] = ()
+    #: folders whose files are digested into the cache key, if not just ``include_dirs``
+    digested_dirs: tuple[Path, ...] | None = None
+    #: for compilers that do not find a precompiled header beside the header
+    precompiling: Precompiling | None = None
+    #: why the kernels cannot be run on this machine; empty if they can
+    cannot_run: str = ""
+    #: what a flush of the device's caches must exceed; 0 for those of the host
+    last_level_cache_bytes: int = 0

@@ -269,7 +269,7 @@ def timing_settings(options: RunOptions) -> messages.TimingSettings:
         if options.flush_bytes is None:
             from ckprof.run.host import last_level_cache_bytes
 
-            flush_bytes = _FLUSH_FACTOR * last_level_cache_bytes()
+            flush_bytes = _FLUSH_FACTOR * (options.last_level_cache_bytes or last_level_cache_bytes())
         else:
             flush_bytes = options.flush_bytes
     return messages.TimingSettings(

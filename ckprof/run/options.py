@@ -35,6 +35,8 @@ class RunOptions:
     cache: CacheMode = CacheMode.COLD
     #: bytes to touch before a cold sample; ``None``: twice the host's last-level cache
     flush_bytes: int | None = None
+    #: last-level cache of the device, which the usual flush exceeds; 0 for that of the host
+    last_level_cache_bytes: int = 0
     #: untimed runs after the verified one; left out when they would exceed ``max_time_s``
     warmup: int = 1
     #: samples before the criterion is asked; ``max_time_s`` may end the sampling with fewer, but not under 3

@@ -1,0 +1,149 @@
+"""Translation units with several kernels: which kernels go together, and which the cache holds already.
+
+What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once per
+translation unit. So kernels that must be compiled are put together, as many as memory allows, but never fewer
+units than there are compilers to run. The cache notes which kernels lie in which object, so that a kernel is
+found wherever it was compiled, and one that changed is compiled without its neighbours of then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build.files import write_if_changed
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import Product
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from ckprof.build.cache import ObjectCache
+    from ckprof.build.keys import Keys
+    from ckprof.build.plan import Unit
+    from ckprof.model.recipe import BuildRecipe
+
+#: folder, below the root of a tree, of the sources that put kernels together
+FOLDER: Final = "units"
+_KEY_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationUnit:
+    """What one compiler process compiles: a plain source, a kernel, or several kernels."""
+
+    #: content key of the object
+    key: str
+    #: for people
+    name: str
+    source: Path
+    #: folder in which it is compiled
+    root: Path
+    members: tuple[Unit, ...]
+
+    @property
+    def holds_kernels(self) -> bool:
+        """False for the sources that every library needs."""
+        return self.members[0].kernel is not None
+
+
+def kernels_per_unit(recipe: BuildRecipe, jobs: int, free_bytes: float) -> int:
+    """Return how many kernels may share a translation unit: as the recipe says, bounded by memory.
+
+    :param jobs: compilers at once.
+    :param free_bytes: memory that all of them may use together.
+    """
+    if recipe.kernels_per_unit <= 1 or recipe.further_kernel_memory_bytes <= 0:
+        return recipe.kernels_per_unit
+    share = free_bytes / max(1, jobs) - recipe.compile_memory_bytes
+    return max(1, min(recipe.kernels_per_unit, 1 + int(share // recipe.further_kernel_memory_bytes)))
+
+
+def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most: int) -> list[list[Unit]]:
+    """Put kernels together.
+
+    Neighbours in a list resemble each other and cost about the same, so they are dealt out in turn.
+
+    :param units: kernels that must be compiled.
+    :param jobs: compilers at once: there are at least as many groups, if there are as many kernels.
+    :param limits: key of a kernel -> size of the largest group in which it may be.
+    :param most: size of the largest group for all others.
+    """
+    by_limit: dict[int, list[Unit]] = {}
+    for unit in units:
+        by_limit.setdefault(min(most, limits.get(unit.key, most)), []).append(unit)
+    groups: list[list[Unit]] = []
+    for limit, some in sorted(by_limit.items()):
+        if limit < most:
+            # a group that failed: its halves in the old order, so that the culprit is found by bisection
+            groups += [some[start : start + limit] for start in range(0, len(some), limit)]
+            continue
+        rounds = -(-len(some) // (limit * jobs))
+        count = min(len(some), rounds * jobs)
+        groups += [some[start::count] for start in range(count)]
+    return groups
+
+
+def translation_unit(group: Sequence[Unit], keys: Keys) -> TranslationUnit:
+    """Return the translation unit of one source or of several kernels, and write its source.
+
+    :raises ToolchainError: the source cannot be written.
+    """
+    first = group[0]
+    if len(group) == 1:
+        return TranslationUnit(
+            key=first.key, name=first.name, source=first.source, root=first.root, members=(first,)
+        )
+    key = keys.unit([unit.key for unit in group])
+    source = first.root / FOLDER / f"{key[:_KEY_DIGITS]}.cpp"
+    lines = [f'#include "{unit.source.relative_to(unit.root).as_posix()}"\n' for unit in group]
+    try:
+        write_if_changed(source, "// Kernels that are compiled together.\n" + "".join(lines))
+    except OSError as exc:
+        raise ToolchainError(f"{source}: cannot be written: {exc.strerror or exc}") from exc
+    return TranslationUnit(
+        key=key,
+        name=f"{len(group)} kernels: {first.name}, ...",
+        source=source,
+        root=first.root,
+        members=tuple(group),
+    )
+
+
+def locate(units: Iterable[Unit], cache: ObjectCache, product: Product) -> dict[str, Path]:
+    """Return key -> object of the units that the cache holds, alone or together with others.
+
+    Objects that are linked into one library must not define the same kernel twice. So one with a kernel that
+    another object of the library has, or has in another version, is not taken.
+
+    :param units: what the build needs.
+    """
+    wanted = {unit.kernel.symbol: unit.key for unit in units if unit.kernel is not None}
+    found: dict[str, Path] = {}
+    defined: set[str] = set()
+    rest: list[Unit] = []
+    for unit in units:
+        path = cache.find(unit.key)
+        if path is None:
+            rest.append(unit)
+            continue
+        found[unit.key] = path
+        if unit.kernel is not None:
+            defined.add(unit.kernel.symbol)
+    for unit in rest:
+        if unit.kernel is None or unit.key in found:
+            continue
+        group = cache.group_of(unit.key)
+        path = cache.find(group.key) if group is not None else None
+        if group is None or path is None:
+            continue
+        if product is Product.LIBRARY and any(
+            symbol in defined or wanted.get(symbol, key) != key for key, symbol in group.members
+        ):
+            continue
+        for key, symbol in group.members:
+            defined.add(symbol)
+            if wanted.get(symbol) == key:
+                found.setdefault(key, path)
+    return found

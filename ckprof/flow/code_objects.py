@@ -1,0 +1,145 @@
+"""The code objects of a build and the list of what lies in them.
+
+Below the root of a source tree:
+
+.. code-block:: text
+
+    code_objects/<key>.co    machine code of one or more kernels
+    code_objects.json        which kernel lies in which file, and how it was compiled
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.build.files import write_atomically
+from ckprof.errors import InputError
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.codegen.tree import SourceTree
+    from ckprof.model.recipe import BuildRecipe
+
+FILE: Final = "code_objects.json"
+FOLDER: Final = "code_objects"
+SCHEMA: Final = "ckprof-code-objects"
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCode:
+    """Where the machine code of one kernel lies."""
+
+    name: str
+    #: content key of the instance
+    key: str
+    path: Path
+    #: what the names of its device functions contain
+    marker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeObjects:
+    """The machine code of a build."""
+
+    target: str
+    arch: str
+    #: compiler, flags and API level, for people
+    compiler: str
+    api_level: str
+    kernels: tuple[KernelCode, ...]
+
+
+def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[str, Path]) -> Path:
+    """Copy the code objects of a build out of the cache, and list them.
+
+    :param objects: content key of an instance -> the object that holds its kernel.
+    :returns: the root of the tree.
+    :raises InputError: the folder cannot be written.
+    """
+    folder = tree.root / FOLDER
+    copied: dict[Path, str] = {}
+    kernels = []
+    try:
+        folder.mkdir(exist_ok=True)
+        for kernel in tree.kernels:
+            path = objects.get(kernel.instance.key)
+            if path is None:
+                continue
+            if path not in copied:
+                # an entry of the cache is called after its key
+                name = f"{path.parent.name}.co"
+                copied[path] = name
+                if not _same(path, folder / name):
+                    shutil.copyfile(path, folder / name)
+            kernels.append(
+                {
+                    "name": kernel.name,
+                    "key": kernel.instance.key,
+                    "file": f"{FOLDER}/{copied[path]}",
+                    "marker": kernel.device_marker,
+                }
+            )
+        for stale in set(folder.glob("*.co")) - {folder / name for name in copied.values()}:
+            stale.unlink()
+        content = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "generator": __version__,
+            "target": recipe.target,
+            "arch": recipe.arch,
+            "api_level": recipe.api_level,
+            "compiler": recipe.compiler.description,
+            "kernels": kernels,
+        }
+        write_atomically(tree.root / FILE, json.dumps(content, indent=1) + "\n")
+    except OSError as exc:
+        raise InputError(f"cannot be written: {exc.strerror or exc}", folder) from None
+    return tree.root
+
+
+def _same(source: Path, copy: Path) -> bool:
+    try:
+        return copy.stat().st_size == source.stat().st_size and copy.read_bytes() == source.read_bytes()
+    except OSError:
+        return False
+
+
+def read_code_objects(root: Path) -> CodeObjects:
+    """Return what a build has left in its folder.
+
+    :raises InputError: there is no list of code objects, or it cannot be used.
+    """
+    path = root / FILE
+    try:
+        content: dict[str, Any] = json.loads(path.read_bytes())
+        if content["schema"] != SCHEMA or content["version"] != VERSION:
+            raise InputError(f"expected schema {SCHEMA} version {VERSION}", path)
+        return CodeObjects(
+            target=str(content["target"]),
+            arch=str(content["arch"]),
+            compiler=str(content["compiler"]),
+            api_level=str(content["api_level"]),
+            kernels=tuple(
+                KernelCode(
+                    name=str(kernel["name"]),
+                    key=str(kernel["key"]),
+                    path=root / str(kernel["file"]),
+                    marker=str(kernel["marker"]),
+                )
+                for kernel in content["kernels"]
+            ),
+        )
+    except OSError as exc:
+        raise InputError(
+            f"no list of code objects ({exc.strerror}); expected a folder of 'ckprof build --keep'",
+            path,
+        ) from None
+    except (ValueError, KeyError, TypeError) as exc:
+        raise InputError(f"not a list of code objects: {exc!r}", path) from None

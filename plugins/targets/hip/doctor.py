@@ -1,0 +1,141 @@
+"""What ``ckprof doctor`` reports about AMD GPUs."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from ckprof.arch.table import architectures
+from ckprof.errors import CkprofError
+from ckprof.model.finding import Finding, FindingState
+from ckprof_plugins.targets.hip.devices import devices
+from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
+from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
+from ckprof_plugins.targets.hip.rocm import (
+    INSTALL_COMMAND,
+    find_device_libraries,
+    find_hip_root,
+    isa_library,
+)
+from ckprof_plugins.targets.hip.toolchain import search_hip_compilers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_log: Final = logging.getLogger(__name__)
+
+
+def findings() -> Sequence[Finding]:
+    """Return what the target needs and whether it is there. Never raises."""
+    found: list[Finding] = []
+    parts: tuple[tuple[str, Callable[[], list[Finding]], str], ...] = (
+        ("GPU", _devices, ""),
+        ("HIP compiler", _compilers, INSTALL_COMMAND),
+        ("HIP headers", _hip_headers, INSTALL_COMMAND),
+        ("device libraries", _libraries, INSTALL_COMMAND),
+        ("CK Tile headers", _ck_headers, FETCH_COMMAND),
+        ("code object reader", _reader, "pip install 'ckprof[inspect]'"),
+    )
+    for topic, part, advice in parts:
+        try:
+            found += part()
+        except (CkprofError, OSError, ValueError) as exc:
+            _log.debug("looking for %s failed", topic, exc_info=True)
+            detail = str(exc).splitlines()[0]
+            found.append(Finding(topic=topic, state=FindingState.MISSING, detail=detail, advice=advice))
+    return found
+
+
+def _devices() -> list[Finding]:
+    found = [
+        Finding(
+            topic=f"GPU {device.index}",
+            state=FindingState.OK,
+            detail=f"{device.arch}, {device.compute_units} compute units",
+        )
+        for device in devices()
+    ]
+    return found or [
+        Finding(
+            topic="GPU",
+            state=FindingState.OPTIONAL,
+            detail="none: kernels can be built and inspected, not run",
+        )
+    ]
+
+
+def _compilers() -> list[Finding]:
+    search = search_hip_compilers()
+    found = []
+    for hip in search.compilers:
+        known = ", ".join(arch for arch in architectures() if arch in hip.archs)
+        missing = [name for name, path in (("lld", hip.linker),) if not path]
+        state = FindingState.BROKEN if missing else FindingState.OK
+        advice = f"apt-get install lld-{hip.compiler.version[0]}" if missing else hip.caution
+        if not missing and not hip.bundler:
+            note = f"only to run kernels: apt-get install clang-tools-{hip.compiler.version[0]}"
+            advice = f"{advice}; {note}" if advice else note
+        found.append(
+            Finding(
+                topic="HIP compiler",
+                state=state,
+                detail=f"{' '.join(hip.compiler.command)}: {hip.compiler.description}; {known}",
+                advice=advice,
+            )
+        )
+    if not found:
+        found.append(
+            Finding(
+                topic="HIP compiler",
+                state=FindingState.MISSING,
+                detail="no amdclang++, hipcc or clang++ 17 or newer with the AMDGPU backend",
+                advice=INSTALL_COMMAND,
+            )
+        )
+    found += [
+        Finding(topic="HIP compiler", state=FindingState.OPTIONAL, detail=str(rejection), advice="not used")
+        for rejection in search.rejections
+    ]
+    return found
+
+
+def _hip_headers() -> list[Finding]:
+    root = find_hip_root()
+    return [Finding(topic="HIP headers", state=FindingState.OK, detail=str(root / "include" / "hip"))]
+
+
+def _libraries() -> list[Finding]:
+    folder = find_device_libraries()
+    have, lack = [], []
+    for arch in architectures():
+        try:
+            isa_library(folder, arch)
+            have.append(arch)
+        except CkprofError:
+            lack.append(arch)
+    detail = f"{folder}: {', '.join(have)}" + (f"; not {', '.join(lack)}" if lack else "")
+    return [Finding(topic="device libraries", state=FindingState.OK, detail=detail)]
+
+
+def _ck_headers() -> list[Finding]:
+    headers = find_headers()
+    return [
+        Finding(
+            topic="CK Tile headers",
+            state=FindingState.OK,
+            detail=f"API level {headers.api_level} in {headers.root} ({headers.origin}); "
+            f"--ck-root or {ROOT_VARIABLE} names others",
+        )
+    ]
+
+
+def _reader() -> list[Finding]:
+    try:
+        import elftools
+    except ImportError:
+        raise CkprofError("package pyelftools is not installed; 'ckprof inspect' needs it") from None
+    return [
+        Finding(
+            topic="code object reader", state=FindingState.OK, detail=f"pyelftools {elftools.__version__}"
+        )
+    ]

@@ -1,0 +1,19 @@
+"""Announces AMD GPUs as places where kernels are built and run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof import hookimpl
+from ckprof_plugins.targets.hip.target import HipTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.plugin.protocols import Target
+
+
+@hookimpl
+def ckprof_register_targets() -> Sequence[Target]:
+    """Add AMD GPUs."""
+    return [HipTarget()]

@@ -1,0 +1,126 @@
+"""Finds the parts of ROCm that a build needs: HIP headers and device libraries.
+
+They may belong to a ROCm installation or to packages of the distribution.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from ckprof.errors import ToolchainError
+
+INSTALL_COMMAND: Final = (
+    "apt-get install clang-19 lld-19 llvm-19 clang-tools-19 libamdhip64-dev rocm-device-libs"
+)
+_OPT: Final = Path("/opt")
+_LIBRARY_FOLDERS: Final = (
+    "amdgcn/bitcode",
+    "lib/x86_64-linux-gnu/amdgcn/bitcode",
+    "lib/amdgcn/bitcode",
+    "lib64/amdgcn/bitcode",
+)
+_ISA: Final = "oclc_isa_version_{}.bc"
+#: architecture -> instruction sets whose library holds the same facts, best first
+_SAME_ISA: Final = {
+    "gfx942": ("942", "940", "90a"),
+    "gfx950": ("950", "942", "940", "90a"),
+    "gfx1201": ("1201", "1200"),
+}
+
+
+def rocm_roots() -> tuple[Path, ...]:
+    """Return the folders below which ROCm may lie, most specific first, those that exist."""
+    named = [os.environ[name] for name in ("ROCM_PATH", "HIP_PATH") if os.environ.get(name)]
+    versions = sorted(_OPT.glob("rocm-*"), key=_version, reverse=True)
+    roots = [*(Path(name) for name in named), _OPT / "rocm", *versions, Path("/usr")]
+    return tuple(dict.fromkeys(root for root in roots if root.is_dir()))
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", path.name))
+
+
+def find_hip_root() -> Path:
+    """Return the folder below which ``include/hip/hip_runtime.h`` lies.
+
+    :raises ToolchainError: there is none.
+    """
+    roots = rocm_roots()
+    for root in roots:
+        if (root / "include" / "hip" / "hip_runtime.h").is_file():
+            return root
+    raise ToolchainError(
+        f"no HIP headers (hip/hip_runtime.h) below {', '.join(map(str, roots))}; install ROCm and set "
+        f"$ROCM_PATH, or: {INSTALL_COMMAND}"
+    )
+
+
+def find_device_libraries() -> Path:
+    """Return the folder of the device libraries.
+
+    :raises ToolchainError: there is none.
+    """
+    named = os.environ.get("HIP_DEVICE_LIB_PATH")
+    folders = [Path(named)] if named else []
+    folders += [root / below for root in rocm_roots() for below in _LIBRARY_FOLDERS]
+    for folder in folders:
+        if (folder / "ockl.bc").is_file():
+            return folder
+    raise ToolchainError(
+        f"no device libraries (ockl.bc) found; install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}"
+    )
+
+
+def isa_library(folder: Path, arch: str) -> Path:
+    """Return the library with the facts of an architecture's instruction set.
+
+    Older sets of libraries lack that of newer architectures; the one of a near relative serves then.
+
+    :param folder: where device libraries lie.
+    :param arch: e.g. ``gfx942``, without features.
+    :raises ToolchainError: there is none for the architecture.
+    """
+    for isa in _SAME_ISA.get(arch, (arch.removeprefix("gfx"),)):
+        path = folder / _ISA.format(isa)
+        if path.is_file():
+            return path
+    raise ToolchainError(
+        f"{folder}: no device library for {arch} ({_ISA.format(arch.removeprefix('gfx'))}); "
+        "install newer device libraries, or set $HIP_DEVICE_LIB_PATH to a folder that has it"
+    )
+
+
+@lru_cache(maxsize=16)
+def library_folder(folder: Path, arch: str, store: Path) -> Path:
+    """Return a folder of device libraries in which the compiler finds that of an architecture.
+
+    :param folder: where device libraries lie.
+    :param store: folder for links, where the library goes by the name of a relative.
+    :raises ToolchainError: there is none for the architecture, or the store cannot be written.
+    """
+    library = isa_library(folder, arch)
+    wanted = _ISA.format(arch.removeprefix("gfx"))
+    if library.name == wanted:
+        return folder
+    linked = store / arch
+    try:
+        linked.mkdir(parents=True, exist_ok=True)
+        for path in folder.glob("*.bc"):
+            _link(linked / path.name, path)
+        _link(linked / wanted, library)
+    except OSError as exc:
+        raise ToolchainError(f"{linked}: cannot be written ({exc.strerror})") from exc
+    return linked
+
+
+def _link(link: Path, target: Path) -> None:
+    if link.is_symlink() and link.readlink() == target:
+        return
+    partial = link.with_name(f".{link.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    partial.symlink_to(target)
+    partial.replace(link)

@@ -1,0 +1,271 @@
+"""AMD GPUs: CK Tile kernels against the user's CK Tile headers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.arch.table import find_architecture
+from ckprof.build.cache import ObjectCache
+from ckprof.build.digests import FolderDigests, digest_parts
+from ckprof.build.keys import abi_dir
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
+from ckprof.paths import cache_dir, object_cache_dir
+from ckprof_plugins.targets.hip import doctor
+from ckprof_plugins.targets.hip.devices import devices
+from ckprof_plugins.targets.hip.headers import find_headers
+from ckprof_plugins.targets.hip.machine import machine_table
+from ckprof_plugins.targets.hip.rocm import find_device_libraries, find_hip_root, library_folder
+from ckprof_plugins.targets.hip.toolchain import find_hip_compiler, install_advice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.finding import Finding
+    from ckprof.model.recipe import BuildRequest
+    from ckprof_plugins.targets.hip.headers import CkHeaders
+    from ckprof_plugins.targets.hip.toolchain import HipCompiler
+
+DEFAULT_ARCH: Final = "gfx942"
+
+_HERE: Final = Path(__file__).parent
+SHIM_DIR: Final = _HERE / "include"
+_SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
+_RUNTIME: Final = (_HERE / "src" / "target.cpp",)
+_ANSWERS: Final = (_HERE / "src_answers" / "target.cpp",)
+
+PREFIX_HEADER: Final = """\
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "ck_tile/core.hpp"
+#include "ck_tile/host/kernel_launch.hpp"
+#include "ck_tile/ops/gemm.hpp"
+#include "ck_tile/ops/grouped_convolution.hpp"
+#include "ck_tile/ops/epilogue.hpp"
+
+#include "ckprof_entry.hpp"
+"""
+
+_FLAGS: Final = (
+    "-std=c++20",
+    # the headers are the user's: their warnings help nobody here
+    "-w",
+    "-Wno-invalid-constexpr",
+    "-Wno-missing-template-arg-list-after-template-kw",
+    "-D__HIP_PLATFORM_AMD__",
+    # with modules, device and host overloads in a precompiled header count as two definitions of one function
+    "-Xclang",
+    "-fno-cxx-modules",
+)
+_DEVICE_FLAGS: Final = ("-O3", "--offload-device-only", "--no-gpu-bundle-output")
+_ANSWER_FLAGS: Final = (
+    "-O0",
+    "--offload-host-only",
+    "-nogpulib",
+    "-no-hip-rt",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-DCKPROF_SUPPORT_ONLY",
+)
+_LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
+#: the driver puts a header of its own in front, which a precompiled header already holds
+_PRECOMPILING: Final = Precompiling(
+    make=("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
+    use=("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
+)
+#: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more in the same source
+_COMPILE_MEMORY: Final = 760 * 2**20
+_FURTHER_MEMORY: Final = 80 * 2**20
+#: more of them exceed 1.5 GB in one compiler process
+_KERNELS_PER_UNIT: Final = 8
+#: without code generation a kernel costs next to nothing
+_ANSWERS_PER_UNIT: Final = 64
+
+
+class HipTarget:
+    """Builds generated kernels for AMD GPUs and runs them where there is one."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--target``."""
+        return "hip"
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+        return "AMD GPUs, with CK Tile headers of your own; builds without a GPU"
+
+    @property
+    def embedded(self) -> bool:
+        """Kernels run on a device only."""
+        return False
+
+    @property
+    def default_arch(self) -> str:
+        """That of the first GPU, else a usual one."""
+        found = devices()
+        return found[0].arch if found else DEFAULT_ARCH
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what is there and what is missing, for ``ckprof doctor``."""
+        return doctor.findings()
+
+    def recipe(self, request: BuildRequest) -> BuildRecipe:
+        """Return how to compile and link for AMD GPUs.
+
+        :raises ToolchainError: no usable compiler, headers or device libraries.
+        :raises UsageError: there is no such architecture.
+        """
+        base = find_architecture(request.arch).name
+        device = next((device for device in devices() if device.arch == base), None)
+        headers = find_headers(request.ck_root)
+        hip = find_hip_compiler(base, request.compiler)
+        hip_root = find_hip_root()
+        if request.purpose is Purpose.ANSWER:
+            return _recipe(request, hip, headers, hip_root, _answers())
+        libraries = find_device_libraries()
+        folder = library_folder(libraries, base, cache_dir() / "device-libraries")
+        if not hip.linker:
+            raise ToolchainError(
+                f"{' '.join(hip.compiler.command)} finds no lld for device code; {install_advice(base)}"
+            )
+        located = (f"--rocm-device-lib-path={folder}", *_object_version(libraries))
+        digested = (libraries,)
+        if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and device is not None):
+            return _recipe(
+                request, hip, headers, hip_root, _library(request, hip, device is not None), located, digested
+            )
+        return _recipe(request, hip, headers, hip_root, _code_objects(), located, digested)
+
+    def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
+        """Return the kernels of a code object with what each of them needs."""
+        from ckprof_plugins.targets.hip.code_object import read_kernels
+
+        return read_kernels(code_object, arch)
+
+
+def _object_version(libraries: Path) -> tuple[str, ...]:
+    """Return the flag for libraries that are older than the compiler's usual version of code objects."""
+    versions = [
+        int(path.stem.rpartition("_")[2]) // 100 for path in libraries.glob("oclc_abi_version_*00.bc")
+    ]
+    return (f"-mcode-object-version={max(versions)}",) if versions else ()
+
+
+def _code_objects() -> dict[str, object]:
+    return {
+        "product": Product.CODE_OBJECTS,
+        "flags": _DEVICE_FLAGS,
+        "prefix_header": PREFIX_HEADER,
+        "precompiling": _PRECOMPILING,
+        "kernels_per_unit": _KERNELS_PER_UNIT,
+        "further_kernel_memory_bytes": _FURTHER_MEMORY,
+    }
+
+
+def _answers() -> dict[str, object]:
+    return {
+        "flags": _ANSWER_FLAGS,
+        "support_sources": _ANSWERS,
+        "link_flags": ("-no-hip-rt", "-Wl,-z,defs"),
+        "kernels_per_unit": _ANSWERS_PER_UNIT,
+        "further_kernel_memory_bytes": 8 * 2**20,
+    }
+
+
+def _library(request: BuildRequest, hip: HipCompiler, runnable: bool) -> dict[str, object]:
+    if runnable and not hip.bundler:
+        raise ToolchainError(
+            f"{' '.join(hip.compiler.command)} finds no clang-offload-bundler to join host and device code; "
+            f"{install_advice(request.arch.partition(':')[0])}"
+        )
+    return {
+        "flags": _LIBRARY_FLAGS,
+        "support_sources": _RUNTIME,
+        "link_flags": ("-pthread", "-Wl,-z,defs", "-lamdhip64"),
+        "kernels_per_unit": _KERNELS_PER_UNIT,
+        "further_kernel_memory_bytes": _FURTHER_MEMORY,
+        "cannot_run": "" if runnable else _why_not(request.arch.partition(":")[0]),
+    }
+
+
+def _why_not(arch: str) -> str:
+    found = devices()
+    if not found:
+        return (
+            f"no AMD GPU was found, so kernels for {arch} can be compiled but not run, verified or timed here"
+        )
+    there = ", ".join(f"{device.index}: {device.arch}" for device in found)
+    return f"no {arch} was found (devices here: {there}), so its kernels can be compiled but not run here"
+
+
+def _recipe(
+    request: BuildRequest,
+    hip: HipCompiler,
+    headers: CkHeaders,
+    hip_root: Path,
+    product: dict[str, object],
+    located: tuple[str, ...] = (),
+    digested: tuple[Path, ...] = (),
+) -> BuildRecipe:
+    base = request.arch.partition(":")[0]
+    values = dict(product)
+    flags = values.pop("flags")
+    shim = _shim(hip, hip_root, base)
+    hip_headers = hip_root / "include" / "hip"
+    digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
+    return BuildRecipe(
+        **{
+            "target": "hip",
+            "arch": request.arch,
+            "api_level": headers.api_level,
+            "compiler": hip.compiler,
+            "compile_flags": (
+                "-x",
+                "hip",
+                f"--offload-arch={request.arch}",
+                *_FLAGS,
+                *flags,  # type: ignore[misc]
+                *shim,
+                *request.extra_flags,
+            ),
+            "location_flags": (
+                f"--rocm-path={hip_root}",
+                *located,
+                *(("-include", str(_SHIM)) if shim else ()),
+            ),
+            "link_flags": (),
+            "include_dirs": (headers.root, abi_dir()),
+            "digested_dirs": (headers.root / "ck_tile", abi_dir(), SHIM_DIR),
+            "prefix_header": "",
+            "support_sources": (),
+            # headers of HIP and device libraries lie outside the folders that are searched for headers
+            "machine_identity": digest_parts(*(digests.of(folder) for folder in (hip_headers, *digested))),
+            "compile_memory_bytes": _COMPILE_MEMORY,
+            "last_level_cache_bytes": machine_table().last_level_cache_bytes(base),
+            **values,
+        }  # type: ignore[arg-type]
+    )
+
+
+def _shim(hip: HipCompiler, hip_root: Path, arch: str) -> tuple[str, ...]:
+    """Return the flags that switch the shim on, if headers of HIP use names that the compiler has dropped."""
+    used = _mentions(hip_root / "include" / "hip" / "amd_detail" / "amd_hip_fp16.h", "__llvm_amdgcn_rcp_f16")
+    declared = any(
+        _mentions(path, "__llvm_amdgcn_rcp_f16")
+        for path in (hip.resource_dir / "include").glob("__clang_hip_*.h")
+    )
+    return (f"-DCKPROF_WAVE_LANES={find_architecture(arch).lanes_per_wave}",) if used and not declared else ()
+
+
+def _mentions(path: Path, name: str) -> bool:
+    try:
+        return name in path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False

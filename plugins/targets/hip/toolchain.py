@@ -1,0 +1,229 @@
+"""Finds compilers that can compile HIP for AMD GPUs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build.digests import digest_parts
+from ckprof.build.files import write_atomically
+from ckprof.build.probe import Rejection, probe
+from ckprof.build.toolchain import probe_store
+from ckprof.errors import ToolchainError
+from ckprof_plugins.targets.hip.rocm import INSTALL_COMMAND, rocm_roots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ckprof.model.recipe import Compiler
+
+#: older ones lack C++20 in HIP or current instruction names
+_OLDEST: Final = (17, 0, 0)
+_NEWEST_MAJOR: Final = 24
+_TIMEOUT_S: Final = 30.0
+#: found by running generated kernels instruction by instruction: barriers of the main loop stand in front of
+#: the stores to LDS that they should separate from the loads
+_WRONG_BARRIERS: Final = ((19, 0, 0), (20, 0, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HipCompiler:
+    """A compiler and what it knows of AMD GPUs."""
+
+    compiler: Compiler
+    #: names of architectures that it can compile for
+    archs: frozenset[str]
+    #: its own folder of headers
+    resource_dir: Path
+    #: linker for device code, empty if it finds none
+    linker: str
+    #: tool that joins host and device code, empty if it finds none
+    bundler: str
+
+    @property
+    def caution(self) -> str:
+        """What is known to be wrong with code that it makes; empty if nothing is."""
+        first, behind = _WRONG_BARRIERS
+        if first <= self.compiler.version < behind:
+            return (
+                "miscompiles barriers in compv3 kernels of backward weight; use ROCm's compiler or "
+                "clang 22 for code that is to run"
+            )
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HipSearch:
+    """What a search for compilers found, in order of preference."""
+
+    compilers: tuple[HipCompiler, ...]
+    rejections: tuple[Rejection, ...]
+
+
+def search_hip_compilers(arch: str | None = None, *, first_only: bool = False) -> HipSearch:
+    """Look for usable compilers: ``$HIPCXX``, those of ROCm, then the usual names, newest first.
+
+    :param arch: only those that can compile for it.
+    :param first_only: stop at the first usable one.
+    """
+    found: dict[str, HipCompiler] = {}
+    rejections: list[Rejection] = []
+    for command, expected in _candidates():
+        answer = _usable(command, arch)
+        if isinstance(answer, HipCompiler):
+            found.setdefault(answer.compiler.identity, answer)
+            if first_only:
+                break
+        elif expected or answer.reason != "not found":
+            rejections.append(answer)
+    return HipSearch(compilers=tuple(found.values()), rejections=tuple(rejections))
+
+
+def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
+    """Return the compiler that the user asked for, or the first one that can compile for ``arch``.
+
+    :param arch: e.g. ``gfx942``, without features.
+    :param requested: ``--compiler``.
+    :raises ToolchainError: there is none; the message says what was tried and what to install.
+    """
+    if requested is not None:
+        answer = _usable(_split(requested, "--compiler"), arch)
+        if isinstance(answer, HipCompiler):
+            return answer
+        raise ToolchainError(
+            f"the compiler asked for cannot be used: {answer}; "
+            "leave out --compiler to take the first usable one"
+        )
+    search = search_hip_compilers(arch, first_only=True)
+    if search.compilers:
+        return search.compilers[0]
+    unusable = "".join(f"\n  {rejection}" for rejection in search.rejections)
+    raise ToolchainError(
+        f"no compiler for {arch} found; looked for $HIPCXX, ROCm's amdclang++ and hipcc, clang++, clang++-N"
+        + (f"; found but unusable:{unusable}" if unusable else "")
+        + f"\n{install_advice(arch)}"
+    )
+
+
+def install_advice(arch: str) -> str:
+    """Return the command that installs what building for an architecture needs."""
+    if arch == "gfx950":
+        packages = "clang-22 lld-22 clang-tools-22 libamdhip64-dev rocm-device-libs"
+        return f"install ROCm, or: apt-get install {packages}"
+    return f"install ROCm, or: {INSTALL_COMMAND}"
+
+
+def _candidates() -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Yield commands, and whether the user expects that one to be there."""
+    from_environment = os.environ.get("HIPCXX", "").strip()
+    if from_environment:
+        yield _split(from_environment, "$HIPCXX"), True
+    for root in rocm_roots():
+        if root == Path("/usr"):
+            continue
+        for below in ("lib/llvm/bin/amdclang++", "lib/llvm/bin/clang++", "llvm/bin/clang++", "bin/hipcc"):
+            if (root / below).is_file():
+                yield (str(root / below),), True
+    for name in ("amdclang++", *(f"clang++-{major}" for major in range(_NEWEST_MAJOR, _OLDEST[0] - 1, -1))):
+        yield (name,), False
+    yield ("clang++",), False
+    yield ("hipcc",), False
+
+
+def _split(text: str, origin: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as exc:
+        raise ToolchainError(f"{origin}: {text!r} cannot be read as a command: {exc}") from exc
+    if not words:
+        raise ToolchainError(f"{origin} is empty; give the name or the path of a compiler")
+    return words
+
+
+def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | Rejection:
+    answer = probe(command, probe_store())
+    if isinstance(answer, Rejection):
+        return answer
+    version = ".".join(map(str, answer.version))
+    if answer.family.value != "clang":
+        return Rejection(command=command, reason="compiles no HIP: it is no clang")
+    if answer.version < _OLDEST:
+        return Rejection(command=command, reason=f"version {version} is too old, {_OLDEST[0]} is needed")
+    hip = _ask(answer)
+    if not hip.archs:
+        return Rejection(command=command, reason=f"version {version} was built without the AMDGPU backend")
+    if arch is not None and arch not in hip.archs:
+        return Rejection(command=command, reason=f"version {version} does not know {arch}")
+    return hip
+
+
+@functools.lru_cache(maxsize=32)
+def _ask(compiler: Compiler) -> HipCompiler:
+    """Ask what the compiler knows; answers are kept on disk as long as it does not change."""
+    path = shutil.which(compiler.command[0]) or ""
+    memo = probe_store() / f"hip-{digest_parts(compiler.identity, path)}.json"
+    record = _recall(memo)
+    if record is None:
+        record = {
+            "archs": _archs(compiler.command),
+            "resource_dir": _output((*compiler.command, "-print-resource-dir")).strip(),
+            "linker": _tool(compiler.command, "lld"),
+            "bundler": _tool(compiler.command, "clang-offload-bundler"),
+        }
+        try:
+            write_atomically(memo, json.dumps(record))
+        except OSError:
+            pass  # only costs time
+    return HipCompiler(
+        compiler=compiler,
+        archs=frozenset(record["archs"]),
+        resource_dir=Path(str(record["resource_dir"])),
+        linker=str(record["linker"]),
+        bundler=str(record["bundler"]),
+    )
+
+
+def _recall(memo: Path) -> dict[str, object] | None:
+    try:
+        record = json.loads(memo.read_text())
+        # a tool that was missing may have been installed since
+        complete = isinstance(record["archs"], list) and all(
+            record[name] and Path(str(record[name])).exists()
+            for name in ("resource_dir", "linker", "bundler")
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return record if complete else None
+
+
+def _archs(command: tuple[str, ...]) -> list[str]:
+    told = _output((*command, "--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus"), both=True)
+    return sorted({word for line in told.splitlines() for word in line.split()[:1] if word.startswith("gfx")})
+
+
+def _tool(command: tuple[str, ...], name: str) -> str:
+    told = _output((*command, f"-print-prog-name={name}")).strip()
+    return told if Path(told).is_absolute() else (shutil.which(told) or "") if told else ""
+
+
+def _output(command: tuple[str, ...], *, both: bool = False) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + (done.stderr if both else "")
