@@ -19,6 +19,8 @@ pytestmark = pytest.mark.compiler
 
 PROBLEM = "2 1 8 128 128 3 3 28 28 1 1 1 1 1 1 1 1"
 TYPES = ("fp32", "fp16", "bf16")
+CANDIDATES = ("--filter", "_default|x1_[0-9x]+(_vec|_dsb|$)", "--exclude", "filter", "--exclude", "_gm")
+ROUNDS = 4
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +40,19 @@ def measure_peak(program: Path) -> float:
     return float(done.stdout)
 
 
-def best_gflops(cache: Path, dtype: str) -> tuple[float, str]:
+def best_gflops(cache: Path, dtype: str, *selection: str) -> tuple[float, str]:
+    """Return rate and name of the fastest of the instances that the options select."""
     report = ckprof_json(
-        cache, "fwd", "--conf", f"forward/tests/nhwgc_{dtype}", "--problem", PROBLEM, "--cache", "warm",
-        "--filter", "_default|x1_[0-9x]+(_vec|_dsb|$)", "--exclude", "filter", "--exclude", "_gm",
-    )  # fmt: skip
+        cache,
+        "fwd",
+        "--conf",
+        f"forward/tests/nhwgc_{dtype}",
+        "--problem",
+        PROBLEM,
+        "--cache",
+        "warm",
+        *selection,
+    )
     outcomes = report["problems"][0]["outcomes"]
     best = next(outcome for outcome in outcomes if outcome["rank"] == 1)
     name = next(i["name"] for i in report["instances"] if i["key"] == best["key"])
@@ -50,19 +60,26 @@ def best_gflops(cache: Path, dtype: str) -> tuple[float, str]:
 
 
 def test_best_instance_against_the_peak(benchmark: Any, bench_cache: Path, peak: Path) -> None:
-    figures: dict[str, Any] = {}
+    rates: dict[str, float] = {}
+    names: dict[str, str] = {}
     peaks = [measure_peak(peak)]
 
     def measure() -> None:
         for dtype in TYPES:
-            figures[dtype], figures[f"{dtype}_instance"] = best_gflops(bench_cache, dtype)
+            rates[dtype], names[dtype] = best_gflops(bench_cache, dtype, *CANDIDATES)
+        # All in turn, so that a neighbour's load cannot fall on one of them alone.
+        for _ in range(ROUNDS):
+            for dtype, name in names.items():
+                again, _ = best_gflops(bench_cache, dtype, "--filter", f"{name}$")
+                rates[dtype] = max(rates[dtype], again)
             peaks.append(measure_peak(peak))
 
     benchmark.pedantic(measure, rounds=1)
-    figures["peak_gflops"] = max(peaks)
-    figures["fp32_of_peak"] = figures["fp32"] / figures["peak_gflops"]
-    for dtype in TYPES[1:]:
-        figures[f"{dtype}_of_fp32"] = figures[dtype] / figures["fp32"]
+    figures: dict[str, Any] = {"peak_gflops": max(peaks), "fp32_of_peak": rates["fp32"] / max(peaks)}
+    for dtype in TYPES:
+        figures[f"{dtype}_gflops"] = rates[dtype]
+        figures[f"{dtype}_of_fp32"] = rates[dtype] / rates["fp32"]
+        figures[f"{dtype}_instance"] = names[dtype]
     benchmark.extra_info.update(figures)
     print()
     for name, value in figures.items():
