@@ -30,7 +30,7 @@ from ckprof.model.recipe import Product
 from ckprof.model.results import BuildSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.build.cache import ObjectCache
@@ -65,6 +65,7 @@ def build_library(
     cache: ObjectCache,
     on_progress: Callable[[int, int, str], None] | None = None,
     write_library: LibraryWriter | None = None,
+    further_sources: Sequence[Path] = (),
 ) -> BuildResult:
     """Compile what is missing and link what is out of date.
 
@@ -80,6 +81,7 @@ def build_library(
     :param on_progress: told steps done, all steps and the name of the step that has just ended.
     :param write_library: writes the list of kernels, by default
         :func:`ckprof.codegen.tree.write_library_source`.
+    :param further_sources: sources to link into the library beside those of the recipe.
     :raises ToolchainError: something that every kernel needs cannot be built.
     """
     if write_library is None:
@@ -97,6 +99,7 @@ def build_library(
         raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
     try:
         build = _Build(tree, recipe, jobs, timeout_s, work_dir.absolute(), cache, on_progress, write_library)
+        build.further_sources = tuple(further_sources)
         return build.run()
     finally:
         lock.release()
@@ -141,6 +144,7 @@ class _Build:
         self._cache = cache
         self._on_progress = on_progress
         self._write_library = write_library
+        self.further_sources: tuple[Path, ...] = ()
         self._files = StepFiles(work_dir)
         self._keys = Keys(recipe, FolderDigests(cache.folder_digests))
         self._planner = Planner(recipe, cache, self._keys, self._jobs)
@@ -155,7 +159,7 @@ class _Build:
         started = time.monotonic()
         kernels = [kernel_unit(kernel, self._tree.root, self._keys) for kernel in self._tree.kernels]
         links = self._recipe.product is Product.LIBRARY
-        sources = self._recipe.support_sources if links else ()
+        sources = (*self._recipe.support_sources, *self.further_sources) if links else ()
         support = [plain_unit(source, self._keys) for source in sources]
         for unit in kernels:
             self._skip_hopeless(unit)

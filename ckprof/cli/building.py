@@ -26,6 +26,9 @@ def place_for(
     direction: Direction,
     target: Target,
     purpose: Purpose = Purpose.RUN,
+    *,
+    sources_only: bool = False,
+    chunk_size: int | None = None,
 ) -> Place:
     """Return where the library of these candidates is generated and built.
 
@@ -42,6 +45,8 @@ def place_for(
         ck_root=arguments.ck_root,
         keep=arguments.keep,
         configured_work_dir=settings.work_dir,
+        sources_only=sources_only,
+        chunk_size=chunk_size,
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import options
 from ckprof.cli.building import place_for
+from ckprof.cli.instance_report import export_json
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE
 from ckprof.errors import ExitCode, NothingLeftError
 
 if TYPE_CHECKING:
@@ -15,10 +18,14 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
 
 _EPILOG = """\
-example:
+examples:
   ckprof generate fwd --conf legacy.conf --keep sources/
+  ckprof generate fwd --rule-set full --arch gfx942 --keep sources/ --chunk-size 50
+  cmake -S sources -B out && cmake --build out --parallel
 
-Prints the folder: one header and one source per kernel, and manifest.json with everything about them.
+Prints the folder: one header and one source per kernel, registration sources, CMakeLists.txt,
+compile_commands.json, and manifest.json with everything about the kernels. Files that would not change are
+not touched; files of an earlier generation that are gone are removed.
 """
 
 
@@ -28,27 +35,53 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     options.add_direction(parser, session)
     add_instance_options(parser, session)
     options.add_build_options(parser, session)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--chunk-size",
+        type=int,
+        metavar="N",
+        help=f"kernels per registration source (default: {DEFAULT_CHUNK_SIZE}, or as in the folder)",
+    )
+    group.add_argument(
+        "--export-json",
+        type=Path,
+        metavar="PATH",
+        help="write all fields of the instances to this file as well",
+    )
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """Run the command.
 
-    :raises CkprofError: a list, an option or the toolchain is wrong.
+    :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
     from ckprof.flow.library import generate
 
     direction = options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
-    candidates = chosen.candidates
     target = options.chosen_target(arguments, session)
-    place = place_for(arguments, session, candidates, direction, target)
+    place = place_for(
+        arguments,
+        session,
+        chosen.candidates,
+        direction,
+        target,
+        sources_only=True,
+        chunk_size=arguments.chunk_size,
+    )
     with place.lock:
-        tree, rejected = generate(candidates, place, keep_refused=chosen.keep_refused)
+        tree, rejected = generate(chosen.candidates, place, keep_refused=chosen.judged)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
     if not tree.kernels:
         raise NothingLeftError(f"no instance of {chosen.source} is valid for {place.arch}")
-    session.console.info(f"generated {len(tree.kernels)} kernels, left out {len(rejected)}")
+    if arguments.export_json:
+        export_json(chosen, arguments.export_json)
+    left_out = len(rejected) + len(chosen.left_out)
+    session.console.info(
+        f"generated {len(tree.kernels)} kernels, left out {left_out}; "
+        f"{len(tree.written)} files written, {len(tree.removed)} removed"
+    )
     session.console.result(str(tree.root))
     return ExitCode.FAILED if rejected else ExitCode.OK

@@ -50,6 +50,11 @@ class Chosen:
     #: keep what the rules refuse
     keep_refused: bool
 
+    @property
+    def judged(self) -> bool:
+        """True when nothing is left that the rules of the architecture have to be asked about."""
+        return self.keep_refused or self.arch is not None
+
 
 def add_instance_options(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add everything that says which instances are meant."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 def boolean(value: bool) -> str:
     """Return ``true`` or ``false``."""
     return "true" if value else "false"
 
 
+@lru_cache(maxsize=4096)
 def string_literal(text: str) -> str:
     """Return ``text`` as a C++ string literal.
 
     Bytes that are not printable ASCII become octal escapes, which, unlike hexadecimal ones, end after three
     digits whatever follows.
     """
+    if text.isascii() and text.isprintable():
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
     parts = []
     for byte in text.encode():
         character = chr(byte)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.codegen.cpp import string_literal
 from ckprof.codegen.environment import render
+from ckprof.codegen.filling import render_filled
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -21,6 +23,31 @@ def kernel_symbol(key: str) -> str:
     return f"ckprof_kernel_{key}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KernelEntry:
+    """The values of a kernel's translation unit."""
+
+    inert: ClassVar[tuple[str, ...]] = (
+        "key",
+        "key_literal",
+        "name",
+        "name_literal",
+        "header",
+        "symbol",
+        "launcher",
+    )
+
+    version: str
+    key: str
+    key_literal: str
+    name: str
+    name_literal: str
+    header: str
+    symbol: str
+    launcher: str
+    host_args: str
+
+
 def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: str) -> str:
     """Return the source of one kernel's translation unit.
 
@@ -28,9 +55,7 @@ def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: 
     :param launcher: C++ name of the launcher type.
     :param host_args: C++ type that its ``launch`` takes.
     """
-    return render(
-        __package__,
-        "kernel_entry.cpp.j2",
+    values = _KernelEntry(
         version=__version__,
         key=key,
         key_literal=string_literal(key),
@@ -41,6 +66,7 @@ def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: 
         launcher=launcher,
         host_args=host_args,
     )
+    return render_filled(__package__, "kernel_entry.cpp.j2", values, _KernelEntry.inert)
 
 
 def library_source(library: str, symbols: Sequence[str]) -> str:

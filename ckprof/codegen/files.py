@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ def write_if_changed(path: Path, text: str) -> bool:
     """
     data = text.encode()
     try:
-        if path.is_file() and path.read_bytes() == data:
+        if _create(path, data):
+            return True
+        if path.read_bytes() == data:
             return False
         _replace(path, data)
     except OSError as exc:
@@ -28,8 +31,28 @@ def write_if_changed(path: Path, text: str) -> bool:
     return True
 
 
+def _create(path: Path, data: bytes) -> bool:
+    """Write a file that does not exist yet; say no if it does."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, flags, 0o666)
+    try:
+        if os.write(descriptor, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    return True
+
+
 def _replace(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(data)

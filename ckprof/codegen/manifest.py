@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
 FILE = "manifest.json"
@@ -28,11 +30,15 @@ def render(
     arch: str,
     api_level: str,
     kernels: Sequence[Mapping[str, object]],
+    files: Sequence[str] = (),
+    chunk_size: int | None = None,
 ) -> str:
     """Return the text of a manifest.
 
     :param kernels: per kernel ``name``, ``key``, ``symbol``, ``id``, ``instance``, ``instance_string`` and
         ``files``, the latter relative to the root of the tree.
+    :param files: further files of the tree.
+    :param chunk_size: kernels per registration source, if the tree has any.
     """
     content = {
         "schema": SCHEMA,
@@ -42,17 +48,18 @@ def render(
         "direction": direction,
         "arch": arch,
         "api_level": api_level,
+        "files": files,
+        "chunk_size": chunk_size,
         "kernels": kernels,
     }
-    return json.dumps(content, indent=1) + "\n"
+    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
 
 
-def remove_stale(root: Path, kernels: Sequence[Mapping[str, Any]]) -> tuple[Path, ...]:
-    """Remove the files that the manifest on disk lists and the new kernels lack, and return them.
+def remove_stale(root: Path, kept: Container[str]) -> tuple[Path, ...]:
+    """Remove the files that the manifest on disk lists and the new tree lacks, and return them.
 
-    :param kernels: the kernels of the tree that is being written.
+    :param kept: the files of the tree that is being written.
     """
-    kept = {name for kernel in kernels for name in kernel["files"]}
     removed = []
     for name in _listed_files(root / FILE):
         path = root / name
@@ -73,6 +80,15 @@ def built_for(root: Path) -> tuple[str, str] | None:
         return None
 
 
+def chunk_size_of(root: Path) -> int | None:
+    """Return how many kernels the registration sources of the tree on disk have, if it has any."""
+    try:
+        size = json.loads((root / FILE).read_bytes())["chunk_size"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return size if isinstance(size, int) and size > 0 else None
+
+
 def _listed_files(path: Path) -> list[str]:
     """Return the files that a manifest lists; none if it is missing, unreadable or not one of ours."""
     try:
@@ -80,6 +96,7 @@ def _listed_files(path: Path) -> list[str]:
         if content["schema"] != SCHEMA or content["version"] != VERSION:
             return []
         names = [str(name) for kernel in content["kernels"] for name in kernel["files"]]
+        names += [str(name) for name in content.get("files", ())]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return [name for name in names if _is_below_root(name)]

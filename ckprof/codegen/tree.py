@@ -7,6 +7,8 @@
     library.cpp          the table of the kernels that compiled
     manifest.json        what the tree holds and what each kernel is
 
+and, if it is made ready for another build system, the files of :mod:`ckprof.codegen.embedding`.
+
 A file is only written if its text changed, so that a build system sees what is really new.
 """
 
@@ -14,17 +16,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.codegen import manifest
-from ckprof.codegen.entry import kernel_entry, kernel_symbol, library_source
+from ckprof.codegen import manifest, state
+from ckprof.codegen.conv_library import conv_library_source
+from ckprof.codegen.embedding import embedding_files
+from ckprof.codegen.entry import kernel_entry, kernel_symbol
 from ckprof.codegen.files import write_if_changed
 from ckprof.errors import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from ckprof.codegen.embedding import Embedding
     from ckprof.model.instance import Instance
     from ckprof.plugin.protocols import Direction, KernelSource, Pipeline
 
@@ -61,6 +66,8 @@ class SourceTree:
     #: one per distinct content key, in the order of the instances
     kernels: tuple[KernelFiles, ...]
     manifest: Path
+    direction: Direction
+    arch: str
     #: files that were written because they are new or have changed
     written: tuple[Path, ...] = field(default=(), compare=False)
     #: files of an earlier tree that were removed
@@ -75,6 +82,7 @@ def generate_tree(
     direction: Direction,
     arch: str,
     api_level: str,
+    embedding: Embedding | None = None,
 ) -> SourceTree:
     """Write the kernels of a library below ``root`` and remove those of an earlier tree that are gone.
 
@@ -83,42 +91,79 @@ def generate_tree(
     :param library_name: only for comments and the manifest.
     :param instances: valid instances of ``direction``; see :meth:`Pipeline.refusals`.
     :param pipelines: pipeline id -> pipeline, at least for those of the instances.
+    :param embedding: makes the tree ready for another build system; ``None`` leaves that out.
     :raises PluginError: an instance belongs to no pipeline.
     """
-    records: list[dict[str, object]] = []
-    kernels: list[KernelFiles] = []
-    texts: dict[Path, str] = {}
-    taken: set[str] = set()
-    for key, instance in _distinct(instances).items():
-        pipeline = pipelines.get(instance.pipeline)
-        if pipeline is None:
+    distinct = _distinct(instances)
+    owners = {instance.pipeline: pipelines.get(instance.pipeline) for instance in distinct.values()}
+    for instance in distinct.values():
+        if owners[instance.pipeline] is None:
             raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
+    request = [library_name, direction.id, direction.host_args_type, arch, api_level]
+    if embedding is not None:
+        request += [repr(embedding), str(root)]
+    request += [f"{key} {instance.id}" for key, instance in distinct.items()]
+    digest = state.request_digest(
+        request, {type(owner).__module__.partition(".")[0] for owner in (direction, *owners.values())}
+    )
+
+    def tree(
+        kernels: list[KernelFiles], written: Sequence[Path] = (), removed: Sequence[Path] = ()
+    ) -> SourceTree:
+        return SourceTree(
+            root=root,
+            library_name=library_name,
+            kernels=tuple(kernels),
+            manifest=root / manifest.FILE,
+            direction=direction,
+            arch=arch,
+            written=tuple(written),
+            removed=tuple(removed),
+        )
+
+    known = state.up_to_date(root, digest)
+    if known is not None and len(known.kernels) == len(distinct):
+        kernels = [
+            _kernel_files(root, instance, key, name, marker)
+            for (key, instance), (name, marker) in zip(distinct.items(), known.kernels, strict=True)
+        ]
+        return tree(kernels)
+    state.forget(root)
+    records: list[dict[str, object]] = []
+    kernels = []
+    texts: dict[str, str] = {}
+    taken: set[str] = set()
+    for key, instance in distinct.items():
+        pipeline = pipelines[instance.pipeline]
         source = _with_free_name(pipeline.render(instance, arch, api_level), key, taken)
-        kernel = _kernel_files(root, instance, key, source)
+        kernel = _kernel_files(root, instance, key, source.name, _mangled(source.device_type))
         kernels.append(kernel)
-        records.append(_record(kernel, key, pipeline.instance_string(instance), root))
-        texts[kernel.header] = source.header
-        texts[kernel.entry] = kernel_entry(
+        files = (f"{KERNELS}/{source.name}.hpp", f"{KERNELS}/{source.name}.cpp")
+        records.append(_record(kernel, key, pipeline.instance_string(instance), files))
+        texts[files[0]] = source.header
+        texts[files[1]] = kernel_entry(
             key=key,
             name=source.name,
             header=kernel.header.name,
             launcher=source.launcher,
             host_args=source.host_args or direction.host_args_type,
         )
-    manifest_path = root / manifest.FILE
-    texts[manifest_path] = manifest.render(
-        library=library_name, direction=direction.id, arch=arch, api_level=api_level, kernels=records
-    )
+    further = embedding_files(embedding, root, library_name, direction, arch, kernels) if embedding else {}
+    texts.update(further)
     # The manifest comes last: until then the old one tells which files may be removed.
-    removed = manifest.remove_stale(root, records)
-    return SourceTree(
-        root=root,
-        library_name=library_name,
-        kernels=tuple(kernels),
-        manifest=manifest_path,
-        written=tuple(path for path, text in texts.items() if write_if_changed(path, text)),
-        removed=removed,
+    texts[manifest.FILE] = manifest.render(
+        library=library_name,
+        direction=direction.id,
+        arch=arch,
+        api_level=api_level,
+        kernels=records,
+        files=tuple(further),
+        chunk_size=embedding.chunk_size if embedding else None,
     )
+    removed = manifest.remove_stale(root, texts)
+    written = [root / name for name, text in texts.items() if write_if_changed(root / name, text)]
+    state.remember(root, digest, [(kernel.name, kernel.device_marker) for kernel in kernels], texts)
+    return tree(kernels, written, removed)
 
 
 def write_library_source(tree: SourceTree, symbols: Sequence[str]) -> Path:
@@ -131,12 +176,12 @@ def write_library_source(tree: SourceTree, symbols: Sequence[str]) -> Path:
     :raises ValueError: a symbol does not belong to the tree.
     """
     wanted = set(symbols)
-    present = [kernel.symbol for kernel in tree.kernels if kernel.symbol in wanted]
-    unknown = wanted.difference(present)
+    unknown = wanted.difference(kernel.symbol for kernel in tree.kernels)
     if unknown:
         raise ValueError(f"not in the source tree: {', '.join(sorted(unknown))}")
     path = tree.root / LIBRARY_SOURCE
-    write_if_changed(path, library_source(tree.library_name, present))
+    kernels = [kernel for kernel in tree.kernels if kernel.symbol in wanted]
+    write_if_changed(path, conv_library_source(tree.library_name, tree.direction, tree.arch, kernels))
     return path
 
 
@@ -172,14 +217,15 @@ def _with_free_name(source: KernelSource, key: str, taken: set[str]) -> KernelSo
     )
 
 
-def _kernel_files(root: Path, instance: Instance, key: str, source: KernelSource) -> KernelFiles:
+def _kernel_files(root: Path, instance: Instance, key: str, name: str, device_marker: str) -> KernelFiles:
+    stem = f"{root}/{KERNELS}/{name}"
     return KernelFiles(
         instance=instance,
-        name=source.name,
-        header=root / KERNELS / f"{source.name}.hpp",
-        entry=root / KERNELS / f"{source.name}.cpp",
+        name=name,
+        header=Path(f"{stem}.hpp"),
+        entry=Path(f"{stem}.cpp"),
         symbol=kernel_symbol(key),
-        device_marker=_mangled(source.device_type),
+        device_marker=device_marker,
     )
 
 
@@ -188,7 +234,7 @@ def _mangled(name: str) -> str:
     return "".join(f"{len(part)}{part}" for part in name.split("::")) if name else ""
 
 
-def _record(kernel: KernelFiles, key: str, instance_string: str, root: Path) -> dict[str, object]:
+def _record(kernel: KernelFiles, key: str, instance_string: str, files: tuple[str, ...]) -> dict[str, object]:
     return {
         "name": kernel.name,
         "key": key,
@@ -197,5 +243,5 @@ def _record(kernel: KernelFiles, key: str, instance_string: str, root: Path) -> 
         "id": kernel.instance.id,
         "instance": kernel.instance.identity(),
         "instance_string": instance_string,
-        "files": [path.relative_to(root).as_posix() for path in (kernel.header, kernel.entry)],
+        "files": files,
     }

@@ -11,6 +11,9 @@ from filelock import FileLock
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
+from ckprof.codegen.conv_library import CONV_API_SOURCE, library_name
+from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE, Embedding
+from ckprof.codegen.manifest import chunk_size_of
 from ckprof.codegen.tree import generate_tree
 from ckprof.errors import InputError
 from ckprof.flow.code_objects import write_code_objects
@@ -65,6 +68,8 @@ class Place:
     arch: str
     root: Path
     recipe: BuildRecipe
+    #: makes the sources ready for another build system; ``None`` leaves that out
+    embedding: Embedding | None = None
 
     @property
     def lock(self) -> FileLock:
@@ -83,18 +88,30 @@ def choose_place(
     ck_root: Path | None = None,
     keep: Path | None,
     configured_work_dir: str | None,
+    sources_only: bool = False,
+    chunk_size: int | None = None,
 ) -> Place:
     """Decide where the sources and the library of these candidates go.
 
     Without ``keep`` the folder's name is a digest of direction, target, architecture and instances, so that
     the same call finds its library again and different calls do not disturb each other.
 
+    :param sources_only: nothing will be compiled here.
+    :param chunk_size: kernels per registration source; ``None`` keeps what an earlier tree has, or else the
+        default. Trees in ``keep``, and those of sources only, are made ready for other build systems.
     :raises ToolchainError: the target has no usable compiler or headers.
+    :raises UsageError: a chunk would hold no kernel.
     :raises InputError: the folder cannot be made.
     """
     chosen_arch = arch or target.default_arch
     recipe = target.recipe(
-        BuildRequest(arch=chosen_arch, compiler=compiler, purpose=purpose, ck_root=ck_root)
+        BuildRequest(
+            arch=chosen_arch,
+            compiler=compiler,
+            purpose=purpose,
+            ck_root=ck_root,
+            sources_only=sources_only,
+        )
     )
     parts = [direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)]
     if purpose is not Purpose.RUN:
@@ -107,7 +124,18 @@ def choose_place(
         root.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
-    return Place(direction=direction, target=target, arch=chosen_arch, root=root, recipe=recipe)
+    embedding = None
+    if keep or sources_only:
+        size = chunk_size if chunk_size is not None else chunk_size_of(root)
+        embedding = Embedding(recipe=recipe, chunk_size=DEFAULT_CHUNK_SIZE if size is None else size)
+    return Place(
+        direction=direction,
+        target=target,
+        arch=chosen_arch,
+        root=root,
+        recipe=recipe,
+        embedding=embedding,
+    )
 
 
 def split_valid(
@@ -147,12 +175,13 @@ def generate(
         valid, rejected = split_valid(candidates, place.arch, place.recipe.api_level)
     tree = generate_tree(
         place.root,
-        f"ckprof_{place.direction.id}",
+        library_name(place.direction.id),
         [candidate.instance for candidate in valid],
         {candidate.pipeline.id: candidate.pipeline for candidate in valid},
         place.direction,
         place.arch,
         place.recipe.api_level,
+        place.embedding,
     )
     return tree, rejected
 
@@ -184,6 +213,7 @@ def build(
             timeout_s=compile_timeout_s,
             work_dir=place.root,
             cache=ObjectCache(object_cache_dir()),
+            further_sources=(CONV_API_SOURCE,),
             on_progress=on_progress,
         )
         code_objects = None

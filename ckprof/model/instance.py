@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +43,8 @@ class Instance:
     @property
     def key(self) -> str:
         """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits."""
-        text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"))
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        text = msgspec.json.encode(self.identity(), order="sorted")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
 
     def fields(self) -> dict[str, int | str | bool | None]:
         """Return the fields of :meth:`identity` without nesting: ``tile_m`` is the ``m`` of ``tile``.
@@ -62,17 +64,35 @@ class Instance:
     def identity(self) -> dict[str, object]:
         """Return the fields that tell two instances apart as plain JSON values."""
         values: dict[str, object] = {"pipeline": self.pipeline}
-        for field in dataclasses.fields(self):
-            if field.name != "id":
-                values[field.name] = _plain(getattr(self, field.name))
+        kind: Any = type(self)
+        for name in _identity_fields(kind):
+            value = getattr(self, name)
+            values[name] = value if type(value) in _PLAIN_TYPES else _plain(value)
         return values
+
+
+_PLAIN_TYPES = frozenset({int, str, bool, float, type(None)})
+
+
+@cache
+def _identity_fields(kind: type[Instance]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name != "id")
 
 
 def _plain(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        # most instances of a list share their parts
+        part: Any = value
+        return dict(_plain_part(part) if part.__hash__ is not None else _plain_fields(part))
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _plain_fields(value: Any) -> dict[str, object]:
+    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+
+
+_plain_part = lru_cache(maxsize=1024)(_plain_fields)

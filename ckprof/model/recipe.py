@@ -78,6 +78,8 @@ class BuildRequest:
     compiler: str | None = None
     #: added behind the target's own flags
     extra_flags: tuple[str, ...] = ()
+    #: nothing will be compiled or run here: an architecture that this machine cannot serve is fine
+    sources_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,16 @@ class PositionalForm:
     layouts: Mapping[int, tuple[str | None, str | None, str | None]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherForm:
+    """How a direction is called through the C interface of CK Tile's dispatcher."""
+
+    #: value of ``ConvProblemC.direction``
+    number: int
+    #: which of ``input``, ``weight``, ``output`` the arguments ``a``, ``b``, ``c`` of a run are
+    buffers: tuple[str, str, str]
+
+
 class Direction(Protocol):
     """What is computed: roles of the tensors, reference, accumulation length."""
 
@@ -88,6 +98,10 @@ class Direction(Protocol):
     @property
     def positional_form(self) -> PositionalForm:
         """How ckProfiler is called for this direction."""
+
+    @property
+    def dispatcher_form(self) -> DispatcherForm | None:
+        """How CK Tile's dispatcher is called for this direction; ``None`` if it does not know it."""
 
     @property
     def default_problem(self) -> Mapping[int, ConvProblem]:

@@ -6,7 +6,7 @@ from math import gcd, prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ckprof.plugin.protocols import PositionalForm
+from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 
@@ -41,6 +41,8 @@ class BackwardData:
         dtypes=MappingProxyType({0: "fp32", 1: "fp16", 2: "bf16"}),
         layouts=MappingProxyType({1: ("nwgc", "nhwgc", "ndhwgc")}),
     )
+
+    dispatcher_form = DispatcherForm(number=1, buffers=("output", "weight", "input"))
 
     default_problem = DEFAULT_PROBLEMS
 

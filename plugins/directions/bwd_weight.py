@@ -6,7 +6,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ckprof.plugin.protocols import PositionalForm
+from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 
@@ -41,6 +41,8 @@ class BackwardWeight:
         dtypes=MappingProxyType({0: "fp32", 1: "fp16", 5: "bf16"}),
         layouts=MappingProxyType({2: ("nwgc", "nhwgc", "ndhwgc")}),
     )
+
+    dispatcher_form = DispatcherForm(number=2, buffers=("input", "output", "weight"))
 
     default_problem = DEFAULT_PROBLEMS
 

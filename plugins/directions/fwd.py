@@ -6,7 +6,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ckprof.plugin.protocols import PositionalForm
+from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 
@@ -44,6 +44,8 @@ class Forward:
             {1: ("nwgc", "nhwgc", "ndhwgc"), 2: (None, "ngchw", None), 3: (None, "ngchw", None)}
         ),
     )
+
+    dispatcher_form = DispatcherForm(number=0, buffers=("input", "weight", "output"))
 
     default_problem = DEFAULT_PROBLEMS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.version import __version__
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DILATION
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthwiseHeader(KernelHeader):
     """The values of one header."""
+
+    inert: ClassVar[tuple[str, ...]] = ("name", "key", "element", "in_vec", "out_vec", "traits")
 
     #: C++ type of the elements
     element: str

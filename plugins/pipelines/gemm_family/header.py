@@ -6,7 +6,8 @@ All C++ spellings are computed here; the templates only lay them out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.version import __version__
@@ -15,12 +16,15 @@ from ckprof_plugins.pipelines.kernel_family.header import KernelHeader, includes
 from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
 
 if TYPE_CHECKING:
+    from ckprof.model.layout import ConvLayout
     from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemmHeader(KernelHeader):
     """The values of one header."""
+
+    inert: ClassVar[tuple[str, ...]] = ("name", "key", "types", "constants")
 
     #: (name, C++ type) of the Config's type aliases, in groups that are set apart
     types: tuple[tuple[tuple[str, str], ...], ...]
@@ -80,7 +84,7 @@ def gemm_values(
         ),
         "refusals": split_k_refusals(operation),
         "deduces_split_k": operation.deduces_split_k,
-        "types": _types(instance),
+        "types": _types(instance.dtype.facts.cpp_type, instance.layout),
         "constants": _constants(instance, arch),
         "specialization": instance.specialization.enumerator,
         "pipeline_class": facts.cpp_class,
@@ -94,8 +98,8 @@ def gemm_values(
     }
 
 
-def _types(instance: GemmInstance) -> tuple[tuple[tuple[str, str], ...], ...]:
-    element = instance.dtype.facts.cpp_type
+@lru_cache(maxsize=64)
+def _types(element: str, layout: ConvLayout) -> tuple[tuple[tuple[str, str], ...], ...]:
     layouts = "tensor_layout::convolution"
     return (
         (
@@ -105,27 +109,30 @@ def _types(instance: GemmInstance) -> tuple[tuple[tuple[str, str], ...], ...]:
             ("OutDataType", element),
         ),
         (
-            ("InLayout", f"{layouts}::{instance.layout.input}"),
-            ("WeiLayout", f"{layouts}::{instance.layout.weight}"),
-            ("OutLayout", f"{layouts}::{instance.layout.output}"),
+            ("InLayout", f"{layouts}::{layout.input}"),
+            ("WeiLayout", f"{layouts}::{layout.weight}"),
+            ("OutLayout", f"{layouts}::{layout.output}"),
         ),
     )
 
 
-def _constants(instance: GemmInstance, arch: str) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
-    def sizes(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
-        return tuple(("index_t", name, value) for name, value in zip(names.split(), values, strict=True))
+@lru_cache(maxsize=2048)
+def _sizes(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
+    return tuple(("index_t", name, value) for name, value in zip(names.split(), values, strict=True))
 
+
+@lru_cache(maxsize=8)
+def _pads(pads: tuple[bool, bool, bool]) -> tuple[tuple[str, str, str], ...]:
+    return tuple(("bool", f"kPad{axis}", boolean(pad)) for axis, pad in zip("MNK", pads, strict=True))
+
+
+def _constants(instance: GemmInstance, arch: str) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
     return (
-        sizes("M_Tile N_Tile K_Tile", instance.tile.sizes),
-        sizes("M_Warp N_Warp K_Warp", instance.wave_grid.sizes),
-        sizes("M_Warp_Tile N_Warp_Tile K_Warp_Tile", instance.mma_tile.sizes),
-        sizes("VectorSizeA VectorSizeB VectorSizeC", instance.vector_sizes),
-        (
-            ("bool", "kPadM", boolean(instance.pad_m)),
-            ("bool", "kPadN", boolean(instance.pad_n)),
-            ("bool", "kPadK", boolean(instance.pad_k)),
-        ),
+        _sizes("M_Tile N_Tile K_Tile", instance.tile.sizes),
+        _sizes("M_Warp N_Warp K_Warp", instance.wave_grid.sizes),
+        _sizes("M_Warp_Tile N_Warp_Tile K_Warp_Tile", instance.mma_tile.sizes),
+        _sizes("VectorSizeA VectorSizeB VectorSizeC", instance.vector_sizes),
+        _pads(instance.pads),
         (
             ("GemmPipeline", "Pipeline", f"GemmPipeline::{instance.gemm_pipeline.facts.enumerator}"),
             ("GemmPipelineScheduler", "Scheduler", f"GemmPipelineScheduler::{instance.scheduler.enumerator}"),

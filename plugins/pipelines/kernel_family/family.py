@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from ckprof.codegen.environment import render
+from ckprof.codegen.filling import render_filled
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof.plugin.protocols import KernelSource
@@ -98,7 +98,7 @@ class KernelFamily(ABC, Generic[InstanceT]):
         launcher = f"{header.name}_Launcher"
         return KernelSource(
             name=header.name,
-            header=render(*self.template_at(api_level), p=header),
+            header=render_filled(*self.template_at(api_level), header, header.inert),
             launcher=launcher,
             host_args=header.operation.host_args,
             device_type=f"{launcher}::{header.device_type}",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.codegen.cpp import string_literal
 
@@ -40,6 +41,9 @@ class LauncherRefusal:
 class KernelHeader:
     """The values of the parts that all headers have."""
 
+    #: fields that templates print and do nothing else with; see :mod:`ckprof.codegen.filling`
+    inert: ClassVar[tuple[str, ...]] = ("name", "key")
+
     version: str
     name: str
     key: str
@@ -55,16 +59,19 @@ class KernelHeader:
     device_type: str = "Kernel"
 
 
+@lru_cache(maxsize=64)
 def includes(*further: str) -> tuple[tuple[str, ...], ...]:
     """Return the include directives of a header: standard library, CK Tile, further files."""
     return _STANDARD, tuple(f'"{name}"' for name in (*_CK_TILE, *further))
 
 
+@lru_cache(maxsize=16)
 def split_k_refusals(operation: Operation) -> tuple[LauncherRefusal, ...]:
     """Return what the direction refuses of ``k_batch``."""
     return tuple(refusal("split-k", rule.refused_if, rule.reason) for rule in operation.split_k)
 
 
+@lru_cache(maxsize=256)
 def refusal(condition_id: str, condition: str, reason: str) -> LauncherRefusal:
     """Return the refusal of everything for which the C++ ``condition`` holds.
 

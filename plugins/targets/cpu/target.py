@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.arch.table import find_architecture
 from ckprof.build.keys import abi_dir
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
@@ -106,7 +107,9 @@ class CpuTarget:
         :raises UsageError: the host model does not know the device.
         """
         base = request.arch.partition(":")[0]
-        if base not in ARCHS:
+        if request.sources_only:
+            find_architecture(base)
+        elif base not in ARCHS:
             raise UsageError(f"--arch {request.arch}: the CPU target models {', '.join(ARCHS)}")
         if not (INCLUDE_DIR / "ck_tile" / "core.hpp").is_file():
             raise ToolchainError(f"{INCLUDE_DIR}: the host model's headers are missing; reinstall ckprof")

@@ -1,0 +1,185 @@
+"""What a source tree holds beside its kernels for programs that embed them.
+
+.. code-block:: text
+
+    registration/register_<direction>_chunk_<i>.cpp  some kernels with all their fields
+    registration/register_<direction>_kernels.*      the function that registers all
+    include/            C interface, registry, and the target's headers as far as they ship with ckprof
+    support/            the target's sources, the C interface, the library's table
+    CMakeLists.txt
+    compile_commands.json
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ckprof.codegen.conv_library import CONV_API_SOURCE, EMBED_DIR, conv_library_source
+from ckprof.codegen.cpp import boolean, string_literal
+from ckprof.codegen.entry import ABI_INCLUDE_DIR
+from ckprof.codegen.environment import render
+from ckprof.errors import UsageError
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ckprof.codegen.tree import KernelFiles
+    from ckprof.model.recipe import BuildRecipe
+    from ckprof.plugin.protocols import Direction
+
+#: Kernels of one registration source.
+DEFAULT_CHUNK_SIZE: Final = 25
+
+_REGISTRATION: Final = "registration"
+_HEADERS: Final = frozenset({".h", ".hpp"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """How a tree is made ready for another build system.
+
+    :raises UsageError: a chunk would hold no kernel.
+    """
+
+    recipe: BuildRecipe
+    chunk_size: int = DEFAULT_CHUNK_SIZE
+
+    def __post_init__(self) -> None:
+        if self.chunk_size < 1:
+            raise UsageError(f"a chunk of {self.chunk_size} kernels: expected 1 or more")
+
+
+def register_function(direction: str) -> str:
+    """Return the name of the function that registers all kernels of a direction."""
+    return f"register_{direction}_kernels"
+
+
+def embedding_files(
+    embedding: Embedding,
+    root: Path,
+    library: str,
+    direction: Direction,
+    arch: str,
+    kernels: Sequence[KernelFiles],
+) -> dict[str, str]:
+    """Return path relative to ``root`` -> text of all further files of a tree.
+
+    All but ``compile_commands.json`` are the same on every machine.
+    """
+    function = register_function(direction.id)
+    files: dict[str, str] = {}
+    chunks = []
+    for number, start in enumerate(range(0, len(kernels), embedding.chunk_size)):
+        chunk = f"register_{direction.id}_chunk_{number}"
+        chunks.append(chunk)
+        files[f"{_REGISTRATION}/{chunk}.cpp"] = render(
+            __package__,
+            "registration_chunk.cpp.j2",
+            version=__version__,
+            function=chunk,
+            arch=string_literal(arch),
+            kernels=[_registered(kernel) for kernel in kernels[start : start + embedding.chunk_size]],
+        )
+    header = f"{function}.hpp"
+    shared = {"version": __version__, "function": function, "header": header, "direction": direction.id}
+    files[f"{_REGISTRATION}/{header}"] = render(
+        __package__, "registration.hpp.j2", **shared, arch=arch, count=len(kernels)
+    )
+    files[f"{_REGISTRATION}/{function}.cpp"] = render(
+        __package__, "registration.cpp.j2", **shared, chunks=chunks
+    )
+    registration = sorted(name for name in files if name.endswith(".cpp"))
+    support, own = _copies(embedding.recipe, files)
+    table = f"support/{library}.cpp"
+    files[table] = conv_library_source(library, direction, arch, kernels)
+    kernel_files = [_relative(kernel.entry, root) for kernel in kernels]
+    needs_ck_tile = any(not _ships_with_ckprof(folder) for folder in embedding.recipe.include_dirs)
+    recipe = embedding.recipe
+    files["CMakeLists.txt"] = render(
+        __package__,
+        "CMakeLists.txt.j2",
+        **shared,
+        library=library,
+        needs_ck_tile=needs_ck_tile,
+        kernel_files=kernel_files,
+        registration_files=registration,
+        support_files=support,
+        library_files=[*own, table],
+        further_include=" ${CK_TILE_INCLUDE_DIR}" if needs_ck_tile else "",
+        flags=" ".join(recipe.compile_flags),
+        kernel_flags=" ".join((*recipe.compile_flags, *recipe.kernel_flags)),
+        link_flags=" ".join(recipe.link_flags),
+        thread_flags=" ".join(flag for flag in recipe.link_flags if flag == "-pthread"),
+    )
+    sources = [(name, True) for name in (*kernel_files, *registration)]
+    sources += [(name, False) for name in (*support, *own, table)]
+    files["compile_commands.json"] = _compile_commands(recipe, root, sources)
+    return files
+
+
+def _registered(kernel: KernelFiles) -> dict[str, Any]:
+    fields = kernel.instance.fields()
+    return {
+        "name": kernel.name,
+        "symbol": kernel.symbol,
+        "fields": [(f'"{name}"', _literal(value)) for name, value in fields.items()],
+    }
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return string_literal(boolean(value))
+    return string_literal(str(value))
+
+
+def _copies(recipe: BuildRecipe, files: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Copy headers and sources that ship with ckprof, and return the sources of the target and our own."""
+    for folder in (ABI_INCLUDE_DIR, EMBED_DIR, *filter(_ships_with_ckprof, recipe.include_dirs)):
+        for path in _headers_below(folder):
+            files[f"include/{path.relative_to(folder).as_posix()}"] = path.read_text()
+    support = []
+    for source in recipe.support_sources:
+        support.append(f"support/{source.name}")
+        for path in (source, *_headers_below(source.parent)):
+            files[f"support/{path.relative_to(source.parent).as_posix()}"] = path.read_text()
+    own = f"support/{CONV_API_SOURCE.name}"
+    files[own] = CONV_API_SOURCE.read_text()
+    return support, [own]
+
+
+def _headers_below(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.suffix in _HEADERS)
+
+
+def _ships_with_ckprof(folder: Path) -> bool:
+    """Say whether the folder belongs to a Python package: it has one among its parents."""
+    return any((parent / "__init__.py").is_file() for parent in folder.parents)
+
+
+def _compile_commands(recipe: BuildRecipe, root: Path, sources: Sequence[tuple[str, bool]]) -> str:
+    others = [folder for folder in recipe.include_dirs if not _ships_with_ckprof(folder)]
+    includes = ["-Iinclude", "-Iregistration", *(f"-I{folder}" for folder in others)]
+    common = [*recipe.compiler.command, *recipe.compile_flags]
+    entries = [
+        {
+            "directory": str(root),
+            "file": name,
+            "arguments": [
+                *common,
+                *(recipe.kernel_flags if is_kernel else ()),
+                *includes,
+                *("-c", name, "-o", PurePosixPath(name).with_suffix(".o").name),
+            ],
+        }
+        for name, is_kernel in sources
+    ]
+    return msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n"
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
