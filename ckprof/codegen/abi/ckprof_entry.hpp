@@ -90,6 +90,17 @@ struct support_test
     int (*deduce_split_k)(const ck_tile::conv::ConvParam& param);
 };
 
+// CK Tile chooses by the device alone and may then refuse its own choice, be it that the type of
+// the result allows fewer additions or that the reduction has fewer steps. Half of it, or half of
+// that, is the next best: 1 if nothing else will do.
+CKPROF_COLD inline int choose_split_k(const support_test& test,
+                                      const ck_tile::conv::ConvParam& param)
+{
+    int split_k = test.deduce_split_k(param);
+    while(split_k > 1 && !test.kernel(param, split_k)) split_k /= 2;
+    return split_k > 1 ? split_k : 1;
+}
+
 // Puts a kernel's question to a problem that is itself well-formed.
 CKPROF_COLD inline ckprof_status ask(const support_test& test,
                                      const ckprof_problem& problem,
@@ -107,7 +118,7 @@ CKPROF_COLD inline ckprof_status ask(const support_test& test,
         return CKPROF_REFUSED;
     }
     if(plan.split_k < 0 && test.deduce_split_k != nullptr)
-        plan.split_k = test.deduce_split_k(param);
+        plan.split_k = choose_split_k(test, param);
     bool refused = test.launcher != nullptr && test.launcher(param, plan.split_k, report, context);
     if(!refused && plan.split_k < 1)
     {
