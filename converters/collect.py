@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.catalog.errors import Diagnostic, ListError
-from ckprof.errors import PluginError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
@@ -40,6 +40,19 @@ class _Bucket:
     seen: dict[int, int] = field(default_factory=dict)
     #: instances read so far, duplicates included
     count: int = 0
+    #: id -> line; ``None`` as long as all ids are zero-based line numbers
+    lines: dict[int, int] | None = None
+
+    def line_of(self, id_: int) -> int:
+        """Return the line of a record."""
+        return id_ + 1 if self.lines is None else self.lines[id_]
+
+    def take(self, id_: int, line: int) -> int:
+        """Give an id to a line; return the line that has it already, or 0."""
+        if self.lines is None:
+            self.lines = {record.id: record.id + 1 for record in self.records}  # type: ignore[attr-defined]
+        other = self.lines.setdefault(id_, line)
+        return 0 if other == line else other
 
     def duplicate_of(self, values: tuple[Any, ...]) -> msgspec.Struct | None:
         """Return the record that already has these values, or make room for a new one.
@@ -77,7 +90,6 @@ class Collector:
         self._unlisted: Counter[str] = Counter()
         self._errors: list[_Repeated] = []
         self._by_message: dict[str, _Repeated] = {}
-        self._source_lines: dict[tuple[str, int], int] = {}
         # a dictionary for its order
         self._notes: dict[str, None] = {}
 
@@ -88,33 +100,36 @@ class Collector:
         else:
             self._unlisted[rule] += 1
 
-    def add(self, line: int, compiled: CompiledFamily, values: dict[str, Any], facts: LineFacts) -> int:
+    def add(
+        self,
+        line: int,
+        compiled: CompiledFamily,
+        row: tuple[Any, ...],
+        facts: LineFacts,
+        id_: int | None = None,
+    ) -> int:
         """Add the record of a line unless an equal one is there.
 
-        A line whose remark says its id is kept even if an equal record is there.
-
+        :param row: values of the record without its id.
+        :param id_: the id that a remark says; such a line is kept even if an equal record is there.
         :returns: the line of the record that has these values; another line than ``line`` for a duplicate.
         :raises LineError: another line has the id.
         """
         family = compiled.family
         bucket = self.touch(compiled, facts)
-        try:
-            row = compiled.record_values(values)
-        except KeyError as exc:
-            raise PluginError(f"conf family {family.id}: nothing gives a value for {exc}") from None
-        equal = None if "id" in values else bucket.duplicate_of(row)
+        equal = bucket.duplicate_of(row) if id_ is None else None
         bucket.count += 1
         if family.note:
             self._notes[family.note] = None
         if equal is not None:
-            return self._source_lines[family.variant, equal.id]  # type: ignore[attr-defined]
+            return bucket.line_of(equal.id)  # type: ignore[attr-defined]
+        counted = bucket.count - 1 if family.index_ids else line - 1
+        if id_ is not None or family.index_ids or bucket.lines is not None:
+            other = bucket.take(counted if id_ is None else id_, line)
+            if other:
+                raise LineError(Problem(f"the id {id_} is already that of line {other}", 0))
         assert family.record_type is not None  # noqa: S101  # compiled families have one
-        id_ = values.get("id", bucket.count - 1 if family.index_ids else line - 1)
-        other = self._source_lines.get((family.variant, id_))
-        if other is not None:
-            raise LineError(Problem(f"the id {id_} is already that of line {other}", 0))
-        bucket.records.append(family.record_type(id_, *row))
-        self._source_lines[family.variant, id_] = line
+        bucket.records.append(family.record_type(counted if id_ is None else id_, *row))
         return line
 
     def touch(self, compiled: CompiledFamily, facts: LineFacts) -> _Bucket:
@@ -201,7 +216,9 @@ class Collector:
             lines=lines,
             dropped=tuple(self._dropped),
             unlisted=self._unlisted,
-            source_lines=self._source_lines,
+            source_lines=SourceLines(
+                {variant: (tuple(bucket.records), bucket.lines) for variant, bucket in self._buckets.items()}
+            ),
             notes=(*facts.notes, *self._notes),
         )
 

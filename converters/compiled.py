@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,33 +62,55 @@ class CompiledFamily:
                 f"conf family {family.id}: it needs fields and a record type, and the largest count of "
                 f"arguments must be that of the fields ({len(family.fields)})"
             )
-        runs = _runs(family)
-        self._runs = [_Run(family, run) for run in runs if run[0].read]
-        self._pattern = re.compile(_expression(family, runs))
+        self._all_runs = _runs(family)
+        self._runs = [_Run(family, run) for run in self._all_runs if run[0].read]
         # Lists vary few arguments at a time, so each half of a line is mostly known already.
         self._heads: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self._tails: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self.steps: tuple[Step, ...] = tuple(_step(family, step) for step in family.steps)
-        #: values of the record, in order, without its id
-        self.record_values = _picker(family.record_type.__struct_fields__[1:])
+        self._record_values = _picker(family.record_type.__struct_fields__[1:])
         facts = (family.ndim_field, *(family.layout_fields or ()), *family.dtype_fields)
         #: values that decide layout and data type of a line
         self.fact_values = _picker([name for name in facts if name])
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # Made when the first line comes: most lists hold lines of one or two families.
+        return re.compile(_expression(self.family, self._all_runs))
+
+    def match(self, text: str, start: int) -> tuple[str | None, ...] | None:
+        """Return the texts of all runs that are read, if the line is printed as usual, else ``None``.
+
+        :param start: place behind the opening bracket.
+        """
+        match = self._pattern.match(text, start)
+        return None if match is None else match.groups()
+
+    def values_of(self, runs: tuple[str | None, ...]) -> dict[str, Any]:
+        """Return the values of a line whose runs have matched."""
+        half = len(runs) // 2
+        head, tail = runs[:half], runs[half:]
+        values = dict(self._heads.get(head) or self._remember(self._heads, 0, head))
+        values.update(self._tails.get(tail) or self._remember(self._tails, half, tail))
+        return values
+
+    def row(self, values: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the values of the record, in order, without its id.
+
+        :raises PluginError: the family's steps leave one out.
+        """
+        try:
+            return self._record_values(values)
+        except KeyError as exc:
+            raise PluginError(f"conf family {self.family.id}: nothing gives a value for {exc}") from None
 
     def read_fast(self, text: str, start: int) -> dict[str, Any] | None:
         """Return the values of a line that is printed as usual, else ``None``.
 
         :param start: place behind the opening bracket.
         """
-        match = self._pattern.match(text, start)
-        if match is None:
-            return None
-        groups = match.groups()
-        half = len(groups) // 2
-        head, tail = groups[:half], groups[half:]
-        values = dict(self._heads.get(head) or self._remember(self._heads, 0, head))
-        values.update(self._tails.get(tail) or self._remember(self._tails, half, tail))
-        return values
+        runs = self.match(text, start)
+        return None if runs is None else self.values_of(runs)
 
     def _remember(
         self, known: dict[tuple[str | None, ...], dict[str, Any]], first: int, groups: tuple[str | None, ...]
@@ -149,11 +172,14 @@ class _Run:
 
     def __init__(self, family: ConfFamily, fields: Sequence[Field]) -> None:
         self._fields = fields
-        self._pattern = re.compile(
-            re.escape(family.separator).join(_field_expression(field, "({})") for field in fields)
-        )
+        self._separator = family.separator
         #: spelling of the whole run -> values by name
         self.known: dict[str, dict[str, Any]] = {}
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        separator = re.escape(self._separator)
+        return re.compile(separator.join(_field_expression(field, "({})") for field in self._fields))
 
     def parse(self, text: str) -> dict[str, Any]:
         """Return and remember the values of the run spelled ``text``, which matches."""

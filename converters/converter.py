@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: distinct lines that are remembered to recognise their repetitions at once
 _REMEMBERED: Final = 20_000
+
+#: outcomes that are remembered
+_OUTCOMES: Final = 5_000
 
 _LOOKS_LIKE_A_LIST: Final = re.compile(rb"^[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*<", re.MULTILINE)
 
@@ -99,6 +103,16 @@ class ConfConverter:
         return _Run(self._grammar, request).convert(self.id)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What the arguments of a line give, wherever it stands."""
+
+    compiled: CompiledFamily
+    facts: LineFacts
+    #: values of the record without its id, or why there is none
+    row: tuple[Any, ...] | Drop
+
+
 class _Run:
     """One conversion."""
 
@@ -110,6 +124,8 @@ class _Run:
         self._texts = LineTexts(request)
         #: id of a family with a rival -> its first line
         self._rivals: dict[str, int] = {}
+        #: family and read arguments -> outcome: lists repeat them with other unread arguments
+        self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _Outcome] = {}
         #: text of a line -> (rule, reason) for each further line like it
         self._repeats: dict[str, tuple[str, str]] = {}
 
@@ -160,12 +176,51 @@ class _Run:
             self._collector.drop(number, "error", "; ".join(problem.message for problem in error.problems))
 
     def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
-        compiled, values = self._grammar.read(text)
+        found = self._grammar.match(text)
+        outcome = self._outcomes.get(found) if found is not None else None
+        if outcome is None:
+            outcome = self._read(number, text, found)
+            if isinstance(outcome, tuple):
+                self._collector.drop(number, *outcome)
+                return outcome
+            if found is not None:
+                if len(self._outcomes) >= _OUTCOMES:
+                    self._outcomes.clear()
+                self._outcomes[found] = outcome
+        if isinstance(outcome.row, Drop):
+            self._collector.touch(outcome.compiled, outcome.facts)
+            self._collector.drop(number, outcome.row.rule, outcome.row.reason)
+            return outcome.row.rule, outcome.row.reason
+        return self._record(number, outcome, outcome.row, line)
+
+    def _record(
+        self, number: int, outcome: _Outcome, row: tuple[Any, ...], line: str
+    ) -> tuple[str, str] | None:
+        family = outcome.compiled.family
+        id_ = None
+        if MARK in line and family.record_type is not None:
+            said = settings_in(line.lstrip(), family.record_type)
+            id_ = said.pop("id", None)
+            names = family.record_type.__struct_fields__[1:]
+            row = tuple({**dict(zip(names, row, strict=True)), **said}.values())
+        first = self._collector.add(number, outcome.compiled, row, outcome.facts, id_)
+        reason = f"equal to line {first} in all but the id"
+        if first != number:
+            self._collector.drop(number, "duplicate", reason)
+        # Ids that count instances count duplicates too, so those lines must come here again.
+        return None if family.index_ids else ("duplicate", reason)
+
+    def _read(
+        self, number: int, text: str, found: tuple[CompiledFamily, tuple[str | None, ...]] | None
+    ) -> _Outcome | tuple[str, str]:
+        """Return what the line's arguments give, or the rule and reason of its refusal."""
+        if found is None:
+            compiled, values = self._grammar.read_slowly(text)
+        else:
+            compiled, values = found[0], found[0].values_of(found[1])
         family = compiled.family
         if family.refusal:
-            outcome = (family.refusal_rule, f"{family.title}: {family.refusal}")
-            self._collector.drop(number, *outcome)
-            return outcome
+            return family.refusal_rule, f"{family.title}: {family.refusal}"
         if family.rival:
             self._check_rival(number, compiled)
         asked = self._request.direction
@@ -178,18 +233,7 @@ class _Run:
             start = self._start_of(text, facts.field)
             raise LineError(Problem(facts.message, start, facts.whole_file))
         dropped = self._derive(text, compiled, values, facts)
-        if dropped is not None:
-            self._collector.touch(compiled, facts)
-            self._collector.drop(number, dropped.rule, dropped.reason)
-            return dropped.rule, dropped.reason
-        if MARK in line and family.record_type is not None:
-            values.update(settings_in(line.lstrip(), family.record_type))
-        first = self._collector.add(number, compiled, values, facts)
-        reason = f"equal to line {first} in all but the id"
-        if first != number:
-            self._collector.drop(number, "duplicate", reason)
-        # Ids that count instances count duplicates too, so those lines must come here again.
-        return None if family.index_ids else ("duplicate", reason)
+        return _Outcome(compiled, facts, compiled.row(values) if dropped is None else dropped)
 
     def _check_rival(self, number: int, compiled: CompiledFamily) -> None:
         family = compiled.family

@@ -36,15 +36,20 @@ def square_mma(values: dict[str, Any], facts: LineFacts) -> None:
         raise StepError(f"the MMA tile must be square, got {mma_m}x{mma_n}", "mma_n")
 
 
+_AXES: Final = tuple(
+    (axis, *(f"{name}_{axis}" for name in ("tile", "mma", "repeat", "warp", "warp_tile"))) for axis in "mn"
+)
+
+
 def waves(values: dict[str, Any], facts: LineFacts) -> None:
     """Derive the grid of waves from block size, tile, MMA tile and repeats."""
-    for axis in "mn":
-        mma = values[f"mma_{axis}"]
-        count, rest = divmod(values[f"tile_{axis}"], mma * values[f"repeat_{axis}"])
+    for axis, tile_key, mma_key, repeat_key, warp_key, warp_tile_key in _AXES:
+        mma = values[mma_key]
+        count, rest = divmod(values[tile_key], mma * values[repeat_key])
         if rest or not count:
             raise _uneven(values, axis)
-        values[f"warp_{axis}"] = count
-        values[f"warp_tile_{axis}"] = mma
+        values[warp_key] = count
+        values[warp_tile_key] = mma
     warp_m, warp_n, block_size = values["warp_m"], values["warp_n"], values["block_size"]
     lanes = WAVE_SIZE * warp_m * warp_n
     warp_k, rest = divmod(block_size, lanes)

@@ -66,6 +66,29 @@ class Grammar:
             if all(part in name for part in compiled.family.name_contains)
         ]
 
+    def match(self, text: str) -> tuple[CompiledFamily, tuple[str | None, ...]] | None:
+        """Return the family of a line that is printed as usual, and the texts of its runs that are read.
+
+        ``None`` for all other lines, wrong ones among them: :meth:`read_slowly` deals with those.
+        """
+        opening = text.find("<")
+        for compiled in self._by_name.get(text[:opening], ()) if opening > 0 else ():
+            if not compiled.family.refusal:
+                runs = compiled.match(text, opening + 1)
+                if runs is not None:
+                    return compiled, runs
+        return None
+
+    def read_slowly(self, text: str) -> tuple[CompiledFamily, dict[str, Any]]:
+        """Return the family and the values of a line, argument by argument; no values if it is refused.
+
+        :raises LineError: the line cannot be read.
+        """
+        compiled, arguments = self.split(text)
+        if compiled.family.refusal:
+            return compiled, {}
+        return compiled, compiled.read_slowly(arguments)
+
     def read(self, text: str) -> tuple[CompiledFamily, dict[str, Any]]:
         """Return the family and the values of a line without comment and surrounding blanks.
 
@@ -73,16 +96,8 @@ class Grammar:
 
         :raises LineError: the line cannot be read.
         """
-        opening = text.find("<")
-        for compiled in self._by_name.get(text[:opening], ()) if opening > 0 else ():
-            if not compiled.family.refusal:
-                values = compiled.read_fast(text, opening + 1)
-                if values is not None:
-                    return compiled, values
-        compiled, arguments = self.split(text)
-        if compiled.family.refusal:
-            return compiled, {}
-        return compiled, compiled.read_slowly(arguments)
+        found = self.match(text)
+        return self.read_slowly(text) if found is None else (found[0], found[0].values_of(found[1]))
 
     def split(self, text: str) -> tuple[CompiledFamily, list[Argument]]:
         """Return the family that a line belongs to and its arguments.
@@ -102,6 +117,9 @@ class Grammar:
         for compiled in possible:
             counts = compiled.family.accepted_counts
             if count in counts or not counts:
+                if compiled.family.rival and text[start:end].rstrip().endswith(","):
+                    # A blank last argument means nothing elsewhere; here it may be what makes the family.
+                    raise LineError(Problem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
         wanted = " or ".join(str(number) for number in nearest.family.accepted_counts)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -12,9 +14,13 @@ from ckprof.catalog.schema import to_document
 from ckprof.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ckprof.model.catalog import Catalog
+
+#: records whose text is held at once
+_RECORDS_AT_ONCE: Final = 10_000
 
 
 def render_catalog(catalog: Catalog) -> str:
@@ -27,33 +33,40 @@ def render_catalog(catalog: Catalog) -> str:
     return json.dumps(msgspec.to_builtins(document), indent=2)
 
 
-def write_catalog(path: Path, catalog: Catalog, *, within: Path | None = None) -> bool:
+def write_catalog(path: Path, catalog: Catalog) -> bool:
     """Write the catalog file unless it holds these bytes already; see :func:`write_atomically`."""
-    return write_atomically(path, render_catalog(catalog), within=within)
+    if len(catalog.records) <= _RECORDS_AT_ONCE:
+        return write_atomically(path, render_catalog(catalog))
+    return _write(path, _pieces(catalog))
 
 
-def write_atomically(path: Path, text: str, *, within: Path | None = None) -> bool:
+def write_atomically(path: Path, text: str) -> bool:
     """Write ``text`` beside ``path`` and rename it, so that no reader ever sees half of it.
 
     Nothing is touched if the file holds the same bytes already. Directories are made as needed. A symbolic
     link stays, and the file that it names is written; so is a device or a pipe, directly.
 
-    :param within: a folder that the file must lie in, symbolic links resolved.
     :returns: whether the file was written.
-    :raises InputError: the file or its directory cannot be written, or a link leads out of ``within``.
+    :raises InputError: the file or its directory cannot be written.
     """
-    data = text.encode()
+    return _write(path, (text.encode(),))
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> bool:
     try:
-        target = resolved(path, within)
-        if target.exists() and not (target.is_file() or target.is_dir()):
-            target.write_bytes(data)
-            return True
-        if target.is_file() and target.read_bytes() == data:
+        target = resolved(path)
+        # What is held in memory is compared first, so that an unchanged file needs no writable folder.
+        if isinstance(pieces, tuple) and _holds(target, b"".join(pieces)):
             return False
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            _fill(target, pieces)
+            return True
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            beside.write_bytes(data)
+            _fill(beside, pieces)
+            if target.is_file() and filecmp.cmp(beside, target, shallow=False):
+                return False
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -64,16 +77,36 @@ def write_atomically(path: Path, text: str, *, within: Path | None = None) -> bo
     return True
 
 
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _fill(path: Path, pieces: Iterable[bytes]) -> None:
+    with path.open("wb") as stream:
+        stream.writelines(pieces)
+
+
+def _pieces(catalog: Catalog) -> Iterator[bytes]:
+    """Yield the text of a catalog of any length, some records at a time."""
+    head, tail = render_catalog(replace(catalog, records=())).rsplit("[]", 1)
+    yield f"{head}[".encode()
+    for start in range(0, len(catalog.records), _RECORDS_AT_ONCE):
+        part = render_catalog(replace(catalog, records=catalog.records[start : start + _RECORDS_AT_ONCE]))
+        records = part[len(head) + 1 : part.rindex("\n", 0, part.rindex("]"))]
+        yield f"{',' if start else ''}{records}".encode()
+    yield f"\n  ]{tail}".encode()
+
+
 def resolved(path: Path, within: Path | None = None) -> Path:
     """Return the file that ``path`` names, through symbolic links, whether it exists or not.
 
+    :param within: a folder that the file must lie in, without symbolic links itself.
     :raises InputError: a link leads out of the folder ``within``, or links go round in a circle.
     """
     try:
         target = path.resolve()
-        root = within.resolve() if within else None
     except (OSError, RuntimeError):
         raise InputError("cannot follow: the symbolic links go round in a circle", path) from None
-    if root is not None and not target.is_relative_to(root):
+    if within is not None and not target.is_relative_to(within):
         raise InputError(f"a symbolic link leads out of the output folder, to {target}", path)
     return target

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, TextIO
 
+from ckprof.errors import InputError
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -31,13 +33,22 @@ class Console:
     def result(self, text: str) -> None:
         """Print a part of the command's result."""
         self.clear_bar()
-        self._out.write(text if text.endswith("\n") else f"{text}\n")
-        self._out.flush()
+        self.exact(text if text.endswith("\n") else f"{text}\n")
 
     def exact(self, text: str) -> None:
-        """Print a file's content as the result, byte for byte."""
-        self._out.write(text)
-        self._out.flush()
+        """Print a file's content as the result, byte for byte.
+
+        :raises InputError: standard output takes no more, e.g. because the disk is full.
+        """
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            # What is still buffered would fail again when the process ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
+            raise InputError(f"cannot write: {exc.strerror}", "standard output") from None
 
     def info(self, text: str) -> None:
         """Say what is going on."""

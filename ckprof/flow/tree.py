@@ -76,14 +76,15 @@ def write_outputs(outputs: Sequence[Output], within: Path | None = None) -> list
     :param within: a folder that no symbolic link may lead out of.
     :raises InputError: a file cannot be written, or a link leads out of ``within``.
     """
+    root = within.resolve() if within else None
     for output in outputs:
         # All of them before the first one is written.
-        resolved(output.path, within)
+        resolved(output.path, root)
     return [
         CatalogFile(
             output=output,
             state=CatalogState.WRITTEN
-            if write_catalog(output.path, output.catalog, within=within)
+            if write_catalog(output.path, output.catalog)
             else CatalogState.UNCHANGED,
         )
         for output in outputs

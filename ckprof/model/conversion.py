@@ -72,7 +72,7 @@ class Conversion:
     #: rule -> dropped lines that are counted only: a converter need not list those of a very long file
     unlisted: Mapping[str, int] = field(default_factory=dict)
     #: (variant, record id) -> one-based source line
-    source_lines: dict[tuple[str, int], int] = field(default_factory=dict)
+    source_lines: Mapping[tuple[str, int], int] = field(default_factory=dict)
     #: assumptions that the converter had to make; the user should hear of them
     notes: tuple[str, ...] = ()
 

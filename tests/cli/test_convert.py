@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.catalog import writer
 from ckprof.errors import ExitCode
 from ckprof.paths import conf_root
 from tests.converters.samples import as_bytes, change, line
@@ -247,14 +248,13 @@ def test_a_device_stays_a_device(ckprof):
 def test_a_disk_that_takes_no_more(ckprof, tmp_path, monkeypatch, number):
     """A full disk takes the first half, a read-only one nothing; either way the old file stays."""
     (tmp_path / "x.json").write_text("old")
-    write = Path.write_bytes
 
-    def fail(self, data):
+    def fail(path, pieces):
         if number == errno.ENOSPC:
-            write(self, data[: len(data) // 2])
+            path.write_bytes(b"".join(pieces)[:1000])
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr(writer, "_fill", fail)
     called = ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "x.json")
     assert called.code == ExitCode.INPUT
     assert called.err.splitlines()[-1] == f"ckprof: x.json: cannot write: {os.strerror(number)}"

@@ -13,6 +13,8 @@ from ckprof.model.conversion_tree import ListState, TreeRequest
 from ckprof.paths import conf_root
 from ckprof_converters.tree import DIRECTION_FOLDERS
 
+from . import reference
+
 GOLDEN = Path(__file__).parent.parent / "golden" / "catalogs"
 CATALOGS = sorted(path.relative_to(GOLDEN) for path in GOLDEN.rglob("*.json"))
 LISTS = sorted(path.relative_to(conf_root()) for path in conf_root().rglob("*.conf"))
@@ -50,13 +52,32 @@ def test_every_shipped_list_accounts_for_every_line(converter, name):
         assert json.dumps(json.loads(text), indent=2) == text
 
 
-def test_the_older_table_changes_the_mma_tile_of_half_types_only(converter):
-    path = conf_root() / "forward" / "tests" / "nhwgc_fp16.conf"
-    data = path.read_bytes()
-    new, old = (
-        converter.convert(ConversionRequest(path=path, data=data, mma_k_table=table)).catalogs[0].records
-        for table in ((16, 32), (8, 16))
-    )
-    assert any(a.warp_tile_k != b.warp_tile_k for a, b in zip(new, old, strict=True))
-    for record in old:
-        assert record.warp_tile_k >= 8
+@pytest.mark.parametrize("table", [(16, 32), (8, 16)], ids=["newer", "older"])
+def test_all_catalogs_are_those_of_an_independent_reading(converter, monkeypatch, table):
+    for dtype in ("fp16", "bf16"):
+        monkeypatch.setitem(reference.KM, dtype, table)
+    plan = converter.plan_tree(TreeRequest(root=conf_root(), mma_k_table=table))
+    for planned in plan.catalogs:
+        texts = [source.read_text().splitlines() for source in planned.sources]
+        catalog = planned.catalog
+        expected = reference.catalog(
+            texts[0], catalog.variant, catalog.layout.name, catalog.dtype.value, *texts[1:]
+        )
+        assert render_catalog(catalog) == expected, planned.place
+
+
+@pytest.mark.parametrize("name", [name for name in LISTS if name.parts[1] == "tests"], ids=str)
+def test_remarks_behind_instances_in_both_readings(converter, name):
+    """Upstream loses such lines as a whole; ckprof reads the lists as if the remarks were not there."""
+    path = conf_root() / name
+    lines = path.read_text().splitlines()
+
+    def convert(changed, **options):
+        data = "\n".join(changed).encode()
+        return converter.convert(ConversionRequest(path=path, data=data, **options)).catalogs
+
+    remarked = [f"{text} {'#;'[index % 2]} tuned" if index % 3 else text for index, text in enumerate(lines)]
+    lost = ["#" if index % 3 else text for index, text in enumerate(lines)]
+    assert convert(remarked) == convert(lines)
+    assert convert(remarked, upstream_comments=True) == convert(lost)
+    assert convert(lines) != convert(lost)

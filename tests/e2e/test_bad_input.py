@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,18 @@ def test_bad_lists(ckprof: Ckprof, tmp_path: Path, content: bytes, parts: tuple[
     assert len(called.err) < 5000
     ckprof("convert", path, "-o", tmp_path / "out.json").fails_with(ExitCode.INPUT, *parts)
     assert not (tmp_path / "out.json").exists()
+
+
+def test_standard_output_takes_no_more() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ckprof", "convert", "forward/tests/nhwgc_fp16", "-q"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == ExitCode.INPUT
+    assert done.stderr == "ckprof: standard output: cannot write: No space left on device\n"
 
 
 def test_a_list_of_another_direction(ckprof: Ckprof) -> None:
