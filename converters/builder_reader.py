@@ -11,8 +11,8 @@ from ckprof.model.builder import BuilderList, BuilderString
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.refusal import Refusal
-from ckprof.strings.arguments import split_label
-from ckprof.strings.text import StringError, normal_spelling, render
+from ckprof.strings.text import StringError, render
+from ckprof_converters.builder_fields import LineFields
 from ckprof_converters.builder_route import (
     RouteError,
     depthwise_kernel,
@@ -23,13 +23,11 @@ from ckprof_converters.builder_route import (
 from ckprof_converters.builder_texts import is_output, kernel_texts
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.facts import dtype_in_name, layout_in_name
-from ckprof_converters.grammar import Grammar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.strings.arguments import Argument
     from ckprof.strings.revision import Revision
     from ckprof.strings.text import StringGrammar
     from ckprof_converters.builder_route import Kernel
@@ -47,11 +45,11 @@ class BuilderReader:
     label: Final = "instance lists and profiler output, as CK Builder instantiates them"
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
-        self._lines = Grammar(families)
+        self._lines = LineFields(families)
 
     def use_families(self, families: Sequence[ConfFamily]) -> None:
         """Take lines apart with these families from now on."""
-        self._lines = Grammar(families)
+        self._lines = LineFields(families)
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say yes to lists and to output of a profiler."""
@@ -71,7 +69,7 @@ class _Reading:
     """The reading of one list."""
 
     def __init__(
-        self, lines: Grammar, request: ConversionRequest, strings: StringGrammar, revision: Revision
+        self, lines: LineFields, request: ConversionRequest, strings: StringGrammar, revision: Revision
     ) -> None:
         self._lines = lines
         self._request = request
@@ -107,31 +105,26 @@ class _Reading:
         """Let lines that say layout and type speak for those that do not."""
         for kernel in kernels:
             try:
-                compiled, arguments = self._lines.split(kernel.text)
+                family, fields = self._lines.read(kernel.text)
             except LineError:
                 continue
-            family = compiled.family
             if family.layout_fields and family.dtype_fields:
-                fields = dict(zip((field.name for field in family.fields), arguments, strict=False))
-                orders = [fields[name].text for name in family.layout_fields]
+                orders = [fields[name] for name in family.layout_fields]
                 known = {dtype.value: dtype for dtype in DataType}
                 self._layout = self._layout or layout_of_tensors(orders[0], orders[1], orders[2])
-                self._dtype = self._dtype or known.get(fields[family.dtype_fields[0]].text)
+                self._dtype = self._dtype or known.get(fields[family.dtype_fields[0]])
                 return
 
     def _strings_of(self, kernel: KernelText) -> Iterator[BuilderString]:
         if _NATIVE.match(kernel.text):
             yield self._native(kernel)
             return
-        compiled, arguments = self._lines.split(kernel.text)
-        family = compiled.family
+        family, fields = self._lines.read(kernel.text)
         self._check_direction(family.title, family.direction)
         if family.refusal:
             refused = Refusal(rule=family.refusal_rule, message=f"{family.title}: {family.refusal}")
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=refused)
             return
-        fields = self._fields(family, arguments)
-        fields |= self._nested(family, kernel.text)
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = Refusal(
                 rule="missing-information",
@@ -139,7 +132,7 @@ class _Reading:
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)
             return
-        for made in self._kernels(family, kernel.text, fields, arguments):
+        for made in self._kernels(family, kernel.text, fields):
             string = self._string(kernel, made, {"kernel": family.title, **fields})
             yield replace(string, abridged=family.separator != "," and not family.nested)
 
@@ -153,9 +146,7 @@ class _Reading:
         values = dict(zip(kind.field_names, parsed.values, strict=True))
         return self._string(kernel, native_kernel(kind, values), None, text=kernel.text)
 
-    def _kernels(
-        self, family: ConfFamily, text: str, fields: dict[str, str], arguments: Sequence[Argument]
-    ) -> Iterator[Kernel]:
+    def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[Kernel]:
         if family.index_ids:
             asked = self._request.dtype or self._dtype
             for dtype in (asked,) if asked else DataType:
@@ -170,9 +161,7 @@ class _Reading:
                 self._request.mma_k_table,
             )
         except RouteError as error:
-            names = [field.name for field in family.fields]
-            start = arguments[names.index(error.field)].start if error.field in names else 0
-            raise LineError(Problem(error.message, start)) from None
+            raise LineError(Problem(error.message, self._lines.place_of(text, error.field))) from None
 
     def _string(
         self, kernel: KernelText, made: Kernel, origin: Mapping[str, str] | None, text: str = ""
@@ -197,35 +186,6 @@ class _Reading:
         asked = self._request.direction
         if asked is not None and direction and direction != asked:
             raise LineError(Problem(f"{title} is of direction {direction}, expected {asked}", 0))
-
-    @staticmethod
-    def _fields(family: ConfFamily, arguments: Sequence[Argument]) -> dict[str, str]:
-        """Return the fields as spelled, after a look at each."""
-        fields: dict[str, str] = {}
-        problems = []
-        for position, (field, argument) in enumerate(zip(family.fields, arguments, strict=False), 1):
-            text, start = argument.text, argument.start
-            if field.label:
-                label, value = split_label(argument)
-                text = value.text if label == field.label else ""
-            if normal_spelling(field.kind, text) is None:
-                wanted = field.kind.wanted(text)
-                problems.append(
-                    Problem(f"expected {wanted} for {field.name} (argument {position}), got {text!r}", start)
-                )
-            fields[field.name] = text
-        if problems:
-            raise LineError(*problems)
-        return fields
-
-    @staticmethod
-    def _nested(family: ConfFamily, text: str) -> dict[str, str]:
-        """Return the fields of the nested template, if the family has one."""
-        if not family.nested:
-            return {}
-        inside = text.partition("<")[2].partition("<")[2].partition(">")[0].split(",")
-        names = [field.name for field in family.nested_fields]
-        return {name: value.strip() for name, value in zip(names, inside, strict=True)}
 
     def _completed(self, family: ConfFamily, fields: dict[str, str]) -> dict[str, str]:
         """Return the fields with layouts and dimensions, from the file name where the line is silent."""

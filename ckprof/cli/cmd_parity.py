@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import options, parity_options
-from ckprof.cli.building import build_candidates
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.flow.inputs import find_list
 from ckprof.flow.selection import list_candidates
@@ -340,6 +339,8 @@ class _Run:
         candidates = list_candidates(conversions, self._registry)
         if self._arguments.library is not None:
             return built_side(self._arguments.library, candidates, self._registry)
+        from ckprof.cli.building import build_candidates
+
         target = options.chosen_target(self._arguments, self._session)
         library = build_candidates(self._arguments, self._session, candidates, self._task.direction, target)
         for rejection in library.rejected:

@@ -92,7 +92,7 @@ def _identity(string: BuilderString) -> object:
     """Return what tells the instances of equal strings apart: the line that they come from."""
     if string.abridged:
         return (string.text, string.line)
-    return (string.text, *string.origin.items()) if string.origin else string.text
+    return (string.text, *string.origin.values()) if string.origin else string.text
 
 
 def explain_by_lists(side: Side, computed: Side) -> Side:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-from xml.etree import ElementTree
 
 from ckprof.model.parity import Trouble
 from ckprof.report.parity_text import differences
 
 if TYPE_CHECKING:
+    from xml.etree import ElementTree
+
     from ckprof.model.parity import Comparison, ParityReport, Unmatched
 
 #: characters that XML cannot hold
@@ -18,6 +19,9 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 def render_parity_junit(report: ParityReport) -> str:
     """Render one suite per comparison; what does not fail the comparison is a passed or skipped case."""
+    # Every command loads the formats; few write XML.
+    from xml.etree import ElementTree
+
     root = ElementTree.Element("testsuites", name="ckprof parity")
     for comparison in report.comparisons:
         _Suite(root, comparison, report.fail_on).fill()
@@ -33,7 +37,7 @@ class _Suite:
     ) -> None:
         self._comparison = comparison
         self._fail_on = fail_on
-        self._suite = ElementTree.SubElement(root, "testsuite", name=_clean(comparison.title))
+        self._suite = _child(root, "testsuite", name=_clean(comparison.title))
 
     def fill(self) -> None:
         comparison = self._comparison
@@ -55,24 +59,30 @@ class _Suite:
             if Trouble.SKIPPED in self._fail_on:
                 self._finding(Trouble.SKIPPED, skip.text, skip.source, about)
             else:
-                ElementTree.SubElement(self._case(skip.text, skip.source), "skipped", message=_clean(about))
+                _child(self._case(skip.text, skip.source), "skipped", message=_clean(about))
         cases = list(self._suite)
         self._suite.set("tests", str(len(cases)))
         self._suite.set("failures", str(sum(case.find("failure") is not None for case in cases)))
         self._suite.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
 
     def _case(self, text: str, source: str) -> ElementTree.Element:
-        return ElementTree.SubElement(
+        return _child(
             self._suite, "testcase", classname=_clean(self._comparison.title), name=_clean(f"{source} {text}")
         )
 
     def _finding(self, trouble: Trouble, text: str, source: str, about: str) -> None:
         case = self._case(text, source)
         if trouble in self._fail_on:
-            failure = ElementTree.SubElement(case, "failure", type=trouble.value, message=_clean(about))
+            failure = _child(case, "failure", type=trouble.value, message=_clean(about))
             failure.text = _clean(text)
         else:
-            ElementTree.SubElement(case, "system-out").text = _clean(f"{trouble.value}: {about}")
+            _child(case, "system-out").text = _clean(f"{trouble.value}: {about}")
+
+
+def _child(parent: ElementTree.Element, tag: str, **attributes: str) -> ElementTree.Element:
+    child = parent.makeelement(tag, attributes)
+    parent.append(child)
+    return child
 
 
 def _about(item: Unmatched, side: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 _USUAL: Final = re.compile(r"[^,()]*(?:\([^()]*\)[^,()]*)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """An argument without the blanks around it."""
 
     text: str
@@ -40,8 +38,10 @@ def split_label(argument: Argument) -> tuple[str, Argument]:
 
 def _stripped(text: str, start: int, end: int, base: int = 0) -> Argument:
     piece = text[start:end]
-    lead = len(piece) - len(piece.lstrip())
-    return Argument(piece.strip(), base + start + lead)
+    stripped = piece.strip()
+    if len(stripped) == len(piece):
+        return Argument(piece, base + start)
+    return Argument(stripped, base + start + len(piece) - len(piece.lstrip()))
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import PluginError
 from ckprof.strings import kinds
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ckprof.strings.revision import Revision
 
 _SHOWN: Final = 60
+
+#: strings that a grammar remembers with what they say
+_REMEMBERED: Final = 20_000
 
 #: normal spelling of a flag -> the word
 _WORDS: Final[Mapping[str | None, str]] = {"0": "false", "1": "true"}
@@ -53,8 +56,32 @@ def _layout_of(kind: StringKind, revision: Revision, flags: frozenset[str]) -> t
     )
 
 
+@cache
 def _conditions(kind: StringKind) -> frozenset[str]:
     return frozenset(kind.only_if.values())
+
+
+class _Slot(NamedTuple):
+    """A field as a revision prints it."""
+
+    field: Field
+    name: str
+    #: value of kernels that do not vary in it, or ``None``
+    fixed: object
+    as_word: bool
+
+
+@cache
+def _slots(kind: StringKind, revision: Revision, flags: frozenset[str]) -> tuple[_Slot, ...]:
+    return tuple(
+        _Slot(
+            field,
+            field.name,
+            kind.literals.get(field.name, kind.fixed.get(field.name)),
+            revision.spells_flag_as_word(kind, field.name),
+        )
+        for field in _layout_of(kind, revision, flags)
+    )
 
 
 def render(kind: StringKind, values: Mapping[str, object], revision: Revision | None = None) -> str:
@@ -68,17 +95,11 @@ def render(kind: StringKind, values: Mapping[str, object], revision: Revision | 
     revision = revision or default_revision()
     flags = frozenset(flag for flag in _conditions(kind) if _as_flag(values.get(flag)))
     printed = []
-    for field in _layout_of(kind, revision, flags):
-        name = field.name
-        if name in values:
-            value = values[name]
-        elif name in kind.literals:
-            value = kind.literals[name]
-        elif name in kind.fixed:
-            value = kind.fixed[name]
-        else:
+    for field, name, fixed, as_word in _slots(kind, revision, flags):
+        value = values.get(name, fixed)
+        if value is None:
             raise StringError(f"{kind.name}: nothing gives a value for {name}")
-        text = _spelled(field, value, revision.spells_flag_as_word(kind, name))
+        text = _spelled(field, value, as_word)
         if text is None:
             raise StringError(
                 f"{kind.name}: {name} {_plain(value)!r} has no spelling, expected {field.kind.expected}"
@@ -131,6 +152,7 @@ class StringGrammar:
     """
 
     def __init__(self, known: Sequence[StringKind]) -> None:
+        self._known: dict[tuple[str, Revision | None], ParsedString] = {}
         self._by_id: dict[str, StringKind] = {}
         self._by_name: dict[str, list[StringKind]] = {}
         for kind in sorted(known, key=lambda item: (not item.literals, item.id)):
@@ -168,6 +190,15 @@ class StringGrammar:
         :param revision: the only revision that may have printed it; ``None`` accepts them all.
         :raises StringError: unknown name, wrong number of fields, or a field that is spelled wrong.
         """
+        # Both sides of a comparison have the same strings, if all is well.
+        found = self._known.get((text, revision))
+        if found is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            found = self._known[text, revision] = self._parse(text, revision)
+        return found
+
+    def _parse(self, text: str, revision: Revision | None) -> ParsedString:
         name, opening, rest = text.partition("<")
         if not opening or not rest.endswith(">"):
             raise StringError(

@@ -1,0 +1,97 @@
+"""The README's chapter on CI, the workflow and the pre-commit hook, followed word by word."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import LISTS, ROOT, Ckprof
+
+WORKFLOW = ROOT / "docs" / "ci" / "ckprof-parity.yml"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, ckprof: Ckprof) -> Path:
+    """A folder that has a list and a profiler log, and nothing else."""
+    shutil.copyfile(LISTS / "forward" / "tests" / "nhwgc_fp16.conf", tmp_path / "nhwgc_fp16.conf")
+    listed = ckprof("list", "instances", "--conf", "nhwgc_fp16.conf", "--format", "json").out
+    strings = re.findall(r'"instance string": "(.*)"', listed)
+    assert len(strings) > 40
+    lines = [
+        f"[Valid] Perf: 0.1 ms, 1 TFlops, 2 GB/s, {text} (instance {number})"
+        for number, text in enumerate(strings)
+    ]
+    (tmp_path / "profiler.log").write_text("\n".join(lines))
+    return tmp_path
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell, in which ``ckprof`` is the one that is tested."""
+    tools = folder / ".tools"
+    if not tools.exists():
+        tools.mkdir()
+        launcher = tools / "ckprof"
+        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ckprof "$@"\n')
+        launcher.chmod(0o755)
+    return subprocess.run(
+        ["bash", "-e", "-c", command],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        env={
+            **os.environ,
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        },
+    )
+
+
+def commands_of_chapter() -> list[str]:
+    chapter = (ROOT / "README.md").read_text().partition("\n### In CI\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", chapter, re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert commands[0].startswith("pip install")
+    return commands[1:]
+
+
+def test_the_chapter_can_be_followed(repository: Path) -> None:
+    commands = commands_of_chapter()
+    assert len(commands) == 3
+    for command in commands:
+        done = shell(command, repository)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert (repository / "parity.lock").is_file()
+
+
+def test_the_workflow_fails_when_the_list_changes(repository: Path) -> None:
+    steps = [step for step in re.findall(r"run: (.*)", WORKFLOW.read_text()) if "pip install" not in step]
+    assert len(steps) == 2
+    assert shell(commands_of_chapter()[0], repository).returncode == 0
+    (repository / "profiler.log").unlink()
+    for step in steps:
+        done = shell(step, repository)
+        assert done.returncode == 0, (step, done.stderr)
+    assert (repository / "parity.xml").read_text().count("<testcase ") > 40
+    assert "parity holds" in (repository / "summary.md").read_text()
+    lines = (repository / "nhwgc_fp16.conf").read_text().splitlines()
+    (repository / "nhwgc_fp16.conf").write_text("\n".join(lines[3:]) + "\n")
+    assert [shell(step, repository).returncode for step in steps] == [1, 1]
+    assert "<failure " in (repository / "parity.xml").read_text()
+
+
+def test_the_pre_commit_hook_runs(repository: Path) -> None:
+    hook = dict(
+        re.findall(r"^[- ] (\w+): (.*)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+    )
+    assert hook["id"] == "ckprof-parity"
+    assert shell(commands_of_chapter()[0], repository).returncode == 0
+    assert shell(hook["entry"], repository).returncode == 0
+    for name in ("lists/nhwgc_fp16.conf", "parity.lock", "ci/parity.lock", "catalog.json"):
+        assert re.search(hook["files"], name)
+    assert not re.search(hook["files"], "main.cpp")

@@ -1,0 +1,159 @@
+"""The library's side: what the kernels themselves say, and whether it is what is computed for them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from ckprof.errors import ExitCode
+from ckprof.flow.selection import list_candidates
+from ckprof.paths import conf_root
+from tests.run.fakes import find_compiler
+
+from .samples import first_line
+from .told_library import build_told_library
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler"),
+]
+
+LIST = "backward_weight/tests/nhwgc_bf16_streamk"
+
+
+@pytest.fixture(scope="module")
+def told(registry, reading):
+    """Content key -> string of the instances of a list."""
+    conversion = reading.convert(conf_root() / f"{LIST}.conf", registry, None)
+    return {c.instance.key: c.instance_string for c in list_candidates([conversion], registry)}
+
+
+@pytest.fixture(scope="module")
+def truthful(told, tmp_path_factory):
+    """A library whose kernels say what they should."""
+    return build_told_library(tmp_path_factory.mktemp("told") / "libtold.so", told)
+
+
+def test_library_catalog_and_builder_agree(ckprof, truthful):
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", truthful, "--format", "json")
+    assert done.code == ExitCode.OK, done.out
+    agreement, parity = json.loads(done.out)["comparisons"]
+    assert (agreement["first"], agreement["second"]) == ("catalog", "library")
+    assert (parity["first"], parity["second"]) == ("CK Builder", "library")
+    assert agreement["counts"]["matched"] == parity["counts"]["matched"] == 5
+
+
+def test_only_the_library(ckprof, truthful):
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", truthful, "--from", "library")
+    assert done.code == ExitCode.OK
+    assert "in 1 comparison" in done.out
+
+
+def test_a_library_is_compared_with_a_catalog_and_a_list(ckprof, truthful, tmp_path):
+    ckprof("convert", LIST, "-o", "catalog.json")
+    assert ckprof("diff", "catalog.json", truthful).code == ExitCode.OK
+    assert ckprof("diff", LIST, truthful).code == ExitCode.OK
+    assert ckprof("diff", "backward_weight/tests/nhwgc_fp16_streamk", truthful).code == ExitCode.FAILED
+
+
+def test_a_kernel_that_says_something_else_than_its_instance_is_found_first(ckprof, told, tmp_path):
+    keys = [*told]
+    swapped = {**told, keys[0]: told[keys[1]], keys[1]: told[keys[0]]}
+    library = build_told_library(tmp_path / "libtold.so", swapped)
+    # as multisets the strings are right: only the keys tell
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    assert done.code == ExitCode.FAILED
+    assert "in 1 comparison" in done.out
+    assert "2 missing, 2 extra" in done.out
+    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--from", "library")
+    assert alone.code == ExitCode.OK
+
+
+def test_a_changed_kernel_a_missing_one_and_one_too_many(ckprof, told, tmp_path):
+    first, second, *_ = told
+    changed = {
+        **{key: text for key, text in told.items() if key != second},
+        first: told[first].replace("Intrawave,0,1", "Intrawave,1,1"),
+        "f" * 32: told[second].replace("BASIC_V1", "WAVELET"),
+    }
+    library = build_told_library(tmp_path / "libtold.so", changed)
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    assert done.code == ExitCode.FAILED
+    assert "double_smem_buffer (0 -> 1)" in done.out
+    assert "the library has no kernel for it" in done.out
+    assert "no instance of the lists has this kernel's key" in done.out
+    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--from", "library")
+    assert alone.code == ExitCode.FAILED
+    assert "pipeline_name (BASIC_V1 -> WAVELET)" in alone.out
+
+
+def test_kernels_that_give_no_usable_text_are_an_error(ckprof, told, tmp_path):
+    key = next(iter(told))
+    library = build_told_library(tmp_path / "libtold.so", {**told, key: None})
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    assert (done.code, "does not say what it is" in done.err) == (ExitCode.INPUT, True)
+    library = build_told_library(tmp_path / "libother.so", {**told, key: "not supported"})
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    assert (done.code, "expected Name<field,...>" in done.err) == (ExitCode.INPUT, True)
+    (tmp_path / "x.so").write_bytes(b"\x7fELF and nothing else")
+    assert ckprof("parity", "bwd_weight", "--conf", LIST, "--library", "x.so").code == ExitCode.TOOLCHAIN
+
+
+def test_instances_that_rules_forbid_are_skipped_with_their_rule(ckprof, told, tmp_path):
+    lines = [first_line(LIST, number) for number in range(5)]
+    forbidden = lines[1].replace("2,1,1,16,16,16", "2,1,1,32,16,16")
+    (tmp_path / "nhwgc_bf16_streamk.conf").write_text("\n".join([*lines, forbidden]))
+    library = build_told_library(tmp_path / "libtold.so", told)
+    manifest = {"schema": "ckprof-source-tree", "version": 1, "arch": "gfx942", "api_level": "2026-06"}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    done = ckprof("parity", "bwd_weight", "--conf", "nhwgc_bf16_streamk.conf", "--library", library)
+    assert done.code == ExitCode.OK, done.out
+    assert "skipped: " in done.out
+    assert "nhwgc_bf16_streamk.conf:6: " in done.out
+    assert forbidden in done.out
+
+
+def test_stream_k_lines_come_back_from_the_built_kernels(ckprof, tmp_path):
+    """conf -> catalog -> source -> library -> GetInstanceString gives the very lines."""
+    line = first_line(LIST, 1)
+    assert line.endswith(",1,2,0>")
+    (tmp_path / "streamk.conf").write_text(f"{line}\n{line[:-2]}1>\n")
+    _check_lines_come_back(ckprof, tmp_path / "streamk.conf")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        path.relative_to(conf_root()).with_suffix("").as_posix()
+        for path in conf_root().rglob("*_streamk.conf")
+    ),
+)
+def test_all_stream_k_lists_come_back(ckprof, tmp_path, name):
+    path = tmp_path / f"{name.rpartition('/')[2]}.conf"
+    shutil.copyfile(conf_root() / f"{name}.conf", path)
+    _check_lines_come_back(ckprof, path)
+
+
+def _check_lines_come_back(ckprof, path):
+    done = ckprof("parity", "bwd_weight", "--conf", path, "--from", "both", "--format", "json")
+    assert done.code == ExitCode.OK, done.out + done.err
+    agreement, parity = json.loads(done.out)["comparisons"]
+    assert agreement["counts"]["matched"] == parity["counts"]["matched"]
+    said = [match["text"] for match in parity["matches"]]
+    left_out = [skip["text"] for skip in parity["skipped"]]
+    assert all(skip["rule"] == "streamk-async-float" for skip in parity["skipped"])
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    assert sorted(said + left_out) == sorted(lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
+def test_every_built_kernel_of_the_test_lists_says_what_builder_has(ckprof, registry, direction):
+    found = registry.direction(direction)
+    folder = next(alias for alias in found.aliases if (conf_root() / alias).is_dir())
+    for path in sorted((conf_root() / folder / "tests").glob("*.conf")):
+        done = ckprof("parity", direction, "--conf", path, "--from", "both")
+        assert done.code == ExitCode.OK, done.out + done.err

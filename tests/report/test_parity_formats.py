@@ -1,0 +1,135 @@
+"""Comparisons in all formats: every finding is shown, and what fails is told from what does not."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from ckprof.model.parity import (
+    DEFAULT_FAIL_ON,
+    Comparison,
+    Duplicate,
+    FieldDifference,
+    Lossy,
+    Match,
+    Nearest,
+    ParityReport,
+    Skipped,
+    Trouble,
+    Unmatched,
+)
+from ckprof.report.parity_json import render_parity_json
+from ckprof.report.parity_junit import render_parity_junit
+from ckprof.report.parity_text import render_parity_markdown, render_parity_table
+
+DIFFERENCE = FieldDifference(field="tile_m", first="64", second="128")
+FULL = Comparison(
+    title="fwd a.conf",
+    first="CK Builder",
+    second="catalog",
+    first_count=6,
+    second_count=3,
+    matches=(Match(text="Kernel<1>", source="a.conf:1"),),
+    missing=(
+        Unmatched(
+            text="Kernel<2>",
+            source="a.conf:2",
+            nearest=Nearest(text="Kernel<3>", source="c.json", differences=(DIFFERENCE,)),
+            note="the conversion drops it",
+        ),
+    ),
+    extra=(Unmatched(text="Kernel<3>", source="c.json"),),
+    duplicates=(Duplicate(text="Kernel<1>", side="CK Builder", sources=("a.conf:1", "a.conf:9")),),
+    lossy=(
+        Lossy(
+            rule="async-v4",
+            reason="written as mem",
+            text="Kernel<4>",
+            written="Kernel<5>",
+            sources=("a.conf:4",),
+            differences=(DIFFERENCE,),
+        ),
+    ),
+    skipped=(Skipped(text="Kernel<6>", source="a.conf:6", rule="thread-share", reason="too wide"),),
+    notes=("a remark \x1b",),
+)
+FINE = Comparison(
+    title="fwd b.conf",
+    first="CK Builder",
+    second="catalog",
+    first_count=1,
+    second_count=1,
+    matches=(Match(text="Kernel<7>", source="b.conf:1"),),
+)
+EMPTY = Comparison(title="fwd c.conf", first="CK Builder", second="catalog", first_count=0, second_count=0)
+
+
+def report(*comparisons, fail_on=DEFAULT_FAIL_ON):
+    return ParityReport(ckprof_version="1", revision="2026-06", fail_on=fail_on, comparisons=comparisons)
+
+
+SHOWN = [
+    *("missing: only in CK Builder: a.conf:2: Kernel<2>", "the conversion drops it"),
+    *("nearest: c.json, differs in tile_m (64 -> 128)", "extra: only in catalog: c.json: Kernel<3>"),
+    *("duplicate: 2 times in CK Builder: Kernel<1>", "a.conf:1, a.conf:9"),
+    *("lossy: async-v4: written as mem", "Kernel<4>", "written as Kernel<5>"),
+    *("skipped: thread-share: a.conf:6: too wide", "Kernel<6>"),
+    "1 matched, 1 missing, 1 extra, 1 duplicate, 1 lossy, 1 skipped in 1 comparison",
+]
+
+
+@pytest.mark.parametrize("render", [render_parity_table, render_parity_markdown])
+def test_every_finding_is_shown(render):
+    text = render(report(FULL))
+    for words in SHOWN:
+        assert words in text
+    assert "PARITY FAILS" in text
+
+
+def test_the_first_column_says_what_became_of_each_comparison():
+    lines = render_parity_table(report(FULL, FINE, EMPTY)).splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["FAIL", "ok", "none"]
+    assert "parity holds: 1 matched" in render_parity_table(report(FINE))
+
+
+def test_markdown_opens_what_fails():
+    assert "<details open><summary>fwd a.conf" in render_parity_markdown(report(FULL))
+    lossy = report(FULL, fail_on=())
+    assert "<details><summary>fwd a.conf" in render_parity_markdown(lossy)
+    assert "<details" not in render_parity_markdown(report(FINE))
+
+
+def test_json_has_everything():
+    content = json.loads(render_parity_json(report(FULL)))
+    assert content["fail_on"] == ["missing", "extra", "duplicate"]
+    (comparison,) = content["comparisons"]
+    assert comparison["missing"][0]["nearest"]["differences"] == [
+        {"field": "tile_m", "first": "64", "second": "128"}
+    ]
+    assert comparison["matches"] == [{"text": "Kernel<1>", "source": "a.conf:1"}]
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "failures", "skipped"),
+    [(DEFAULT_FAIL_ON, 3, 1), (tuple(Trouble), 5, 0), ((), 0, 1)],
+)
+def test_junit_has_a_case_per_instance(fail_on, failures, skipped):
+    root = ElementTree.fromstring(render_parity_junit(report(FULL, FINE, fail_on=fail_on)))  # noqa: S314
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == (
+        "7",
+        str(failures),
+        str(skipped),
+    )
+    assert {failure.get("type") for failure in root.iter("failure")} == {
+        trouble.value for trouble in fail_on
+    } & {trouble.value for trouble in Trouble}
+    assert [suite.get("name") for suite in root] == ["fwd a.conf", "fwd b.conf"]
+
+
+def test_junit_holds_only_what_xml_can_hold():
+    odd = Comparison(
+        title="a\x1bb", first="x", second="y", first_count=1, second_count=1, matches=FULL.matches
+    )
+    ElementTree.fromstring(render_parity_junit(report(odd)))  # noqa: S314
