@@ -85,19 +85,22 @@ def short_mma_k(values: dict[str, Any], facts: LineFacts) -> None:
     values["warp_tile_k"] = min(extent, values["tile_k"])
 
 
-def pipeline_of_version(values: dict[str, Any], facts: LineFacts) -> None:
+def pipeline_of_version(values: dict[str, Any], facts: LineFacts) -> Drop | None:
     """Translate the version of the old pipeline."""
     version = values["version"]
     if values["direct_load"]:
         pipeline = DIRECT_PIPELINES.get(version)
         if pipeline is None:
-            raise StepError(
-                f"direct load is known for {' and '.join(DIRECT_PIPELINES)} only, got {version}", "version"
+            return Drop(
+                rule="unsupported-direct-load",
+                reason=f"CK Tile loads directly with {' and '.join(DIRECT_PIPELINES)} only, "
+                f"not with {version}",
             )
         values["pipeline"] = pipeline
     else:
         values["pipeline"] = PIPELINES[version]
     values["double_smem_buffer"] = version == "v4"
+    return None
 
 
 def k_from_k0(values: dict[str, Any], facts: LineFacts) -> None:
@@ -199,6 +202,16 @@ def stream_k_float(values: dict[str, Any], facts: LineFacts) -> Drop | None:
     return None
 
 
+def whole_tiles(values: dict[str, Any], facts: LineFacts) -> None:
+    """Insist on tiles that the waves of a block fill, with one or more MMA tiles each."""
+    for axis in "mn":
+        tile, count, mma = values[f"tile_{axis}"], values[f"warp_{axis}"], values[f"warp_tile_{axis}"]
+        if tile % (count * mma):
+            raise StepError(
+                f"tile_{axis} {tile} is no multiple of {count} x {mma} (waves x MMA tile)", f"tile_{axis}"
+            )
+
+
 def native_pipeline(values: dict[str, Any], facts: LineFacts) -> None:
     """Translate CK Tile's own name of the pipeline."""
     name = values["pipeline_name"]
@@ -250,6 +263,7 @@ STEPS: Final = MappingProxyType[str, Step](
             thread_share,
             stream_k_fields,
             stream_k_float,
+            whole_tiles,
             native_pipeline,
             native_two_stage,
         )

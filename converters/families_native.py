@@ -25,7 +25,7 @@ FAMILIES: Final = (
         variant="forward",
         names=(ck_tile.FORWARD.name,),
         fields=ck_tile.FORWARD.fields,
-        steps=("native-pipeline",),
+        steps=("whole-tiles", "native-pipeline"),
         **_COMMON,
     ),
     ConfFamily(
@@ -35,7 +35,7 @@ FAMILIES: Final = (
         variant="bwd_data",
         names=(ck_tile.BACKWARD_DATA.name,),
         fields=ck_tile.BACKWARD_DATA.fields,
-        steps=("native-pipeline",),
+        steps=("whole-tiles", "native-pipeline"),
         **_COMMON,
     ),
     ConfFamily(
@@ -48,7 +48,7 @@ FAMILIES: Final = (
         counts=(31, 32, 34),
         # A published 2-D stream-K list carries the layout names of its 3-D sibling.
         lax_ndim=True,
-        steps=("stream-k-fields", "native-pipeline", "stream-k-float", "native-two-stage"),
+        steps=("stream-k-fields", "whole-tiles", "native-pipeline", "stream-k-float", "native-two-stage"),
         **_COMMON,
     ),
     ConfFamily(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: diagnostics that are spelled out in the message of a :class:`ListError`
-SHOWN: Final = 20
+SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

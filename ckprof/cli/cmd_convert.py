@@ -225,6 +225,8 @@ def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Pat
     There it is named after the list, or ``<layout>_<dtype>`` if the list gives several.
     """
     catalogs, path = conversion.catalogs, Path(output)
+    if path.is_file() and path.samefile(conversion.path):
+        raise UsageError(f"-o {path} is the list itself, which would be lost")
     if len(catalogs) == 1:
         folder = path.is_dir() or output.endswith("/")
         return [(path / f"{conversion.path.stem}{suffix}" if folder else path, catalogs[0])]

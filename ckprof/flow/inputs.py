@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: bytes up to which a file is read at once; larger ones are read piece by piece where the converter can
 _HELD: Final = 1 << 20
 
+#: bytes that are read from a pipe or a device
+_PIPE_LIMIT: Final = 1 << 28
+
 
 def find_list(name: str) -> Path:
     """Return the file that ``name`` means: a path, or else a list that ships with ckprof.
@@ -101,8 +104,12 @@ def _content(path: Path) -> tuple[bytes, Callable[[], BinaryIO] | None]:
     """Return the content of a file, or the beginning of a large one with a function that opens it."""
     try:
         if not path.is_file():
-            # A pipe can be read but once.
-            return path.read_bytes(), None
+            # A pipe can be read but once, and a device may never end.
+            with path.open("rb") as stream:
+                data = stream.read(_PIPE_LIMIT + 1)
+            if len(data) > _PIPE_LIMIT:
+                raise InputError(f"more than {_PIPE_LIMIT >> 20} MiB that come from no regular file", path)
+            return data, None
         with path.open("rb") as stream:
             data = stream.read(_HELD + 1)
     except OSError as exc:

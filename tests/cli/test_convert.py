@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from ckprof.catalog import writer
 from ckprof.errors import ExitCode
+from ckprof.flow import inputs
 from ckprof.paths import conf_root
 from tests.converters.samples import as_bytes, change, line
 
@@ -150,6 +152,14 @@ def test_several_catalogs_need_a_folder(ckprof, tmp_path):
     assert (tmp_path / "new/nhwgc_fp16.json").exists()
 
 
+def test_output_of_ckprofiler_is_a_list_everywhere(ckprof, tmp_path):
+    timed = f"Perf: 0.0451 ms, 42.6 TFlops, 88.2 GB/s, {FORWARD}, SplitK 2\n"
+    (tmp_path / "run.log").write_text(f"ckProfiler found 1 instances\n{timed}{timed}")
+    called = ckprof("run", "fwd", "--conf", "run.log", "--list-instances")
+    assert (called.code, "Total: 1 instances" in called.out) == (0, True), called.err
+    assert "3 lines, 1 instances; dropped lines: 1 duplicate, 1 log-text" in called.err
+
+
 def test_the_older_table_of_mma_tiles(ckprof):
     called = ckprof("convert", "forward/tests/nhwgc_fp16", "--mma-k-table", "8/16")
     assert {record["warp_tile_k"] for record in json.loads(called.out)["instances"]} == {8, 16}
@@ -174,6 +184,28 @@ def test_wrong_usage(ckprof, tmp_path, arguments, part):
     called = ckprof("convert", *arguments)
     assert called.code == ExitCode.USAGE
     assert part in called.err
+
+
+def test_a_list_is_never_overwritten_by_its_catalog(ckprof, tmp_path):
+    (tmp_path / "x.conf").write_bytes(as_bytes(FORWARD))
+    called = ckprof("convert", "x.conf", "-o", "x.conf")
+    assert (called.code, "which would be lost" in called.err) == (ExitCode.USAGE, True)
+    assert (tmp_path / "x.conf").read_bytes() == as_bytes(FORWARD)
+
+
+def test_lists_that_come_through_a_pipe(ckprof, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit((tmp_path / "pipe").write_bytes, as_bytes(FORWARD))
+        called = ckprof("convert", "pipe")
+        writing.result()
+    assert len(json.loads(called.out)["instances"]) == 1
+
+
+def test_a_device_that_never_ends(ckprof, monkeypatch):
+    monkeypatch.setattr(inputs, "_PIPE_LIMIT", 1 << 20)
+    called = ckprof("convert", "/dev/zero")
+    assert (called.code, "more than 1 MiB" in called.err) == (ExitCode.INPUT, True)
 
 
 def test_an_empty_folder(ckprof, tmp_path):

@@ -78,7 +78,7 @@ FAMILIES = tuple(_TEMPLATES)
 def arguments(text):
     """Return the arguments of a line, in the usual spelling."""
     start, end, _ = _bounds(text)
-    return [argument.text for argument in split_arguments(text, start, end)]
+    return [argument.text for argument in split_arguments(text, start, end)] if start < end else []
 
 
 def with_arguments(text, new):

@@ -307,6 +307,18 @@ def test_the_oldest_short_lines_lack_the_merged_groups(convert, errors_of):
 DROPS = [
     ("backward_weight", {33: "3"}, "irregular-vector", "vector_size_b is 3, neither 1 nor even"),
     (
+        "backward_weight_v3",
+        {41: "v3"},
+        "unsupported-direct-load",
+        "CK Tile loads directly with v1 and v4 only, not with v3",
+    ),
+    (
+        "forward_v3",
+        {46: "v2", 49: "true"},
+        "unsupported-direct-load",
+        "CK Tile loads directly with v1 and v4 only, not with v2",
+    ),
+    (
         "backward_weight",
         {33: "2"},
         "one-wave-coverage",

@@ -88,7 +88,11 @@ ARGUMENTS = [
     ("forward", 20, "8", 20, "tile_n 8 is no multiple of 16 x 1 (MMA tile x repeats per wave)"),
     ("forward", 18, "96", 18, "block size 96 is no multiple of 64, the lanes of 1x1 waves"),
     ("forward", 18, "32", 18, "block size 32 is no multiple of 64, the lanes of 1x1 waves"),
-    ("backward_weight_v3", 41, "v3", 41, "direct load is known for v1 and v4 only, got v3"),
+    (
+        *("native_forward", 13, "80", 13),
+        "tile_m 80 is no multiple of 2 x 16 (waves x MMA tile)",
+    ),
+    ("native_backward_data", 14, "16", 14, "tile_n 16 is no multiple of 2 x 16 (waves x MMA tile)"),
     (
         "backward_weight_v3",
         44,
@@ -242,9 +246,9 @@ def test_a_wrong_number_of_arguments_names_the_family_and_both_numbers(errors_of
 
 def test_a_long_list_of_errors_is_cut_in_the_text_only(convert):
     with pytest.raises(ListError) as caught:
-        convert(*["abc"] * 25)
+        convert(*["abc"] * 105)
     lines = str(caught.value).splitlines()
-    assert len(lines) == 21
+    assert len(lines) == 101
     assert lines[-1] == "... and 5 more"
-    assert len(caught.value.diagnostics) == 25
+    assert len(caught.value.diagnostics) == 105
     assert (caught.value.line, caught.value.column) == (1, 1)

@@ -92,6 +92,11 @@ def test_any_catalog_comes_back(records, ids, ascending, variant, layout, dtype)
     for id_, record in zip(ids, records, strict=False):
         if record.streamk_enabled and record.streamk_reduction_strategy is None:
             record = msgspec.structs.replace(record, streamk_reduction_strategy="TREE")
+        record = msgspec.structs.replace(
+            record,
+            tile_m=record.tile_m * record.warp_m * record.warp_tile_m,
+            tile_n=record.tile_n * record.warp_n * record.warp_tile_n,
+        )
         asynchronous = record.pipeline in ("basic_async_v1", "comp_async")
         if record.streamk_enabled and dtype is DataType.FP32 and asynchronous:
             record = msgspec.structs.replace(record, pipeline="compv3")
