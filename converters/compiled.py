@@ -183,16 +183,27 @@ class _Run:
 
     def parse(self, text: str) -> dict[str, Any]:
         """Return and remember the values of the run spelled ``text``, which matches."""
-        match = self._pattern.fullmatch(text)
-        assert match is not None  # noqa: S101  # the whole line matched with the same expressions
         values = {
-            field.name: field.kind.parse(group)
-            for field, group in zip(self._fields, match.groups(), strict=True)
+            field.name: field.kind.parse(part)
+            for field, part in zip(self._fields, self._parts(text), strict=True)
         }
         if len(self.known) >= _REMEMBERED:
             self.known.clear()
         self.known[text] = values
         return values
+
+    def _parts(self, text: str) -> Sequence[str]:
+        """Return the texts of the arguments, without labels."""
+        parts = text.split(self._separator)
+        if len(parts) == len(self._fields):
+            # So no argument holds a separator itself, and no expression is needed to find the borders.
+            return [
+                part[len(field.label) + 2 :] if field.label else part
+                for field, part in zip(self._fields, parts, strict=True)
+            ]
+        match = self._pattern.fullmatch(text)
+        assert match is not None  # noqa: S101  # the whole line matched with the same expressions
+        return match.groups()
 
 
 def _runs(family: ConfFamily) -> list[list[Field]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ckprof.catalog.writer import render_catalog
@@ -81,3 +82,19 @@ def test_remarks_behind_instances_in_both_readings(converter, name):
     assert convert(remarked) == convert(lines)
     assert convert(remarked, upstream_comments=True) == convert(lost)
     assert convert(lines) != convert(lost)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(conf_root().glob("forward/typestring/*.conf")), ids=lambda path: path.name
+)
+def test_short_lists_agree_with_the_full_ones(converter, path):
+    """Both hold the same instances in the same order; short lines only lack K1."""
+
+    def records(source):
+        data = source.read_bytes()
+        (catalog,) = converter.convert(ConversionRequest(path=source, data=data)).catalogs
+        return [msgspec.structs.asdict(record) for record in catalog.records]
+
+    short, full = records(path), records(conf_root() / "forward" / "profiler" / path.name)
+    differing = {key for a, b in zip(short, full, strict=True) for key in a if a[key] != b[key]}
+    assert differing == ({"warp_tile_k"} if "fp32" in path.name else set())

@@ -146,3 +146,29 @@ def test_a_family_that_leaves_a_value_out():
     converter = ConfConverter([broken(layout="nhwgc", needs_dtype=False)])
     with pytest.raises(PluginError, match="conf family broken: nothing gives a value for 'tile_m'"):
         converter.convert(ConversionRequest(path=Path("x.conf"), data=b"B<NHWGC,1,1>"))
+
+
+class SequenceRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A record that keeps a sequence as it is spelled."""
+
+    id: int
+    lengths: str
+    tile: int
+
+
+def test_arguments_that_hold_separators_themselves():
+    family = ConfFamily(
+        id="sequence",
+        title="Sequence",
+        direction="fwd",
+        variant="sequence",
+        record_type=SequenceRecord,
+        names=("SequenceKernel",),
+        fields=(Field("lengths", kinds.SEQUENCE), Field("tile", kinds.POSITIVE)),
+        layout="nhwgc",
+        needs_dtype=False,
+    )
+    data = b"SequenceKernel<Seq(4,64,1),8>\nSequenceKernel<Seq(), 4>\n"
+    request = ConversionRequest(path=Path("x.conf"), data=data, dtype=DataType.FP16)
+    (catalog,) = ConfConverter([family]).convert(request).catalogs
+    assert catalog.records == (SequenceRecord(0, "Seq(4,64,1)", 8), SequenceRecord(1, "Seq()", 4))
