@@ -30,6 +30,7 @@ LAYERS = (
     ("codegen",),
     ("build",),
     ("run",),
+    ("bindings",),
     ("flow", "parity"),
     ("report",),
     ("cli",),

@@ -53,6 +53,11 @@ COMMANDS: Final = (
         summary="compare the instances of two lists, catalogs, libraries or logs",
     ),
     Command(
+        name="call",
+        module="ckprof.cli.cmd_call",
+        summary="run one kernel of a built library once and print everything about the run as JSON",
+    ),
+    Command(
         name="list",
         module="ckprof.cli.cmd_list",
         summary="list directions, pipelines, targets, plugins, instances or shipped lists",

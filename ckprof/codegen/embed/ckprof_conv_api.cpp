@@ -321,6 +321,9 @@ CKPROF_EXPORT const char* ckprof_conv_direction(void) { return ckprof_conv_libra
 
 CKPROF_EXPORT const char* ckprof_conv_arch(void) { return ckprof_conv_library_info.arch; }
 
+CKPROF_EXPORT int ckprof_conv_buffer(int position)
+{ return position < 0 || position > 2 ? -1 : ckprof_conv_library_info.buffers[position]; }
+
 CKPROF_EXPORT int ckprof_conv_kernel_count(void) { return kernel_count(); }
 
 CKPROF_EXPORT const char* ckprof_conv_kernel_name(int index)

@@ -81,6 +81,9 @@ int ckprof_conv_select_name(const char* name);
 
 const char* ckprof_conv_direction(void);
 const char* ckprof_conv_arch(void);
+/* What argument 0, 1, 2 (a, b, c) of a run is: 0 input, 1 weight, 2 output; -1 for another number.
+ * The last one is what the kernels compute. */
+int ckprof_conv_buffer(int position);
 int ckprof_conv_kernel_count(void);
 /* Of one kernel, NULL for a wrong number; they live as long as the library. The fields are a JSON
  * object. */

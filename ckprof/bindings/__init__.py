@@ -1,0 +1,1 @@
+"""Kernel libraries for Python programs: numpy arrays in, numpy arrays out."""
