@@ -41,6 +41,7 @@ def plan_tree(request: TreeRequest, convert: Callable[[ConversionRequest], Conve
     The first list with errors ends the plan. Lists that share catalogs are planned together or not at all.
 
     :param convert: converts one list, e.g. :meth:`ckprof_converters.converter.ConfConverter.convert`.
+    :raises InputError: a folder cannot be read.
     """
     groups, skipped = _find_lists(request.root)
     if not groups and not skipped:
@@ -122,7 +123,7 @@ def _find_lists(root: Path) -> tuple[list[list[Path]], list[TreeList]]:
     """Return the lists below a folder, grouped and in order, and the links that are not followed."""
     paths: list[Path] = []
     skipped: list[TreeList] = []
-    for name, folders, files in os.walk(root):
+    for name, folders, files in os.walk(root, onerror=_cannot_read):
         here = Path(name)
         paths.extend(here / file for file in files if file.endswith(".conf"))
         skipped.extend(
@@ -143,6 +144,10 @@ def _find_lists(root: Path) -> tuple[list[list[Path]], list[TreeList]]:
         return order.get(_direction_of(stem, root) or "", len(order)), stem
 
     return [groups[stem] for stem in sorted(groups, key=place)], sorted(skipped, key=lambda item: item.path)
+
+
+def _cannot_read(error: OSError) -> None:
+    raise InputError(f"cannot read: {error.strerror}", error.filename)
 
 
 def _direction_of(path: Path, root: Path) -> str | None:
