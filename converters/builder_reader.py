@@ -11,6 +11,7 @@ from ckprof.model.builder import BuilderList, BuilderString
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.refusal import Refusal
+from ckprof.strings import ck_tile
 from ckprof.strings.text import StringError, render
 from ckprof_converters.builder_fields import LineFields
 from ckprof_converters.builder_route import (
@@ -20,9 +21,11 @@ from ckprof_converters.builder_route import (
     missing_fields,
     native_kernel,
 )
-from ckprof_converters.builder_texts import is_output, kernel_texts
+from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.facts import dtype_in_name, layout_in_name
+from ckprof_converters.log import looks_like_log
+from ckprof_converters.records import DepthwiseRecord, GemmRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +56,7 @@ class BuilderReader:
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say yes to lists and to output of a profiler."""
-        return bool(_LIST.search(request.data)) or is_output(request.data)
+        return bool(_LIST.search(request.data)) or looks_like_log(request.data)
 
     def read(self, request: ConversionRequest, strings: StringGrammar, revision: Revision) -> BuilderList:
         """Return the strings that CK Builder prints for the content.
@@ -125,6 +128,10 @@ class _Reading:
             refused = Refusal(rule=family.refusal_rule, message=f"{family.title}: {family.refusal}")
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=refused)
             return
+        if family.record_type not in (GemmRecord, DepthwiseRecord):
+            # A plugin's own kernels: its list holds their strings.
+            yield self._native(kernel)
+            return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = Refusal(
                 rule="missing-information",
@@ -144,6 +151,8 @@ class _Reading:
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))
+        if kind.name not in {known.name for known in ck_tile.KINDS}:
+            return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
         return self._string(kernel, native_kernel(kind, values), None, text=kernel.text)
 
     def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[Kernel]:

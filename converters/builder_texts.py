@@ -13,21 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_converters.lines import instance_text, iterate_lines
+from ckprof_converters.log import looks_like_log, without_escapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ckprof.model.conversion import ConversionRequest
-
-#: escape sequences of terminals: colours, cursor movements, titles
-_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-
-#: what only output of a profiler has
-_OUTPUT: Final = re.compile(
-    rb"\bPerf:|\[(?:Valid|Not Validated|Not supported|Error)\]|Best configuration parameters"
-    rb"|does not support this problem|^\s*(?:\x1b\[[0-9;]*m)*\[[0-9]+\] \w+<",
-    re.MULTILINE,
-)
 
 #: names that output may hold; other templates, as compilers print them, are no kernels
 _NAME: Final = re.compile(r"\b(?:Device(?:Grouped|Batched)|GroupedConv)\w*(?=<)")
@@ -69,17 +60,12 @@ class _Mention:
     again: bool
 
 
-def is_output(data: bytes) -> bool:
-    """Say whether the content is what a profiler printed rather than a list."""
-    return _OUTPUT.search(data) is not None
-
-
 def kernel_texts(request: ConversionRequest) -> KernelTexts:
     """Return the kernels that are named in the request's content.
 
     :raises InputError: a line of output breaks off within a kernel, other than the last one.
     """
-    if not is_output(request.data):
+    if not looks_like_log(request.data):
         return KernelTexts(texts=tuple(_list_lines(request)), is_output=False)
     notes: list[str] = []
     mentions = list(_mentions(request, notes))
@@ -88,7 +74,7 @@ def kernel_texts(request: ConversionRequest) -> KernelTexts:
 
 def _list_lines(request: ConversionRequest) -> Iterator[KernelText]:
     for number, line in enumerate(iterate_lines(request), 1):
-        plain = _ESCAPES.sub("", line) if "\x1b" in line else line
+        plain = without_escapes(line)
         text = instance_text(plain, upstream_comments=request.upstream_comments)
         if text:
             yield KernelText(text=text, line=number, column=len(plain) - len(plain.lstrip()) + 1)
@@ -98,7 +84,7 @@ def _mentions(request: ConversionRequest, notes: list[str]) -> Iterator[_Mention
     run = 0
     lines = list(iterate_lines(request))
     for number, line in enumerate(lines, 1):
-        plain = _ESCAPES.sub("", line) if "\x1b" in line else line
+        plain = without_escapes(line)
         if _NEW_RUN.search(plain):
             run += 1
         position = 0

@@ -23,7 +23,8 @@ _MARK: Final = re.compile(
     re.MULTILINE,
 )
 
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+#: escape sequences of terminals: colours, cursor movements, titles
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 _NUMBER: Final = r"-?[0-9a-z.+-]+"
 
@@ -64,11 +65,16 @@ def looks_like_log(data: bytes) -> bool:
     return _MARK.search(data) is not None
 
 
+def without_escapes(line: str) -> str:
+    """Return the line without colours and other escape sequences of terminals."""
+    return _ESCAPES.sub("", line) if "\x1b" in line else line
+
+
 def instance_in(line: str) -> LogText | None:
     """Return the instance that a line of a log names; ``None`` if it names one in no known way."""
     if "<" not in line:
         return NO_INSTANCE
-    plain = _COLOUR.sub("", line)
+    plain = without_escapes(line)
     lead = _LEAD.match(plain)
     if lead is None:
         return None if _NAMED.search(plain) else NO_INSTANCE

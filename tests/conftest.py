@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,6 +40,13 @@ FORWARD_RECORD = {
 
 def pytest_addoption(parser):
     parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below tests/golden")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the tests' objects out of the user's cache, but let the tests share them."""
+    if "CKPROF_CACHE_DIR" not in os.environ:
+        os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
 
 
 @pytest.fixture

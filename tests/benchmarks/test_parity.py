@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,8 @@ def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -
     assert len(candidates) == KERNELS
     texts = {candidate.instance.key: candidate.instance_string for candidate in candidates}
     library = build_told_library(tmp_path / "libtold.so", texts)
-    expected = catalog_side(conversions, registry, with_keys=True)
+    computed = catalog_side(conversions, registry, with_keys=True)
+    expected = replace(computed, entries=tuple(entry for entry in computed.entries if entry.key in texts))
 
     def load_only() -> None:
         assert not query_instance_strings(library, [candidates[0].instance.key]).failures
@@ -65,8 +68,6 @@ def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -
 
 
 def _timed(action: Any) -> float:
-    import time
-
     start = time.perf_counter()
     action()
     return time.perf_counter() - start

@@ -55,13 +55,6 @@ def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ckprof:
     return call
 
 
-@pytest.fixture(scope="session", autouse=True)
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the tests' objects out of the user's cache, but let the tests share them."""
-    if "CKPROF_CACHE_DIR" not in os.environ:
-        os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
-
-
 @pytest.fixture
 def short_list(tmp_path: Path) -> Path:
     """Four forward instances: one for fp16 3x3 problems of each kind, and one that needs C == 1."""

@@ -87,3 +87,10 @@ def test_the_main_job_runs_with_the_family_alone(environment: Path, tmp_path: Pa
     assert "4 instances: 3 ok, 1 unsupported" in done.stdout
     assert "name: NaiveGatherForward<fp32," in done.stdout
     assert "naive-gather-size" in done.stdout
+
+
+def test_the_family_takes_part_in_parity(environment: Path, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "naive_gather" / "naive.conf", tmp_path)
+    done = call(environment, "parity", "fwd", "--conf", "naive.conf", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "parity holds: 4 matched" in done.stdout

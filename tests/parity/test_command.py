@@ -108,7 +108,7 @@ def test_older_strings_need_their_revision(ckprof, tmp_path):
     done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file)
     assert done.code == ExitCode.INPUT
     assert f"{file}:1:" in done.err
-    assert "has 32 or 34 fields in revision 2026-06, got 31; revision 2026-01 prints 31" in done.err
+    assert "has 32 or 34 fields in revision 2026-06, got 31; revision 2026-02 prints 31" in done.err
     done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file, "--revision", "2026-01")
     assert done.code == ExitCode.OK, done.out
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from ckprof.errors import ExitCode
 from ckprof.flow.selection import list_candidates
+from ckprof.model.dtype import DataType
 from ckprof.paths import conf_root
+from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from tests.run.fakes import find_compiler
 
 from .samples import first_line
@@ -103,10 +107,10 @@ def test_kernels_that_give_no_usable_text_are_an_error(ckprof, told, tmp_path):
 
 def test_instances_that_rules_forbid_are_skipped_with_their_rule(ckprof, told, tmp_path):
     lines = [first_line(LIST, number) for number in range(5)]
-    forbidden = lines[1].replace("2,1,1,16,16,16", "2,1,1,32,16,16")
+    forbidden = f"{lines[1][:-2]}1>"
     (tmp_path / "nhwgc_bf16_streamk.conf").write_text("\n".join([*lines, forbidden]))
     library = build_told_library(tmp_path / "libtold.so", told)
-    manifest = {"schema": "ckprof-source-tree", "version": 1, "arch": "gfx942", "api_level": "2026-06"}
+    manifest = {"schema": "ckprof-source-tree", "version": 1, "arch": "gfx1201", "api_level": "2026-06"}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     done = ckprof("parity", "bwd_weight", "--conf", "nhwgc_bf16_streamk.conf", "--library", library)
     assert done.code == ExitCode.OK, done.out
@@ -157,3 +161,58 @@ def test_every_built_kernel_of_the_test_lists_says_what_builder_has(ckprof, regi
     for path in sorted((conf_root() / folder / "tests").glob("*.conf")):
         done = ckprof("parity", direction, "--conf", path, "--from", "both")
         assert done.code == ExitCode.OK, done.out + done.err
+
+
+def _mutants(instance):
+    """Valid instances that differ from this one in one thing, by the field of the string that tells it."""
+    tile = instance.tile
+    yield "scheduler", {"scheduler": Scheduler.INTERWAVE}
+    yield "vector_size_a", {"vector_size_a": 4}
+    yield "vector_size_b", {"vector_size_b": 4}
+    yield "vector_size_c", {"vector_size_c": 2}
+    yield "num_groups_to_merge", {"num_groups_to_merge": 2}
+    yield "specialization", {"specialization": Specialization.FILTER3X3}
+    yield "tile_k", {"tile": replace(tile, k=2 * tile.k)}
+    yield "tile_m", {"tile": replace(tile, m=2 * tile.m)}
+    yield "tile_n", {"tile": replace(tile, n=2 * tile.n)}
+    yield "pipeline_name", {"gemm_pipeline": GemmPipeline.COMPV3}
+    yield "split_image", {"split_image": True}
+    yield "type_a", {"dtype": DataType.BF16}
+
+
+#: the first one is enough for every day
+MUTATED = [
+    *(
+        "vector_size_c",
+        "scheduler",
+        "vector_size_a",
+        "vector_size_b",
+        "num_groups_to_merge",
+        "specialization",
+    ),
+    *("tile_k", "tile_m", "tile_n", "pipeline_name", "split_image", "type_a"),
+]
+
+
+@pytest.mark.parametrize(
+    "field", [MUTATED[0], *(pytest.param(field, marks=pytest.mark.slow) for field in MUTATED[1:])]
+)
+def test_a_kernel_that_is_written_wrong_is_found_when_built(ckprof, tmp_path, monkeypatch, field):
+    """The C++ of a kernel differs from its instance in one field; the key stays that of the instance."""
+    (tmp_path / "one.conf").write_text(first_line("forward/tests/nhwgc_fp16", 14) + "\n")
+    render = ImplicitGemmPipeline.render
+
+    def wrong(pipeline, instance, arch, api_level):
+        return render(pipeline, replace(instance, **dict(_mutants(instance))[field]), arch, api_level)
+
+    monkeypatch.setattr(ImplicitGemmPipeline, "render", wrong)
+    # A folder of its own: the wrong source must not stay where a right one is expected.
+    done = ckprof(
+        *("parity", "fwd", "--conf", "one.conf", "--from", "both", "--keep", "build", "--format", "json")
+    )
+    assert done.code == ExitCode.FAILED, done.out + done.err
+    (agreement,) = json.loads(done.out)["comparisons"]
+    (missing,) = agreement["missing"]
+    named = {difference["field"] for difference in missing["nearest"]["differences"]}
+    assert field in named
+    assert named <= {field, "type_a", "type_b", "type_result"}

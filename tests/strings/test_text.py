@@ -114,7 +114,7 @@ def sample() -> dict[str, str]:
 
 def test_flags_are_spelled_as_the_revision_spells_them(sample: dict[str, str]) -> None:
     parsed = GRAMMAR.parse(f"{sample['forward_v3'].removesuffix(',8>')},1>")
-    old, new = (GRAMMAR.render(parsed, find_revision(name)) for name in ("2025-07", "2026-06"))
+    old, new = (GRAMMAR.render(parsed, find_revision(name)) for name in ("2025-11", "2026-06"))
     assert old.count(",true") == 1
     assert old.endswith(",true>")
     assert new.count(",true") == 3
@@ -124,7 +124,7 @@ def test_flags_are_spelled_as_the_revision_spells_them(sample: dict[str, str]) -
 @pytest.mark.parametrize(
     ("kind", "revision", "expected"),
     [
-        ("tile_forward", "2025-07", (30,)),
+        ("tile_forward", "2025-11", (30,)),
         ("tile_forward", "2026-06", (31,)),
         ("tile_backward_data", "2026-06", (31,)),
         ("tile_backward_weight", "2026-01", (31,)),
@@ -143,7 +143,7 @@ def test_flags_are_spelled_as_the_revision_spells_them(sample: dict[str, str]) -
         ("backward_weight_multiple_d_xdl", "2026-06", (43,)),
         ("backward_weight_wmma", "2026-06", (42,)),
         ("backward_weight_wmma_v3", "2026-06", (45,)),
-        ("backward_data", "2025-07", (49,)),
+        ("backward_data", "2025-11", (49,)),
         ("backward_data", "2026-06", (51,)),
         ("backward_data_wmma_v3", "2026-06", (50,)),
     ],
@@ -187,7 +187,7 @@ GOOD = render(ck_tile.BACKWARD_WEIGHT, _weight(streamk_enabled=False))
         (GOOD[:-1], "the closing '>' is missing"),
         (GOOD.replace("Weight", "Wait"), r"unknown kernel name .* did you mean GroupedConvolutionBackwardW"),
         (f"{GOOD[:-1]},0>", "has 32 or 34 fields in revision 2026-06, got 33"),
-        (f"{GOOD[:-3]}>", "got 31; revision 2026-01 prints 31: pass --revision 2026-01"),
+        (f"{GOOD[:-3]}>", "got 31; revision 2026-02 prints 31: pass --revision 2026-02"),
         (GOOD.replace("COMPUTE_V3", "COMPUTE_V9"), r"for pipeline_name \(field 24\), got 'COMPUTE_V9'"),
         (GOOD.replace("<2,", "<two,"), r"expected an integer for ndim \(field 1\), got 'two'"),
         (GOOD.replace(",0>", ",no>"), r"expected one of 0, 1, false, true for streamk_enabled"),
@@ -239,7 +239,7 @@ def test_kinds_that_contradict_themselves_are_refused() -> None:
 
 def test_revisions_are_found_by_name() -> None:
     assert default_revision().name == "2026-06"
-    with pytest.raises(UsageError, match=r"unknown CK revision '2026-05'.*known: 2025-07"):
+    with pytest.raises(UsageError, match=r"unknown CK revision '2026-05'.*known: 2025-11"):
         find_revision("2026-05")
 
 

@@ -9,7 +9,8 @@ from ckprof.codegen.environment import render
 from ckprof.model.instance import Instance
 from ckprof.model.refusal import Refusal
 from ckprof.plugin.protocols import KernelSource
-from ckprof_naive_gather.record import VARIANT
+from ckprof.strings.text import render as render_string
+from ckprof_naive_gather.record import STRINGS, VARIANT
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
@@ -60,7 +61,14 @@ class NaiveGatherPipeline:
 
     def instance_string(self, instance: Any) -> str:
         """Return the text that the list has for the instance."""
-        return f"NaiveGatherForward<{instance.dtype.value},{instance.rows},{instance.channels}>"
+        return render_string(
+            STRINGS,
+            {
+                "input_type": instance.dtype.value,
+                "rows": instance.rows,
+                "channels": instance.channels,
+            },
+        )
 
     def refusals(self, instance: Any, arch: str, api_level: str) -> list[Refusal]:
         """Return the rules that an instance breaks."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ckprof import hookimpl
 from ckprof.plugin.protocols import CatalogVariant
+from ckprof.strings.kind import StringKind
 from ckprof_naive_gather.pipeline import NaiveGatherPipeline
-from ckprof_naive_gather.record import FAMILY, VARIANT, NaiveGatherRecord
+from ckprof_naive_gather.record import FAMILY, STRINGS, VARIANT, NaiveGatherRecord
 
 
 @hookimpl
@@ -24,3 +25,9 @@ def ckprof_register_catalog_variants() -> list[CatalogVariant]:
 def ckprof_register_conf_families() -> list[object]:
     """Add the grammar of its conf lines."""
     return [FAMILY]
+
+
+@hookimpl
+def ckprof_register_string_kinds() -> list[StringKind]:
+    """Add the strings that its kernels print, so that ``ckprof parity`` can compare them."""
+    return [STRINGS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ckprof.strings.fields import Field
+from ckprof.strings.kind import StringKind
 from ckprof.strings.kinds import ELEMENT_TYPE, POSITIVE
 from ckprof_converters.family import ConfFamily
 
@@ -20,17 +21,25 @@ class NaiveGatherRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     channels: int
 
 
-#: ``NaiveGatherForward<fp32,64,4>``
-FAMILY = ConfFamily(
-    id="naive-gather-forward",
+#: ``NaiveGatherForward<fp32,64,4>``: what the kernels print, and what stands in a conf
+STRINGS = StringKind(
+    id="naive_gather",
     title="naive gather, forward",
+    name="NaiveGatherForward",
     direction="fwd",
-    names=("NaiveGatherForward",),
     fields=(
         Field(name="input_type", kind=ELEMENT_TYPE),
         Field(name="rows", kind=POSITIVE),
         Field(name="channels", kind=POSITIVE),
     ),
+)
+
+FAMILY = ConfFamily(
+    id="naive-gather-forward",
+    title=STRINGS.title,
+    direction=STRINGS.direction,
+    names=(STRINGS.name,),
+    fields=STRINGS.fields,
     variant=VARIANT,
     record_type=NaiveGatherRecord,
     layout="nhwgc",
