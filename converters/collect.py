@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ckprof_converters.facts import FileFacts
     from ckprof_converters.family import LineFacts
 
+#: rules whose reasons the user should hear of without asking for them
+_TOLD: Final = frozenset({"missing-information", "unsupported-family", "unsupported-direct-load"})
+_MAX_NOTES: Final = 20
+
 #: dropped lines that are listed one by one; those behind them are counted
 MAX_LISTED: Final = 10_000
 
@@ -95,6 +99,8 @@ class Collector:
 
     def drop(self, line: int, rule: str, reason: str) -> None:
         """Account for a line that gives no instance."""
+        if rule in _TOLD and len(self._notes) < _MAX_NOTES:
+            self._notes[f"{rule}: {reason}"] = None
         if len(self._dropped) < MAX_LISTED:
             self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))
         else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError, UsageError
-from ckprof.flow.inputs import find_list, list_request
+from ckprof.flow.inputs import find_list, is_json, list_request
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.explanation import ExplainRequest
 from ckprof.plugin.protocols import LineExplainer
@@ -53,6 +53,8 @@ def explain_in_file(name: str, number: int, registry: Registry, **reading: Any) 
     """
     path = find_list(name)
     request = list_request(path, lenient=True, **reading)
+    if is_json(request.data):
+        raise InputError("is a JSON catalog; only lines of lists and logs can be explained", path)
     text = _line_of(request, number)
     explained = _explain(text, request, registry)
     rule = reason = error = ""

@@ -82,7 +82,7 @@ def read_list(
         lenient=lenient,
         upstream_comments=upstream_comments,
     )
-    if _is_json(request.data):
+    if is_json(request.data):
         conversion = _catalog_conversion(_whole(request), registry)
     else:
         conversion = _convert(request, registry)
@@ -133,7 +133,8 @@ def _whole(request: ConversionRequest) -> ConversionRequest:
         raise InputError("too large for the memory of this machine", request.path) from None
 
 
-def _is_json(data: bytes) -> bool:
+def is_json(data: bytes) -> bool:
+    """Say whether the content starts like a JSON catalog."""
     return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
 
 

@@ -227,6 +227,7 @@ def test_lists_without_instances(ckprof, tmp_path):
     (tmp_path / "wmma.conf").write_text("DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<1>\n")
     called = ckprof("convert", "wmma.conf", "-o", "y.json")
     assert called.code == ExitCode.INPUT
+    assert "note: unsupported-family: WMMA: WMMA instructions" in called.err
     assert "dropped lines: 1 unsupported-family" in called.err and "no line gives an instance" in called.err
 
 

@@ -76,6 +76,7 @@ def test_as_json(ckprof, conf):
         ("my.conf:9", ExitCode.INPUT, "there is no line 9, the file has 6 lines"),
         ("my.conf:0", ExitCode.INPUT, "lines count from 1"),
         ("no.conf:1", ExitCode.INPUT, "no.conf: no such file"),
+        ("x.json:1", ExitCode.INPUT, "is a JSON catalog"),
         (".:1", ExitCode.INPUT, "is a directory"),
         ("binary:1", ExitCode.INPUT, "not UTF-8 text"),
         ("my.conf:99999999999999999999999", ExitCode.INPUT, "there is no line"),
@@ -83,6 +84,7 @@ def test_as_json(ckprof, conf):
 )
 @pytest.mark.usefixtures("conf")
 def test_places_that_do_not_exist(ckprof, tmp_path, text, code, part):
+    (tmp_path / "x.json").write_text("{}")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     called = ckprof("explain", text)
     assert called.code == code

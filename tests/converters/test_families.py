@@ -290,6 +290,7 @@ def test_what_a_line_does_not_say_is_named(convert, text):
     conversion = convert(text, layout=NHWGC, dtype=DataType.FP16)
     assert [item.rule for item in conversion.dropped] == ["missing-information"]
     assert MISSING[text] in conversion.dropped[0].reason
+    assert conversion.notes == (f"missing-information: {conversion.dropped[0].reason}",)
     assert not any(catalog.records for catalog in conversion.catalogs)
 
 
