@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.conversion import ConversionRequest
+from ckprof.flow.inputs import list_request
 from ckprof.model.conversion_tree import ListState, PlannedCatalog, TreeList, TreePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
-    from ckprof.model.conversion import Conversion
+    from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreeRequest
 
 STREAM_K_SUFFIX: Final = "_streamk"
@@ -89,14 +89,9 @@ class _Planner:
         return True
 
     def _list_request(self, path: Path) -> ConversionRequest:
-        try:
-            data = path.read_bytes()
-        except OSError as exc:
-            raise InputError(f"cannot read: {exc.strerror}", path) from None
         request = self._request
-        return ConversionRequest(
-            path=path,
-            data=data,
+        return list_request(
+            path,
             direction=_direction_of(path, request.root),
             mma_k_table=request.mma_k_table,
             upstream_comments=request.upstream_comments,
@@ -105,11 +100,7 @@ class _Planner:
 
     def _append(self, planned: dict[PurePath, PlannedCatalog], path: Path, conversion: Conversion) -> None:
         folder = path.parent.relative_to(self._request.root)
-        stem = path.stem.removesuffix(STREAM_K_SUFFIX)
-        single = len(conversion.catalogs) == 1
-        for catalog in conversion.catalogs:
-            # A list that gives several catalogs, as depthwise lists do, cannot lend its name to all.
-            name = stem if single else f"{catalog.layout.name}_{catalog.dtype.value}"
+        for name, catalog in zip(_names(path, conversion.catalogs), conversion.catalogs, strict=True):
             place = PurePath(folder / f"{name}.json")
             if place in planned:
                 planned[place] = _joined(planned[place], catalog, path)
@@ -117,6 +108,17 @@ class _Planner:
                 raise InputError(f"gives the same catalog {place} as {self._planned[place].sources[0]}", path)
             else:
                 planned[place] = PlannedCatalog(place=place, catalog=catalog, sources=(path,))
+
+
+def _names(path: Path, catalogs: Sequence[Catalog]) -> list[str]:
+    """Return the names of the catalogs of a list, without their ending."""
+    if len(catalogs) == 1:
+        return [path.stem.removesuffix(STREAM_K_SUFFIX)]
+    # A list that gives several catalogs, as depthwise lists do, cannot lend its name to all.
+    names = [f"{catalog.layout.name}_{catalog.dtype.value}" for catalog in catalogs]
+    if len(set(names)) < len(names):
+        names = [f"{name}_{catalog.variant}" for name, catalog in zip(names, catalogs, strict=True)]
+    return names
 
 
 def _find_lists(root: Path) -> tuple[list[list[Path]], list[TreeList]]:

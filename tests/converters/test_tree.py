@@ -186,6 +186,14 @@ def test_lists_in_no_direction_folder_say_their_direction_themselves(tree):
     ]
 
 
+def test_a_list_of_several_directions_gives_a_catalog_for_each(tree):
+    plan = tree({"all.conf": (line("forward"), line("backward_data"))})
+    assert [item.place.name for item in plan.catalogs] == [
+        "nhwgc_fp16_forward.json",
+        "nhwgc_fp16_bwd_data.json",
+    ]
+
+
 @pytest.mark.parametrize("part", ["forward", "forward/tests"])
 def test_a_part_of_a_tree(tree, tmp_path, converter, part):
     tree({"forward/tests/nhwgc_fp16.conf": (line("forward"),)})
