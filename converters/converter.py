@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.facts import FactProblem, FileFacts
@@ -18,7 +17,7 @@ from ckprof_converters.remarks import MARK, settings_in
 from ckprof_converters.texts import LineTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
@@ -69,18 +68,6 @@ class ConfConverter:
             or bool(_LOOKS_LIKE_A_LIST.search(request.data))
             or looks_like_log(request.data)
         )
-
-    def instance_texts(self, request: ConversionRequest) -> Iterator[tuple[int, str]]:
-        """Yield the line and the text of each instance of a list or log, without reading the text itself."""
-        texts = LineTexts(request)
-        for number, line in enumerate(iterate_lines(request), 1):
-            try:
-                text, _ = texts.of(line)
-            except LineError as error:
-                problem = error.problems[0]
-                raise InputError(problem.message, request.path, number, problem.start + 1) from None
-            if text:
-                yield number, text
 
     def plan_tree(self, request: TreeRequest) -> TreePlan | None:
         """Convert the lists of a folder; see :func:`ckprof_converters.tree.plan_tree`."""

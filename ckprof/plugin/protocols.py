@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import msgspec
     import numpy as np
@@ -274,8 +274,8 @@ class Converter(Protocol):
 
     A converter with the attribute ``streams = True`` reads large files through the request's ``stream``; one
     with a method ``use_families(families)`` is given what plugins return for
-    ``ckprof_register_conf_families``. It may also be a :class:`TreeConverter`, a
-    :class:`LineExplainer` or an :class:`InstanceTexts`.
+    ``ckprof_register_conf_families``. It may also be a :class:`TreeConverter` or a
+    :class:`LineExplainer`.
     """
 
     @property
@@ -320,17 +320,6 @@ class LineExplainer(Protocol):
         """Explain a line; ``None`` if it does not look like a line of this converter's lists.
 
         A line that looks like one but is wrong is explained, with its errors.
-        """
-
-
-@runtime_checkable
-class InstanceTexts(Protocol):
-    """A converter that can tell where instances stand in a list or log, without reading them."""
-
-    def instance_texts(self, request: ConversionRequest) -> Iterator[tuple[int, str]]:
-        """Yield the one-based line and the text of each instance, in file order, repetitions included.
-
-        :raises InputError: the content is no text, or a line names an instance in an unknown way.
         """
 
 

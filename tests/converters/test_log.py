@@ -11,7 +11,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 from ckprof_converters.log import instance_in
 
-from .samples import FAMILIES, SHORT, as_bytes, line
+from .samples import FAMILIES, SHORT, line
 
 NATIVE = line("native_forward")
 OTHER = NATIVE.replace("64,64,64", "128,64,64")
@@ -109,15 +109,6 @@ def test_wrong_lines_of_logs(errors_of):
 def test_logs_that_name_no_layout(errors_of):
     (message,) = errors_of(OLD_LOG.encode(), name="nothing.log")
     assert "neither the lines nor the file name say the layout: pass --layout (and 4 more lines)" in message
-
-
-def test_texts_of_a_log_without_reading_them(converter):
-    request = ConversionRequest(path=Path("tile.log"), data=NEW_LOG.encode())
-    assert list(converter.instance_texts(request)) == [
-        *((2, NATIVE), (3, OTHER), (4, OTHER), (5, NATIVE), (6, NATIVE), (9, NATIVE)),
-    ]
-    request = ConversionRequest(path=Path("x.conf"), data=as_bytes("# x", NATIVE, f" {OTHER} # y"))
-    assert list(converter.instance_texts(request)) == [(2, NATIVE), (3, OTHER)]
 
 
 def test_places_are_those_of_the_coloured_line():
