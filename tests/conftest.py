@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import settings
 
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType
@@ -14,6 +15,10 @@ from ckprof.model.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# How long an example takes says nothing on a busy machine.
+settings.register_profile("ckprof", deadline=None)
+settings.load_profile("ckprof")
 
 #: The forward instance for which a literal instance string is known, as a catalog spells it.
 FORWARD_RECORD = {
