@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ckprof.strings.arguments import split_label
-from ckprof.strings.text import normal_spelling
+from ckprof.strings.rendering import normal_spelling
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.grammar import Grammar
 

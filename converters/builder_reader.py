@@ -12,18 +12,13 @@ from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.refusal import Refusal
 from ckprof.strings import ck_tile
-from ckprof.strings.text import StringError, render
+from ckprof.strings.rendering import StringError, render
 from ckprof_converters.builder_fields import LineFields
-from ckprof_converters.builder_route import (
-    RouteError,
-    depthwise_kernel,
-    gemm_kernel,
-    missing_fields,
-    native_kernel,
-)
+from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native_kernel
+from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
-from ckprof_converters.facts import dtype_in_name, layout_in_name
+from ckprof_converters.facts import FileFacts, differ_in_depth
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 
@@ -31,9 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.layout import ConvLayout
     from ckprof.strings.revision import Revision
     from ckprof.strings.text import StringGrammar
-    from ckprof_converters.builder_route import Kernel
+    from ckprof_converters.builder_kernel import Kernel
     from ckprof_converters.builder_texts import KernelText
     from ckprof_converters.family import ConfFamily
 
@@ -78,8 +74,9 @@ class _Reading:
         self._request = request
         self._strings = strings
         self._revision = revision
-        self._layout = request.layout or layout_in_name(request.path)
-        self._dtype = request.dtype or dtype_in_name(request.path)
+        self._named = FileFacts.of_request(request)
+        self._layout: ConvLayout | None = self._named.layout.value
+        self._dtype: DataType | None = self._named.dtype.value
 
     def run(self, reader: str) -> BuilderList:
         found = kernel_texts(self._request)
@@ -100,9 +97,12 @@ class _Reading:
                     )
                     for problem in error.problems
                 ]
-        if errors:
+        notes = found.notes
+        if self._request.lenient:
+            notes += tuple(f"{error.line}:{error.column}: {error.message}: left out" for error in errors)
+        elif errors:
             raise ListError(errors)
-        return BuilderList(path=self._request.path, reader=reader, strings=tuple(strings), notes=found.notes)
+        return BuilderList(path=self._request.path, reader=reader, strings=tuple(strings), notes=notes)
 
     def _take_facts_of_lines(self, kernels: Sequence[KernelText]) -> None:
         """Let lines that say layout and type speak for those that do not."""
@@ -153,7 +153,13 @@ class _Reading:
         values = dict(zip(kind.field_names, parsed.values, strict=True))
         if kind.name not in {known.name for known in ck_tile.KINDS}:
             return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
-        return self._string(kernel, native_kernel(kind, values), None, text=kernel.text)
+        made = native_kernel(kind, values)
+        named = self._named.layout.value
+        if self._named.named_stream_k and kind.name == ck_tile.BACKWARD_WEIGHT.name:
+            layout = layout_of_tensors(*(str(values[f"layout_{x}"]) for x in ("input", "weight", "output")))
+            if layout is not None and differ_in_depth(named, layout):
+                made = in_layout(made, named)
+        return self._string(kernel, made, None, text=kernel.text)
 
     def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[Kernel]:
         if family.index_ids:

@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.builder import Loss
 from ckprof.model.refusal import Refusal
 from ckprof.strings import ck_tile
 from ckprof.strings.kinds import FLAG_NORMAL
+from ckprof_converters.builder_kernel import ASYNC_V4, LANES, Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.strings.kind import StringKind
-
-_LANES: Final = 64
 
 #: CK Builder's version of a pipeline -> what its kernel prints
 _PRINTED: Final = {
@@ -33,14 +30,6 @@ _PRINTED: Final = {
     "ASYNC_V4": "COMPUTE_ASYNC",
 }
 
-ASYNC_V4: Final = Loss(
-    rule="async-v4", reason="catalogs write the pipeline ASYNC_V4 as mem: the kernel prints MEMORY instead"
-)
-TWO_STAGE: Final = Loss(
-    rule="two-stage",
-    reason="the line has no field for the second stage; the generated kernel has one and stores fp32",
-)
-
 
 class RouteError(Exception):
     """A line whose fields CK Builder cannot instantiate.
@@ -52,18 +41,6 @@ class RouteError(Exception):
         super().__init__(message)
         self.message = message
         self.field = field
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
-    """A kernel of CK Builder: the fields of its string, and what becomes of it."""
-
-    kind: StringKind
-    values: Mapping[str, Any]
-    losses: tuple[Loss, ...] = ()
-    #: the fields that a loss changes
-    changes: Mapping[str, Any]
-    skipped: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +67,9 @@ class _Block:
             raise RouteError(f"{self.m} is no multiple of {self.mma_m} x {self.repeat_m}", "tile_m")
         if along_n * self.mma_n * self.repeat_n != self.n or not along_n:
             raise RouteError(f"{self.n} is no multiple of {self.mma_n} x {self.repeat_n}", "tile_n")
-        if self.size % (_LANES * along_m * along_n) or self.size < _LANES * along_m * along_n:
+        if self.size % (LANES * along_m * along_n) or self.size < LANES * along_m * along_n:
             raise RouteError(f"block size {self.size} does not fit {along_m}x{along_n} waves", "block_size")
-        return along_m, along_n, self.size // (_LANES * along_m * along_n)
+        return along_m, along_n, self.size // (LANES * along_m * along_n)
 
 
 def missing_fields(direction: str, fields: Mapping[str, str]) -> list[str]:
@@ -262,14 +239,14 @@ def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> Refusal
             rule="irregular-vector", message=f"one of the vector widths {a}, {b}, {c} is odd, not 1"
         )
     first, axis = (block.k, "K") if direction == "bwd_data" else (block.m, "M")
-    if first > _LANES * a or block.n > _LANES * b:
+    if first > LANES * a or block.n > LANES * b:
         return Refusal(
             rule="one-wave-coverage",
-            message=f"one wave loads {_LANES * a} along {axis} and {_LANES * b} along N, "
+            message=f"one wave loads {LANES * a} along {axis} and {LANES * b} along N, "
             f"the tile has {first} and {block.n}",
         )
     if direction == "bwd_data":
-        threads = _LANES * waves[0] * waves[1] * waves[2]
+        threads = LANES * waves[0] * waves[1] * waves[2]
         shares = block.m * block.k // threads, block.n * block.k // threads
         if a > shares[0] or b > shares[1]:
             return Refusal(
@@ -277,49 +254,3 @@ def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> Refusal
                 message=f"vectors of {a} and {b} exceed a thread's share of {shares[0]} and {shares[1]}",
             )
     return None
-
-
-def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
-    """Return the kernel of a line that is CK Builder's own text.
-
-    :param values: normal spelling of each field.
-    """
-    plain = {name: value for name, value in values.items() if value is not None}
-    if kind.name != ck_tile.BACKWARD_WEIGHT.name:
-        changed = plain.get("pipeline_name") == "COMPUTE_ASYNC"
-        return Kernel(
-            kind=kind,
-            values=plain,
-            losses=(ASYNC_V4,) if changed else (),
-            changes={"pipeline_name": "MEMORY"} if changed else {},
-        )
-    single = plain["type_b"] == "fp32"
-    stream_k = plain["streamk_enabled"] == "1"
-    losses, changes = [], {}
-    if plain["pipeline_name"] == "COMPUTE_ASYNC":
-        losses.append(ASYNC_V4)
-        changes["pipeline_name"] = "MEMORY"
-    if not single and plain["vector_size_c"] == "1" and not stream_k and plain["type_result"] != "fp32":
-        losses.append(TWO_STAGE)
-        changes["type_result"] = "fp32"
-    skipped = None
-    if stream_k and single and "ASYNC" in plain["pipeline_name"]:
-        skipped = Refusal(
-            rule="streamk-async-float", message="no stream-K kernel of fp32 loads asynchronously"
-        )
-    return Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
-
-
-def depthwise_kernel(fields: Mapping[str, str], dtype: str) -> Kernel:
-    """Return the depthwise kernel of a line of twelve numbers, of one element type."""
-    same = ("tile_h", "tile_w", "str_h", "str_w", "nbatch", "sub_h", "sub_w", "in_vec", "out_vec")
-    return Kernel(
-        kind=ck_tile.DEPTHWISE,
-        values={
-            **{name: fields[name] for name in same},
-            **{"ndim": 2, "weight_vec": fields["in_vec"], "block_size": _LANES},
-            **{"filt_h": fields["filt"], "filt_w": fields["filt"]},
-            **{f"type_{role}": dtype for role in ("input", "weight", "output")},
-        },
-        changes={},
-    )

@@ -147,7 +147,7 @@ class FileFacts:
                 message=f"unknown layout {'/'.join(orders)} of input/weight/output (known: {known})",
                 field=first,
             )
-        if family.lax_ndim and self.named_stream_k and _differ_in_depth(self.layout.value, layout):
+        if family.lax_ndim and self.named_stream_k and differ_in_depth(self.layout.value, layout):
             expected: ConvLayout = self.layout.value
             note = (
                 f"{family.title} lines say {layout.name}, {self.layout.origin} says {expected.name}: "
@@ -209,5 +209,6 @@ def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | FactPr
         )
 
 
-def _differ_in_depth(one: ConvLayout, other: ConvLayout) -> bool:
+def differ_in_depth(one: ConvLayout, other: ConvLayout) -> bool:
+    """Say whether one layout is the other with one spatial dimension more or less, and nothing else."""
     return one is not other and one.name.replace("d", "") == other.name.replace("d", "")

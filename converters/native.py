@@ -12,7 +12,7 @@ from ckprof.errors import InputError
 from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.strings import ck_tile, kinds
-from ckprof.strings.text import StringError, render
+from ckprof.strings.rendering import StringError, render
 from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.families_native import FAMILIES
 from ckprof_converters.family import LineFacts

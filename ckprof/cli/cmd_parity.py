@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import options, parity_options
+from ckprof.cli.parity_tasks import parity_tasks, shown
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.flow.inputs import find_list
 from ckprof.flow.selection import list_candidates
 from ckprof.parity.agreement import agree
 from ckprof.parity.compare import compare
@@ -21,23 +20,20 @@ from ckprof.parity.lock import (
     digest,
     freeze,
     locked_side,
-    read_lock,
     write_lock,
 )
-from ckprof.paths import conf_root
-from ckprof.strings.revision import find_revision
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from ckprof.cli.parity_tasks import ParityTask
     from ckprof.cli.session import Session
     from ckprof.model.conversion import Conversion
     from ckprof.model.parity import Comparison
     from ckprof.parity.inputs import Reading
     from ckprof.parity.lock import LockedStrings
     from ckprof.parity.side import Side
-    from ckprof.plugin.protocols import Direction
 
 _EPILOG = """\
 examples:
@@ -121,7 +117,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     _settle(arguments, session)
     session.registry.parity_formats.find(arguments.format)
     fail_on = parity_options.chosen_troubles(arguments)
-    tasks = _tasks(arguments, session)
+    tasks = parity_tasks(arguments, session)
     # A lock names its revision, so this follows the tasks.
     reading = parity_options.chosen_reading(arguments)
     comparisons: list[Comparison] = []
@@ -191,96 +187,18 @@ def _settle(arguments: argparse.Namespace, session: Session) -> None:
         arguments.source = "both" if arguments.library is not None else "catalog"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """Lists that are compared together."""
-
-    direction: Direction
-    paths: tuple[Path, ...]
-    locked: LockedStrings | None = None
-
-
-def _tasks(arguments: argparse.Namespace, session: Session) -> list[_Task]:
-    """Return what is compared with what.
-
-    :raises InputError: a list does not exist, or the lock does not hold it.
-    """
-    if arguments.locked is not None:
-        tasks = list(_locked_tasks(arguments, session))
-    elif arguments.conf:
-        direction = options.chosen_direction(arguments, session)
-        paths = tuple(dict.fromkeys(find_list(name) for name in arguments.conf))
-        together = arguments.against is not None or arguments.source != "catalog"
-        groups = [paths] if together else [(path,) for path in paths]
-        tasks = [_Task(direction=direction, paths=group) for group in groups]
-    else:
-        tasks = list(_tree_tasks(arguments.tree or conf_root(), session))
-        if arguments.direction is not None:
-            wanted = options.chosen_direction(arguments, session).id
-            tasks = [task for task in tasks if task.direction.id == wanted]
-        if not tasks:
-            raise InputError(
-                "no instance list below it: expected <direction>/<set>/<name>.conf",
-                arguments.tree or conf_root(),
-            )
-    return tasks
-
-
-def _tree_tasks(root: Path, session: Session) -> Iterator[_Task]:
-    known = {alias: d for d in session.registry.directions for alias in (d.id, *d.aliases)}
-    for folder in sorted(path for path in root.glob("*") if path.is_dir()):
-        direction = known.get(folder.name)
-        if direction is not None:
-            for path in sorted(folder.glob("*/*.conf")):
-                yield _Task(direction=direction, paths=(path,))
-
-
-def _locked_tasks(arguments: argparse.Namespace, session: Session) -> Iterator[_Task]:
-    path = Path(arguments.locked)
-    lock = read_lock(path)
-    arguments.revision = find_revision(lock.revision).name
-    asked = {find_list(name).resolve() for name in arguments.conf}
-    found: set[Path] = set()
-    for expected in lock.expected:
-        direction = session.registry.direction(expected.direction)
-        if arguments.direction and options.chosen_direction(arguments, session).id != direction.id:
-            continue
-        paths = tuple(_locked_list(item.path, path) for item in expected.lists)
-        resolved = {each.resolve() for each in paths}
-        if asked and not resolved & asked:
-            continue
-        found |= resolved
-        yield _Task(direction=direction, paths=paths, locked=expected)
-    if asked - found:
-        names = ", ".join(str(each) for each in sorted(asked - found))
-        raise InputError(f"does not hold {names}: freeze it with --write", path)
-    if not found:
-        raise InputError("holds no list of the direction", path)
-
-
-def _locked_list(name: str, lock: Path) -> Path:
-    beside = lock.parent / name
-    return beside if beside.is_file() else find_list(name)
-
-
-def _shown(path: Path) -> str:
-    """Return a path for titles; lists that ship with ckprof by the name that finds them."""
-    root = conf_root()
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)
-
-
 class _Run:
     """The comparison of one task."""
 
     def __init__(
-        self, arguments: argparse.Namespace, session: Session, reading: Reading, task: _Task
+        self, arguments: argparse.Namespace, session: Session, reading: Reading, task: ParityTask
     ) -> None:
         self._arguments = arguments
         self._session = session
         self._registry = session.registry
         self._reading = reading
         self._task = task
-        self.title = f"{task.direction.id} {', '.join(_shown(path) for path in task.paths)}"
+        self.title = f"{task.direction.id} {', '.join(shown(path) for path in task.paths)}"
         self._generated: Side | None = None
 
     def compare(self) -> Iterator[Comparison]:

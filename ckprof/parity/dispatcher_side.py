@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.parity import Skipped
 from ckprof.parity.side import Entry, Side, merge_copies
-from ckprof.strings.text import StringError
+from ckprof.strings.rendering import StringError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

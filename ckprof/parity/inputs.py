@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.codegen import manifest
@@ -155,7 +155,7 @@ def side_of_file(path: Path, registry: Registry, reading: Reading, direction: st
     name = str(path)
     data = read_bytes(path)
     if is_library(data):
-        return built_side(path, (), registry)
+        return replace(built_side(path, (), registry), name=name)
     if is_catalog(data):
         return catalog_side([reading.convert(path, registry, direction)], registry, name)
     request = reading.request(path, direction)

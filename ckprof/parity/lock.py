@@ -17,7 +17,7 @@ from ckprof.catalog.writer import write_atomically
 from ckprof.errors import InputError
 from ckprof.parity.side import Entry, Side
 from ckprof.paths import conf_root
-from ckprof.strings.text import StringError
+from ckprof.strings.rendering import StringError
 from ckprof.version import __version__
 
 if TYPE_CHECKING:

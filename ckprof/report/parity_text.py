@@ -91,8 +91,8 @@ def _findings(comparison: Comparison) -> Iterator[str]:
         yield f"lossy: {loss.rule}: {loss.reason}"
         if loss.differences:
             yield f"    {differences(loss.differences)}"
-        yield f"    {loss.text}"
         if loss.written != loss.text:
+            yield f"    {loss.text}"
             yield f"    written as {loss.written}"
     for skip in comparison.skipped:
         yield f"skipped: {skip.rule}: {skip.source}: {skip.reason}"

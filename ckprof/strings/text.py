@@ -1,4 +1,4 @@
-"""Rendering and parsing of instance strings: one grammar, both ways.
+"""Taking instance strings apart, and putting them together again: one grammar, both ways.
 
 A :class:`StringGrammar` knows all kinds. What it parses is normalised (:class:`ParsedString`), so that the
 spelling of flags, blanks and fields that a revision leaves out make no difference.
@@ -7,15 +7,21 @@ spelling of flags, blanks and fields that a revision leaves out make no differen
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import PluginError
-from ckprof.strings import kinds
 from ckprof.strings.arguments import split_arguments
 from ckprof.strings.kind import ParsedString
-from ckprof.strings.revision import all_revisions, default_revision
+from ckprof.strings.rendering import (
+    StringError,
+    conditions,
+    counts,
+    is_true,
+    normal_spelling,
+    printed_fields,
+    render,
+)
+from ckprof.strings.revision import all_revisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,121 +34,6 @@ _SHOWN: Final = 60
 
 #: strings that a grammar remembers with what they say
 _REMEMBERED: Final = 20_000
-
-#: normal spelling of a flag -> the word
-_WORDS: Final[Mapping[str | None, str]] = {"0": "false", "1": "true"}
-
-
-class StringError(Exception):
-    """A text that is no instance string, or values that a string cannot say.
-
-    :param start: zero-based place in the text.
-    """
-
-    def __init__(self, message: str, start: int = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        self.start = start
-
-
-@cache
-def _layout_of(kind: StringKind, revision: Revision, flags: frozenset[str]) -> tuple[Field, ...]:
-    """Return the fields that are printed, given the flags that are true."""
-    absent = revision.absent_fields(kind)
-    return tuple(
-        field
-        for field in kind.fields
-        if field.name not in absent and (field.name not in kind.only_if or kind.only_if[field.name] in flags)
-    )
-
-
-@cache
-def _conditions(kind: StringKind) -> frozenset[str]:
-    return frozenset(kind.only_if.values())
-
-
-class _Slot(NamedTuple):
-    """A field as a revision prints it."""
-
-    field: Field
-    name: str
-    #: value of kernels that do not vary in it, or ``None``
-    fixed: object
-    as_word: bool
-
-
-@cache
-def _slots(kind: StringKind, revision: Revision, flags: frozenset[str]) -> tuple[_Slot, ...]:
-    return tuple(
-        _Slot(
-            field,
-            field.name,
-            kind.literals.get(field.name, kind.fixed.get(field.name)),
-            revision.spells_flag_as_word(kind, field.name),
-        )
-        for field in _layout_of(kind, revision, flags)
-    )
-
-
-def render(kind: StringKind, values: Mapping[str, object], revision: Revision | None = None) -> str:
-    """Return the text of a kind of string.
-
-    :param values: field name -> value; flags as ``bool``, ``0`` or ``1``. Fields of ``kind.fixed`` and
-        ``kind.literals`` may be left out, and so may those that the flags make superfluous.
-    :param revision: ``None`` for the default one.
-    :raises StringError: a value is missing, has no spelling, or the revision has no field for it.
-    """
-    revision = revision or default_revision()
-    flags = frozenset(flag for flag in _conditions(kind) if _as_flag(values.get(flag)))
-    printed = []
-    for field, name, fixed, as_word in _slots(kind, revision, flags):
-        value = values.get(name, fixed)
-        if value is None:
-            raise StringError(f"{kind.name}: nothing gives a value for {name}")
-        text = _spelled(field, value, as_word)
-        if text is None:
-            raise StringError(
-                f"{kind.name}: {name} {_plain(value)!r} has no spelling, expected {field.kind.expected}"
-            )
-        printed.append(text)
-    for name, implied in revision.absent_fields(kind).items():
-        said = _plain(values.get(name, implied))
-        if _normal_of(kind, name, said) != implied:
-            raise StringError(
-                f"{kind.name} has no field {name} in revision {revision.name}: it cannot say {said}"
-            )
-    return f"{kind.name}<{','.join(printed)}>"
-
-
-@lru_cache(maxsize=65536)
-def _spelled(field: Field, value: object, as_word: bool) -> str | None:
-    """Return how a value is printed, or ``None`` if it has no spelling."""
-    text = _plain(value)
-    if field.kind in kinds.FLAGS:
-        normal = kinds.FLAG_NORMAL.get(text)
-        return _WORDS.get(normal) if as_word else normal
-    return None if normal_spelling(field.kind, text) is None else text
-
-
-def _plain(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def _as_flag(value: object) -> bool:
-    return kinds.FLAG_NORMAL.get(_plain(value)) == "1"
-
-
-def _normal_of(kind: StringKind, name: str, text: str) -> str | None:
-    field = next(field for field in kind.fields if field.name == name)
-    return normal_spelling(field.kind, text)
-
-
-@lru_cache(maxsize=65536)
-def normal_spelling(kind: kinds.Kind, text: str) -> str | None:
-    """Return the normal spelling of a field, or ``None`` if the text is none of its spellings."""
-    if kind in kinds.FLAGS:
-        return kinds.FLAG_NORMAL.get(text)
-    return text.replace(" ", "") if kind.matches(text) else None
 
 
 class StringGrammar:
@@ -268,17 +159,17 @@ def _choose(candidates: Sequence[StringKind], fields: Sequence[str]) -> StringKi
 
 def _fitting(kind: StringKind, revision: Revision, fields: Sequence[str]) -> tuple[Field, ...] | None:
     """Return the fields that a revision prints, if their number is right."""
-    bare = _layout_of(kind, revision, frozenset())
-    conditions = _conditions(kind)
-    if not conditions:
+    bare = printed_fields(kind, revision, frozenset())
+    deciding = conditions(kind)
+    if not deciding:
         return bare if len(fields) == len(bare) else None
     names = [field.name for field in bare]
     true = frozenset(
         flag
-        for flag in conditions
-        if flag in names and len(fields) > (at := names.index(flag)) and _as_flag(fields[at])
+        for flag in deciding
+        if flag in names and len(fields) > (at := names.index(flag)) and is_true(fields[at])
     )
-    layout = _layout_of(kind, revision, true) if true else bare
+    layout = printed_fields(kind, revision, true) if true else bare
     return layout if len(fields) == len(layout) else None
 
 
@@ -314,16 +205,6 @@ def _wrong_count(kind: StringKind, revisions: Sequence[Revision], fields: Sequen
     if fitting:
         message += f"; revision {fitting[-1]} prints {len(fields)}: pass --revision {fitting[-1]}"
     return message
-
-
-def counts(kind: StringKind, revision: Revision) -> tuple[int, ...]:
-    """Return the numbers of fields that a revision prints for a kind, ascending."""
-    sizes = {len(_layout_of(kind, revision, frozenset()))}
-    absent = revision.absent_fields(kind)
-    true = frozenset(flag for flag in _conditions(kind) if flag not in absent)
-    if true:
-        sizes.add(len(_layout_of(kind, revision, true)))
-    return tuple(sorted(sizes))
 
 
 def shorten(text: str) -> str:

@@ -145,6 +145,26 @@ def test_native_lines_are_their_own_string():
     assert [loss.rule for loss in found.losses] == ["async-v4"]
 
 
+def test_a_stream_k_list_whose_name_says_another_depth_follows_its_name():
+    line = EXPECTED[WEIGHT].replace("PassThrough,0>", "PassThrough,1,2,0>")
+    (found,) = read(line, name="ndhwgc_bf16_streamk.conf")
+    assert found.text == line
+    assert "Kernel<3,Default,NDHWGC,GKZYXC,EmptyTuple,NDHWGK," in found.expected
+    assert [loss.rule for loss in found.losses] == ["layout-of-name"]
+    assert not read(line, name="nhwgc_bf16_streamk.conf")[0].losses
+
+
+def test_wrong_lines_can_be_left_out():
+    found = READER.read(
+        ConversionRequest(path=Path("x.conf"), data=f"{FORWARD[:-1]}\n{FORWARD}".encode(), lenient=True),
+        STRINGS,
+        default_revision(),
+    )
+    assert [string.line for string in found.strings] == [2]
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("1:")
+
+
 @pytest.mark.parametrize(
     ("line", "rule"),
     [

@@ -12,8 +12,9 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.strings import ck_tile, kinds
 from ckprof.strings.fields import Field
 from ckprof.strings.kind import StringKind
+from ckprof.strings.rendering import StringError, counts, render
 from ckprof.strings.revision import all_revisions, default_revision, find_revision
-from ckprof.strings.text import StringError, StringGrammar, counts, render
+from ckprof.strings.text import StringGrammar
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
 from ckprof_plugins.pipelines.kernel_family.strings import KINDS as TILE_KINDS
 
@@ -225,6 +226,33 @@ def test_differences_name_the_fields() -> None:
     assert ("streamk_persistent", "-", "0") in GRAMMAR.differences(GRAMMAR.parse(GOOD), stream_k)
     forward = GRAMMAR.parse(render(ck_tile.FORWARD, _weight()))
     assert GRAMMAR.differences(forward, stream_k) == (("kernel", "forward kernel", "backward-weight kernel"),)
+
+
+OTHERS = {
+    kinds.POSITIVE: "7",
+    kinds.INT: "5",
+    kinds.ELEMENT_TYPE: "fp8",
+    kinds.LAYOUT: "NGCHW",
+    kinds.TUPLE: "Tuple(fp16)",
+    kinds.OPERATION: "Scale",
+    kinds.SEQUENCE: "Seq()",
+    kinds.GEMM_PADDING: "Default",
+    **dict.fromkeys(kinds.FLAGS, "0"),
+}
+
+
+@pytest.mark.parametrize("kind", GRAMMAR.kinds, ids=lambda kind: kind.id)
+def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: dict[str, str]) -> None:
+    text = sample[kind.id]
+    fields = _split(text)
+    for index, field in enumerate(kind.fields):
+        if field.name in kind.literals or field.name in kind.only_if.values():
+            continue
+        changed = [*fields]
+        changed[index] = OTHERS.get(field.kind) or [*field.kind.meanings][-1]
+        assert changed[index] != fields[index]
+        other = GRAMMAR.parse(f"{kind.name}<{','.join(changed)}>")
+        assert [name for name, _, _ in GRAMMAR.differences(GRAMMAR.parse(text), other)] == [field.name]
 
 
 def test_kinds_that_contradict_themselves_are_refused() -> None:

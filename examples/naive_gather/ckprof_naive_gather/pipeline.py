@@ -9,7 +9,7 @@ from ckprof.codegen.environment import render
 from ckprof.model.instance import Instance
 from ckprof.model.refusal import Refusal
 from ckprof.plugin.protocols import KernelSource
-from ckprof.strings.text import render as render_string
+from ckprof.strings.rendering import render as render_string
 from ckprof_naive_gather.record import STRINGS, VARIANT
 
 if TYPE_CHECKING:

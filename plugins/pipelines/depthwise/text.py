@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.strings.text import render
+from ckprof.strings.rendering import render
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE
 from ckprof_plugins.pipelines.kernel_family.strings import DEPTHWISE_KIND
 

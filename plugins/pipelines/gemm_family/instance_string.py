@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof.strings.text import render
+from ckprof.strings.rendering import render
 from ckprof_plugins.pipelines.kernel_family.strings import GEMM_KINDS
 
 if TYPE_CHECKING:
