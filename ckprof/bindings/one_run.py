@@ -88,7 +88,7 @@ def answer(request: Request) -> dict[str, Any]:
         return {**result, "error": str(error)}
     values = run.output.astype(np.float64)
     if request.dump:
-        np.savez(request.dump, **{"output": values, **operands})  # type: ignore[arg-type]
+        np.savez(request.dump, **{"result": values, **operands})  # type: ignore[arg-type]
     finite = np.isfinite(values)
     return {
         **result,

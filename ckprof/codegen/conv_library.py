@@ -14,7 +14,7 @@ from ckprof.codegen.environment import render
 from ckprof.model.tensor import TENSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.codegen.tree import KernelFiles
     from ckprof.plugin.protocols import Direction
@@ -34,10 +34,17 @@ def library_name(direction: str) -> str:
     return f"ckprof_conv_{direction}"
 
 
-def conv_library_source(library: str, direction: Direction, arch: str, kernels: Sequence[KernelFiles]) -> str:
+def conv_library_source(
+    library: str,
+    direction: Direction,
+    arch: str,
+    kernels: Sequence[KernelFiles],
+    fields: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
     """Return the source of the table that a library exports, and of what it says about its kernels.
 
     :param kernels: those that the library is linked from, in the order of the table.
+    :param fields: symbol -> fields of the instance, if somebody has computed them already.
     """
     form = getattr(direction, "dispatcher_form", None)
     table = library_source(library, [kernel.symbol for kernel in kernels])
@@ -45,7 +52,7 @@ def conv_library_source(library: str, direction: Direction, arch: str, kernels: 
         __package__,
         "conv_info.cpp.j2",
         info_header=_info_header(),
-        kernels=[_row(kernel) for kernel in kernels],
+        kernels=[_row(k, (fields or {}).get(k.symbol) or k.instance.fields()) for k in kernels],
         direction=string_literal(direction.id),
         number=form.number if form else _UNKNOWN,
         buffers=_numbers(TENSORS.index(name) for name in (form.buffers if form else direction.tensors)),
@@ -57,9 +64,9 @@ def _numbers(values: Iterable[int]) -> str:
     return f"{{{', '.join(map(str, values))}}}"
 
 
-def _row(kernel: KernelFiles) -> dict[str, Any]:
-    fields = msgspec.json.encode({"name": kernel.name, **kernel.instance.fields()}).decode()
-    return {"ndim": kernel.instance.ndim, "fields": string_literal(fields)}
+def _row(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
+    text = msgspec.json.encode({"name": kernel.name, **fields}).decode()
+    return {"ndim": kernel.instance.ndim, "fields": string_literal(text)}
 
 
 @lru_cache(maxsize=1)

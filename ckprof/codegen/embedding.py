@@ -26,7 +26,7 @@ from ckprof.errors import UsageError
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.codegen.tree import KernelFiles
     from ckprof.model.recipe import BuildRecipe
@@ -74,6 +74,7 @@ def embedding_files(
     function = register_function(direction.id)
     files: dict[str, str] = {}
     chunks = []
+    fields = {kernel.symbol: kernel.instance.fields() for kernel in kernels}
     for number, start in enumerate(range(0, len(kernels), embedding.chunk_size)):
         chunk = f"register_{direction.id}_chunk_{number}"
         chunks.append(chunk)
@@ -83,7 +84,10 @@ def embedding_files(
             version=__version__,
             function=chunk,
             arch=string_literal(arch),
-            kernels=[_registered(kernel) for kernel in kernels[start : start + embedding.chunk_size]],
+            kernels=[
+                _registered(kernel, fields[kernel.symbol])
+                for kernel in kernels[start : start + embedding.chunk_size]
+            ],
         )
     header = f"{function}.hpp"
     shared = {"version": __version__, "function": function, "header": header, "direction": direction.id}
@@ -96,7 +100,7 @@ def embedding_files(
     registration = sorted(name for name in files if name.endswith(".cpp"))
     support, own = _copies(embedding.recipe, files)
     table = f"support/{library}.cpp"
-    files[table] = conv_library_source(library, direction, arch, kernels)
+    files[table] = conv_library_source(library, direction, arch, kernels, fields)
     kernel_files = [_relative(kernel.entry, root) for kernel in kernels]
     needs_ck_tile = any(not _ships_with_ckprof(folder) for folder in embedding.recipe.include_dirs)
     recipe = embedding.recipe
@@ -122,8 +126,7 @@ def embedding_files(
     return files
 
 
-def _registered(kernel: KernelFiles) -> dict[str, Any]:
-    fields = kernel.instance.fields()
+def _registered(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "symbol": kernel.symbol,

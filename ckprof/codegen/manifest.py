@@ -80,6 +80,15 @@ def built_for(root: Path) -> tuple[str, str] | None:
         return None
 
 
+def direction_of(root: Path) -> str | None:
+    """Return the direction of the tree on disk, if there is one."""
+    try:
+        content = json.loads((root / FILE).read_bytes())
+        return str(content["direction"]) if content["schema"] == SCHEMA else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def chunk_size_of(root: Path) -> int | None:
     """Return how many kernels the registration sources of the tree on disk have, if it has any."""
     try:

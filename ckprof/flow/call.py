@@ -77,7 +77,7 @@ def _verdict(direction: Direction, request: Request, answer: dict[str, Any], dum
     with np.load(dump) as tensors:
         *sources, _ = direction.tensors
         operands = {name: decode(tensors[name], dtype) for name in sources}
-        output = tensors["output"]
+        output = tensors["result"]
     reference = direction.reference(request.problem, layout, operands)
     tolerance = derive_tolerance(
         dtype,

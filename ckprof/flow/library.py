@@ -13,9 +13,9 @@ from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
 from ckprof.codegen.conv_library import CONV_API_SOURCE, library_name
 from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE, Embedding
-from ckprof.codegen.manifest import chunk_size_of
+from ckprof.codegen.manifest import chunk_size_of, direction_of
 from ckprof.codegen.tree import generate_tree
-from ckprof.errors import InputError
+from ckprof.errors import InputError, UsageError
 from ckprof.flow.code_objects import write_code_objects
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import BuildRequest, Product, Purpose
@@ -100,7 +100,7 @@ def choose_place(
     :param chunk_size: kernels per registration source; ``None`` keeps what an earlier tree has, or else the
         default. Trees in ``keep``, and those of sources only, are made ready for other build systems.
     :raises ToolchainError: the target has no usable compiler or headers.
-    :raises UsageError: a chunk would hold no kernel.
+    :raises UsageError: a chunk would hold no kernel, or the folder holds another direction.
     :raises InputError: the folder cannot be made.
     """
     chosen_arch = arch or target.default_arch
@@ -124,6 +124,11 @@ def choose_place(
         root.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
+    owner = direction_of(root)
+    if owner not in (None, direction.id):
+        raise UsageError(
+            f"{root} holds the kernels of {owner}: those of {direction.id} need a folder of their own"
+        )
     embedding = None
     if keep or sources_only:
         size = chunk_size if chunk_size is not None else chunk_size_of(root)
