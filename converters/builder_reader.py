@@ -83,25 +83,29 @@ class _Reading:
         if self._layout is None or self._dtype is None:
             self._take_facts_of_lines(found.texts)
         strings: list[BuilderString] = []
-        errors: list[Diagnostic] = []
+        errors: dict[tuple[object, str], list[Diagnostic]] = {}
         for kernel in found.texts:
             try:
                 strings += self._strings_of(kernel)
             except LineError as error:
-                errors += [
-                    Diagnostic(
+                for problem in error.problems:
+                    diagnostic = Diagnostic(
                         path=self._request.path,
                         line=kernel.line,
                         column=kernel.column + problem.start,
                         message=problem.message,
                     )
-                    for problem in error.problems
-                ]
+                    place = "file" if problem.whole_file else (kernel.line, diagnostic.column)
+                    errors.setdefault((place, problem.message), []).append(diagnostic)
         notes = found.notes
         if self._request.lenient:
-            notes += tuple(f"{error.line}:{error.column}: {error.message}: left out" for error in errors)
+            notes += tuple(
+                f"{each.line}:{each.column}: {each.message}: left out"
+                for same in errors.values()
+                for each in same
+            )
         elif errors:
-            raise ListError(errors)
+            raise ListError([_counted(same) for same in errors.values()])
         return BuilderList(path=self._request.path, reader=reader, strings=tuple(strings), notes=notes)
 
     def _take_facts_of_lines(self, kernels: Sequence[KernelText]) -> None:
@@ -200,7 +204,7 @@ class _Reading:
     def _check_direction(self, title: str, direction: str) -> None:
         asked = self._request.direction
         if asked is not None and direction and direction != asked:
-            raise LineError(Problem(f"{title} is of direction {direction}, expected {asked}", 0))
+            raise LineError(Problem(f"{title} is of direction {direction}, expected {asked}", 0, True))
 
     def _completed(self, family: ConfFamily, fields: dict[str, str]) -> dict[str, str]:
         """Return the fields with layouts and dimensions, from the file name where the line is silent."""
@@ -227,3 +231,11 @@ class _Reading:
                 Problem("neither the line nor the file name say the data type: pass --dtype", 0, True)
             )
         return self._dtype.value
+
+
+def _counted(same: Sequence[Diagnostic]) -> Diagnostic:
+    """Return the first of several diagnostics that say the same, with their number."""
+    more = len(same) - 1
+    if not more:
+        return same[0]
+    return replace(same[0], message=f"{same[0].message} (and {more} more line{'s' * (more > 1)})")

@@ -257,11 +257,13 @@ def test_wrong_lines_are_refused_with_their_place(line, message):
         read(line)
 
 
-def test_lines_of_another_direction_are_refused_all_at_once():
+def test_lines_of_another_direction_are_refused_once_for_each_family():
     with pytest.raises(ListError) as caught:
-        read(FORWARD, WEIGHT, EXPECTED[WEIGHT], direction="fwd")
-    assert [diagnostic.line for diagnostic in caught.value.diagnostics] == [2, 3]
-    assert all("of direction bwd_weight, expected fwd" in str(d) for d in caught.value.diagnostics)
+        read(FORWARD, WEIGHT, EXPECTED[WEIGHT], WEIGHT, direction="fwd")
+    first, second = caught.value.diagnostics
+    assert (first.line, second.line) == (2, 3)
+    assert first.message == "backward-weight XDL is of direction bwd_weight, expected fwd (and 1 more line)"
+    assert second.message == "backward-weight kernel is of direction bwd_weight, expected fwd"
 
 
 def test_what_is_no_text_is_refused():
