@@ -79,7 +79,7 @@ class _Reading:
         self._dtype: DataType | None = self._named.dtype.value
 
     def run(self, reader: str) -> BuilderList:
-        found = kernel_texts(self._request)
+        found = kernel_texts(self._request, self._strings.knows)
         if self._layout is None or self._dtype is None:
             self._take_facts_of_lines(found.texts)
         strings: list[BuilderString] = []

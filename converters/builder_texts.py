@@ -16,12 +16,14 @@ from ckprof_converters.lines import instance_text, iterate_lines
 from ckprof_converters.log import looks_like_log, without_escapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ckprof.model.conversion import ConversionRequest
 
-#: names that output may hold; other templates, as compilers print them, are no kernels
-_NAME: Final = re.compile(r"\b(?:Device(?:Grouped|Batched)|GroupedConv)\w*(?=<)")
+#: what may be the name of a kernel; compilers print other templates, too
+_NAME: Final = re.compile(r"\b[A-Za-z_]\w*(?=<)")
+#: names that are those of kernels even if they are spelled wrong
+_KERNEL: Final = re.compile(r"Device(?:Grouped|Batched)|GroupedConv")
 
 #: in front of a kernel that is named elsewhere as well
 _AGAIN: Final = re.compile(r"(?:name:|Fail info:[^<]*)\s*$")
@@ -60,15 +62,16 @@ class _Mention:
     again: bool
 
 
-def kernel_texts(request: ConversionRequest) -> KernelTexts:
+def kernel_texts(request: ConversionRequest, knows: Callable[[str], bool]) -> KernelTexts:
     """Return the kernels that are named in the request's content.
 
+    :param knows: says of a name whether kernels are called so; all others in a log are something else.
     :raises InputError: a line of output breaks off within a kernel, other than the last one.
     """
     if not looks_like_log(request.data):
         return KernelTexts(texts=tuple(_list_lines(request)), is_output=False)
     notes: list[str] = []
-    mentions = list(_mentions(request, notes))
+    mentions = list(_mentions(request, knows, notes))
     return KernelTexts(texts=tuple(_instances(mentions)), is_output=True, notes=tuple(notes))
 
 
@@ -80,7 +83,9 @@ def _list_lines(request: ConversionRequest) -> Iterator[KernelText]:
             yield KernelText(text=text, line=number, column=len(plain) - len(plain.lstrip()) + 1)
 
 
-def _mentions(request: ConversionRequest, notes: list[str]) -> Iterator[_Mention]:
+def _mentions(
+    request: ConversionRequest, knows: Callable[[str], bool], notes: list[str]
+) -> Iterator[_Mention]:
     run = 0
     lines = list(iterate_lines(request))
     for number, line in enumerate(lines, 1):
@@ -89,6 +94,9 @@ def _mentions(request: ConversionRequest, notes: list[str]) -> Iterator[_Mention
             run += 1
         position = 0
         while (name := _NAME.search(plain, position)) is not None:
+            if not _KERNEL.match(name.group()) and not knows(name.group()):
+                position = name.end()
+                continue
             end = _closing(plain, name.end())
             if end is None:
                 if number == len(lines):

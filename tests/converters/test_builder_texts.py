@@ -15,7 +15,8 @@ EXPLICIT = "DeviceGroupedConvBwdWeight_Explicit_Xdl<DeviceBatchedGemmXdlUniversa
 
 
 def texts(*lines, end="\n"):
-    found = kernel_texts(ConversionRequest(path=Path("x.log"), data=(end.join(lines) + end).encode()))
+    request = ConversionRequest(path=Path("x.log"), data=(end.join(lines) + end).encode())
+    found = kernel_texts(request, {"Winograd"}.__contains__)
     return [(text.text, text.line) for text in found.texts], found
 
 
@@ -43,6 +44,11 @@ def test_a_log_of_the_old_profiler():
         "std::vector<int> is no kernel",
     )
     assert found == [(ONE, 2), (TWO, 4), (EXPLICIT, 6)]
+
+
+def test_kernels_of_plugins_are_known_by_name():
+    found, _ = texts("Perf: 1 ms, Winograd<4,1>", "note: std::vector<int>, Other<2>")
+    assert found == [("Winograd<4,1>", 1)]
 
 
 def test_several_instances_with_one_string_are_several():

@@ -60,6 +60,12 @@ def test_a_library_is_compared_with_a_catalog_and_a_list(ckprof, truthful, tmp_p
     assert ckprof("diff", "catalog.json", truthful).code == ExitCode.OK
     assert ckprof("diff", LIST, truthful).code == ExitCode.OK
     assert ckprof("diff", "backward_weight/tests/nhwgc_fp16_streamk", truthful).code == ExitCode.FAILED
+    strings = [line for line in (conf_root() / f"{LIST}.conf").read_text().splitlines() if line[0] != "#"]
+    (tmp_path / "native.txt").write_text("\n".join(strings))
+    (tmp_path / "x.log").write_text("\n".join(f"[Valid] Perf: 1 ms, {text}, SplitK 1" for text in strings))
+    for other in ("native.txt", "x.log", truthful):
+        assert ckprof("diff", truthful, other).code == ExitCode.OK
+        assert ckprof("diff", other, truthful).code == ExitCode.OK
 
 
 def test_a_kernel_that_says_something_else_than_its_instance_is_found_first(ckprof, told, tmp_path):
