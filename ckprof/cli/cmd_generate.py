@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.flow.library import Rejection
 
 _EPILOG = """\
 examples:
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
-    from ckprof.flow.library import generate
+    from ckprof.flow.library import generate, split_valid
 
     direction = options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
@@ -70,12 +71,16 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         sources_only=True,
         chunk_size=arguments.chunk_size,
     )
-    with place.lock:
-        tree, rejected = generate(chosen.candidates, place, keep_refused=chosen.judged)
+    valid = list(chosen.candidates)
+    rejected: list[Rejection] = []
+    if not chosen.judged:
+        valid, rejected = split_valid(chosen.candidates, place.arch, place.recipe.api_level)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
-    if not tree.kernels:
+    if not valid:
         raise NothingLeftError(f"no instance of {chosen.source} is valid for {place.arch}")
+    with place.lock:
+        tree, _ = generate(valid, place, keep_refused=True)
     if arguments.export_json:
         export_json(chosen, arguments.export_json)
     left_out = len(rejected) + len(chosen.left_out)

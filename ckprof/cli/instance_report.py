@@ -84,7 +84,11 @@ def _record(candidate: Candidate) -> dict[str, Any]:
 
 def _flat_record(candidate: Candidate) -> dict[str, Any]:
     record = _record(candidate)
-    return {**record.pop("fields"), **record}
+    fields = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in record.pop("fields").items()
+    }
+    return {**fields, **record}
 
 
 def _reasons(chosen: Chosen) -> list[dict[str, Any]]:
