@@ -29,14 +29,6 @@ FAMILIES: Final = (
         refusal=_EXTRA_OPERANDS,
     ),
     ConfFamily(
-        id="short_backward_weight_v3",
-        title="short backward-weight XDL V3",
-        names=("DeviceGroupedConvBwdWeight_Xdl_CShuffleV3",),
-        counts=(17, 18),
-        refusal_rule="missing-information",
-        refusal="mma_m and mma_n are not printed in this short spelling; use the full instance strings",
-    ),
-    ConfFamily(
         id="native_depthwise",
         title="native depthwise",
         names=(ck_tile.DEPTHWISE.name,),

@@ -104,12 +104,23 @@ def missing(*names: str) -> Step:
         verb = "is" if len(names) == 1 else "are"
         return Drop(
             rule="missing-information",
-            reason=f"{' and '.join(names)} {verb} not printed in this short spelling, and follow"
+            reason=f"{', '.join(names)} {verb} not printed in this short spelling, and follow"
             f"{'s' * (len(names) == 1)} from nothing that is; use the full instance strings",
         )
 
     return not_printed
 
+
+#: printed for layouts with the channels first
+_TRANSPOSE: Final = tuple(
+    Field(
+        f"transpose_{side}_vector",
+        kinds.INT,
+        read=False,
+        label=f"TransposeTransfer{word}ScalarPerVectorAligned",
+    )
+    for side, word in (("source", "Src"), ("destination", "Dst"))
+)
 
 FAMILIES: Final = (
     ConfFamily(
@@ -188,7 +199,8 @@ FAMILIES: Final = (
         id="short_backward_weight",
         title="short backward-weight XDL",
         names=("DeviceGroupedConvBwdWeight_Xdl_CShuffle",),
-        fields=(BLOCK_SIZE, *TILE_MN, number("k0"), *_BACKWARD_WEIGHT_BODY),
+        fields=(BLOCK_SIZE, *TILE_MN, number("k0"), *_BACKWARD_WEIGHT_BODY, *_TRANSPOSE),
+        counts=(15, 17),
         steps=("k-from-k0", missing("mma_m", "mma_n")),
         **_BACKWARD_WEIGHT,
     ),
@@ -196,9 +208,17 @@ FAMILIES: Final = (
         id="short_backward_weight_two_stage",
         title="short backward-weight two-stage XDL",
         names=("DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle",),
-        fields=(BLOCK_SIZE, *TILE, *_BACKWARD_WEIGHT_BODY, *_VERSION, MERGED_GROUPS),
-        counts=(17, 18),
+        fields=(BLOCK_SIZE, *TILE, *_BACKWARD_WEIGHT_BODY, *_VERSION, MERGED_GROUPS, *_TRANSPOSE),
+        counts=(18, 20),
         steps=(missing("mma_m", "mma_n"),),
+        **_BACKWARD_WEIGHT,
+    ),
+    ConfFamily(
+        id="short_backward_weight_v3",
+        title="short backward-weight XDL V3",
+        names=tuple(f"DeviceGroupedConvBwdWeight_Xdl_CShuffleV3{ending}" for ending in ("", "_DirectLoad")),
+        fields=(BLOCK_SIZE, *TILE, *_BACKWARD_WEIGHT_BODY),
+        steps=(missing("mma_m", "mma_n", "scheduler", "version"),),
         **_BACKWARD_WEIGHT,
     ),
 )

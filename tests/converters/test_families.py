@@ -267,18 +267,22 @@ def test_an_assumption_is_told(convert):
 
 MISSING = {
     line("short_backward_data"): "vector_size_c is not printed",
-    line("short_backward_data").replace("_v1<", "V3<"): "vector_size_c and pipeline are not printed",
-    line("short_backward_data").replace(
-        "_v1<", "V3_DirectLoad_Large_Tensor<"
-    ): "vector_size_c and pipeline are",
+    line("short_backward_data").replace("_v1<", "V3<"): "vector_size_c, pipeline are not printed",
+    line("short_backward_data").replace("_v1<", "V3_DirectLoad_Large_Tensor<"): "vector_size_c, pipeline are",
     "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1<64, 16, 64, 32, 8, 8, Default>": (
-        "mma_m and mma_n and repeat_m"
+        "mma_m, mma_n, repeat_m"
     ),
     "DeviceGroupedConvBwdWeight_Xdl_CShuffle<64, 64, 64, 4, Default, 8, 2, 2, 2, 4, 2, 4, 1, 1, 2>": (
-        "mma_m and mma_n are not printed"
+        "mma_m, mma_n are not printed"
     ),
+    "DeviceGroupedConvBwdWeight_Xdl_CShuffle<64, 64, 64, 4, Default, 8, 2, 2, 2, 4, 2, 4, 1, 1, 2, "
+    "TransposeTransferSrcScalarPerVectorAligned: 1, TransposeTransferDstScalarPerVectorAligned: 2>": (
+        "mma_m, mma_n are not printed"
+    ),
+    "DeviceGroupedConvBwdWeight_Xdl_CShuffleV3_DirectLoad<64, 16, 16, 32, Default, 8, 1, 1, 1, 4, 1, 4, 1, "
+    "1, 2>": ("mma_m, mma_n, scheduler, version are not printed"),
     "DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle<64, 16, 16, 32, Default, 8, 1, 1, 1, 4, 1, 4, 1, 1, 1, "
-    "BlkGemmPipelineScheduler: Intrawave, BlkGemmPipelineVersion: v5, 1>": "mma_m and mma_n are not printed",
+    "BlkGemmPipelineScheduler: Intrawave, BlkGemmPipelineVersion: v5, 1>": "mma_m, mma_n are not printed",
     "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>": (
         "pad_h and pad_w are not printed"
     ),
