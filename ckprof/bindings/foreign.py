@@ -25,6 +25,12 @@ class ConvProblemC(ctypes.Structure):
     ]
 
 
+class ConvBwdwProblemC(ctypes.Structure):
+    """``ConvBwdwProblemC``: the same without the direction."""
+
+    _fields_: ClassVar = [field for field in ConvProblemC._fields_ if field[0] != "direction"]
+
+
 class CTiming(ctypes.Structure):
     """``ckprof_conv_timing``."""
 
@@ -49,6 +55,13 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "conv_dispatcher_is_supported": (c_bool, [POINTER(ConvProblemC)]),
     "conv_dispatcher_select_kernel": (c_int, [POINTER(ConvProblemC), c_char_p, c_int]),
     "conv_dispatcher_run": (c_float, [c_void_p, c_void_p, c_void_p, POINTER(ConvProblemC), c_void_p]),
+    "conv_bwdw_init": (c_int, []),
+    "conv_bwdw_cleanup": (None, []),
+    "conv_bwdw_version": (c_char_p, []),
+    "conv_bwdw_has_kernels": (c_int, []),
+    "conv_bwdw_get_kernel_count": (c_int, []),
+    "conv_bwdw_get_kernel_name": (c_int, [c_int, c_char_p, c_int]),
+    "conv_bwdw_run": (c_float, [c_void_p, c_void_p, c_void_p, POINTER(ConvBwdwProblemC), c_void_p]),
     "ckprof_conv_set_timing": (c_int, [POINTER(CTiming)]),
     "ckprof_conv_select_index": (c_int, [c_int]),
     "ckprof_conv_select_name": (c_int, [c_char_p]),

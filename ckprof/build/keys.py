@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof.codegen
 from ckprof.build.digests import FolderDigests, digest_parts
-from ckprof.codegen.conv_library import CONV_API_SOURCE
+from ckprof.codegen.conv_library import CONV_API_SOURCES
 from ckprof.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Keys:
 
         :raises OSError: it cannot be read.
         """
-        shipped = (*self._recipe.support_sources, CONV_API_SOURCE)
+        shipped = (*self._recipe.support_sources, *CONV_API_SOURCES)
         beside = (self._folders.of(source.parent),) if source in shipped else ()
         return digest_parts("plain", self._base, source.name, source.read_bytes(), *beside)
 

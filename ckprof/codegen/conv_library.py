@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: The C interface of kernel libraries, and the registry for programs that embed kernels.
 EMBED_DIR: Final = Path(__file__).parent / "embed"
 #: Compiled once and linked into every library.
-CONV_API_SOURCE: Final = EMBED_DIR / "ckprof_conv_api.cpp"
+CONV_API_SOURCES: Final = (EMBED_DIR / "ckprof_conv_api.cpp", EMBED_DIR / "ckprof_conv_bwdw.cpp")
 _INFO_HEADER: Final = EMBED_DIR / "ckprof_conv_info.h"
 
 #: Number of a direction that the dispatcher does not know.

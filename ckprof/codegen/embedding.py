@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.codegen.conv_library import CONV_API_SOURCE, EMBED_DIR, conv_library_source
+from ckprof.codegen.conv_library import CONV_API_SOURCES, EMBED_DIR, conv_library_source
 from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
 from ckprof.codegen.environment import render
@@ -150,9 +150,9 @@ def _copies(recipe: BuildRecipe, files: dict[str, str]) -> tuple[list[str], list
         support.append(f"support/{source.name}")
         for path in (source, *_headers_below(source.parent)):
             files[f"support/{path.relative_to(source.parent).as_posix()}"] = path.read_text()
-    own = f"support/{CONV_API_SOURCE.name}"
-    files[own] = CONV_API_SOURCE.read_text()
-    return support, [own]
+    own = {f"support/{source.name}": source.read_text() for source in CONV_API_SOURCES}
+    files.update(own)
+    return support, list(own)
 
 
 def _headers_below(folder: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.conv_library import CONV_API_SOURCE, library_name
+from ckprof.codegen.conv_library import CONV_API_SOURCES, library_name
 from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE, Embedding
 from ckprof.codegen.manifest import chunk_size_of, direction_of
 from ckprof.codegen.tree import generate_tree
@@ -218,7 +218,7 @@ def build(
             timeout_s=compile_timeout_s,
             work_dir=place.root,
             cache=ObjectCache(object_cache_dir()),
-            further_sources=(CONV_API_SOURCE,),
+            further_sources=CONV_API_SOURCES,
             on_progress=on_progress,
         )
         code_objects = None

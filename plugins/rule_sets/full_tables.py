@@ -27,11 +27,10 @@ Schedule = tuple[GemmPipeline, Scheduler]
 
 _CLASSES: Final = {DataType.FP16: "half", DataType.BF16: "half", DataType.FP32: "float"}
 
-#: In the order in which a forward kernel with that many products is offered.
 _COMPV1 = GemmPipeline.COMPV1
 _MEM = GemmPipeline.MEM
 
-#: Tiles for which double buffering pays in the rule set ``default``, with the K it has there.
+#: Tiles that have a compv4 kernel in the rule set ``default``.
 _SMALL_DOUBLE_BUFFERED: Final = frozenset(
     {*((m, 64, 128) for m in (16, 32, 64)), *((m, 64, 64) for m in (16, 32, 64))}
 )

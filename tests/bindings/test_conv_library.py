@@ -12,7 +12,7 @@ import pytest
 
 from ckprof import ConvLibrary, ConvProblem
 from ckprof.bindings.conv_library import Timing
-from ckprof.bindings.foreign import ConvProblemC, CTiming
+from ckprof.bindings.foreign import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from ckprof.cli.main import main
 from ckprof.codegen.conv_library import EMBED_DIR
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
@@ -20,6 +20,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.model.layout import find_layout
 from ckprof.model.tensor import tensor_shape
 from ckprof.run.storage import decode, encode
+from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 from tests.bindings.conftest import HAND
 
@@ -191,7 +192,11 @@ def test_a_forked_child_has_a_library_of_its_own(library, fp32_2d):
 
 def test_structs_are_those_of_the_header():
     header = (EMBED_DIR / "ckprof_conv_api.h").read_text()
-    for mirror, end in ((ConvProblemC, "} ConvProblemC;"), (CTiming, "} ckprof_conv_timing;")):
+    for mirror, end in (
+        (ConvProblemC, "} ConvProblemC;"),
+        (ConvBwdwProblemC, "} ConvBwdwProblemC;"),
+        (CTiming, "} ckprof_conv_timing;"),
+    ):
         body = header[: header.index(end)].rpartition("{")[2]
         plain = " ".join(line.partition("/*")[0] for line in body.splitlines())
         declared = [
@@ -238,3 +243,26 @@ def test_other_directions(direction, split_k, tmp_path, cache, capsys):
     assert main(["call", direction, str(path), "--problem", LINE, "--split-k", str(split_k)]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["verified"] and answer["split_k"] == split_k
+    binary = load(path)
+    expected = (direction == "bwd_data", direction == "bwd_weight")
+    assert (binary.conv_dispatcher_has_bwd_data(), binary.conv_dispatcher_has_bwd_weight()) == expected
+    if direction == "bwd_weight":
+        check_older_interface(binary)
+
+
+def check_older_interface(binary):
+    assert binary.conv_bwdw_version() == b"1.0.0" and binary.conv_bwdw_init() == 0
+    assert binary.conv_bwdw_has_kernels() == binary.conv_bwdw_get_kernel_count() == 1
+    draw = np.random.default_rng(3)
+    shapes = {name: tensor_shape(PROBLEM, LAYOUT, name) for name in ("input", "weight", "output")}
+    x, dy = (draw.uniform(-1, 1, shapes[name]).astype(np.float32) for name in ("input", "output"))
+    dw = np.zeros(shapes["weight"], np.float32)
+    sizes = (2, 2, 6, 8, 1, 9, 7, 1, 3, 3, 1, 2, 1, 0, 1, 1, 1, 1, 1, 2)
+    pointers = (x.ctypes.data, dy.ctypes.data, dw.ctypes.data)
+    assert binary.conv_bwdw_run(*pointers, ConvBwdwProblemC(*sizes), None) > 0
+    expected = BackwardWeight().reference(
+        PROBLEM, LAYOUT, {"input": x.astype(float), "output": dy.astype(float)}
+    )
+    np.testing.assert_allclose(dw, expected, rtol=1e-4, atol=1e-4)
+    assert binary.conv_bwdw_run(None, *pointers[1:], ConvBwdwProblemC(*sizes), None) == -1
+    binary.conv_bwdw_cleanup()

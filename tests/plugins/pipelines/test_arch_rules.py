@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import UsageError
+from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 PIPELINE = ImplicitGemmPipeline()
-LEVEL = "2026-06"
+LEVEL = LATEST_API_LEVEL
 
 
 def refusals(instance, arch):
@@ -49,6 +50,10 @@ def test_more_local_memory_allows_more(make_instance):
     instance = make_instance(tile_m=512, tile_k=64)
     assert "lds-budget" in refusals(instance, "gfx942")
     assert "lds-budget" not in refusals(instance, "gfx950")
+
+
+def test_kernels_can_be_written_for_the_latest_level(make_instance):
+    assert PIPELINE.refusals(make_instance(), "gfx942", LATEST_API_LEVEL) == ()
 
 
 def test_an_unknown_architecture(make_instance):
