@@ -58,6 +58,11 @@ COMMANDS: Final = (
         summary="run one kernel of a built library once and print everything about the run as JSON",
     ),
     Command(
+        name="inspect",
+        module="ckprof.cli.cmd_inspect",
+        summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
+    ),
+    Command(
         name="list",
         module="ckprof.cli.cmd_list",
         summary="list directions, pipelines, targets, plugins, instances or shipped lists",

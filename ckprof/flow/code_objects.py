@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.build.files import write_atomically
-from ckprof.errors import InputError
+from ckprof.errors import CkprofError, InputError
+from ckprof.plugin.protocols import InspectableTarget
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ckprof.codegen.tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
+    from ckprof.plugin.protocols import Target
 
 FILE: Final = "code_objects.json"
 FOLDER: Final = "code_objects"
@@ -102,6 +104,20 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
     except OSError as exc:
         raise InputError(f"cannot be written: {exc.strerror or exc}", folder) from None
     return tree.root
+
+
+def read_ahead(target: Target, arch: str, paths: Iterable[Path]) -> None:
+    """Let the target read code objects, if it can, so that it has them at hand when it is asked.
+
+    :param paths: the code objects; each is read once.
+    """
+    if not isinstance(target, InspectableTarget):
+        return
+    for path in set(paths):
+        try:
+            target.inspect(path, arch)
+        except CkprofError:
+            return  # told when someone asks
 
 
 def _same(source: Path, copy: Path) -> bool:

@@ -16,7 +16,7 @@ from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE, Embedding
 from ckprof.codegen.manifest import chunk_size_of, direction_of
 from ckprof.codegen.tree import generate_tree
 from ckprof.errors import InputError, UsageError
-from ckprof.flow.code_objects import write_code_objects
+from ckprof.flow.code_objects import read_ahead, write_code_objects
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.model.results import BuildSummary
@@ -224,6 +224,7 @@ def build(
         code_objects = None
         if place.recipe.product is Product.CODE_OBJECTS and result.objects:
             code_objects = write_code_objects(tree, place.recipe, result.objects)
+            read_ahead(place.target, place.arch, result.objects.values())
     refused = {rejection.candidate.instance.key for rejection in rejected}
     built: list[Candidate] = []
     for candidate in candidates:

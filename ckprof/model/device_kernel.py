@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+# at run time, too: files are read by the types of the fields
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import msgspec
     import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
+    from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.dtype import DataType
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
     from ckprof.model.finding import Finding
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from ckprof.model.refusal import Refusal
     from ckprof.model.results import RunResults
     from ckprof.model.tour import TourResults
+    from ckprof.model.work import Estimate, GemmWork
     from ckprof.strings.revision import Revision
     from ckprof.strings.text import StringGrammar
 
@@ -238,6 +241,33 @@ class RuleSet(Protocol):
         Kernels that are not valid for the architecture may be among them: they are sorted out by asking their
         pipelines, unless the user wants upstream's sets as they are.
         """
+
+
+@runtime_checkable
+class MatrixPipeline(Protocol):
+    """A pipeline that also tells how its kernels divide a problem into matrix products."""
+
+    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products that the instance's kernel makes of a problem.
+
+        :param splits: parts of the reduction.
+        :returns: ``None`` where the kernel does not divide a problem that way.
+        """
+
+
+@runtime_checkable
+class InspectableTarget(Protocol):
+    """A target that also reads the machine code that it builds."""
+
+    def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
+        """Return the kernels of a code object with what each of them needs.
+
+        :raises InputError: it is no code object of this target.
+        :raises ToolchainError: a tool that reads it is missing.
+        """
+
+    def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
+        """Return bounds for a kernel on a problem; ``None`` where too little is known."""
 
 
 class Target(Protocol):

@@ -9,6 +9,7 @@ from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_s
 from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
 from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields, refuse_stream_k_fields
 from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
+from ckprof_plugins.pipelines.gemm_family.work import gemm_work
 from ckprof_plugins.pipelines.implicit_gemm.header import ImplicitGemmHeader, implicit_gemm_header
 from ckprof_plugins.pipelines.implicit_gemm.header_2025_07 import (
     ImplicitGemmHeader202507,
@@ -20,6 +21,8 @@ from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.problem import ConvProblem
+    from ckprof.model.work import GemmWork
 
 
 class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
@@ -47,6 +50,10 @@ class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
     def name_of(self, instance: ImplicitGemmInstance) -> str:
         """Return the name of the instance's kernel."""
         return name_of_instance(instance)
+
+    def work_of(self, instance: ImplicitGemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products that the kernel makes of a problem."""
+        return gemm_work(instance, problem, splits)
 
     def string_of(self, instance: ImplicitGemmInstance) -> str:
         """Return CK Builder's text for the instance."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.problem import ConvProblem
     from ckprof.model.refusal import Refusal
+    from ckprof.model.work import GemmWork
     from ckprof_plugins.pipelines.kernel_family.header import KernelHeader
     from ckprof_plugins.pipelines.kernel_family.rules import Rule
 
@@ -87,6 +88,14 @@ class KernelFamily(ABC, Generic[InstanceT]):
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
         """Return the direction's problem: a family that cannot compute it names another one."""
         return usual
+
+    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
+        return self.work_of(self._own(instance), problem, splits)
+
+    def work_of(self, instance: InstanceT, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products; a family without them does not override this."""
+        return None
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance.

@@ -9,6 +9,7 @@ from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_s
 from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
 from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields, refuse_stream_k_fields
 from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
+from ckprof_plugins.pipelines.gemm_family.work import gemm_work
 from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
 from ckprof_plugins.pipelines.kernel_family.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines.two_stage.header import TwoStageHeader, two_stage_header
@@ -16,6 +17,8 @@ from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.problem import ConvProblem
+    from ckprof.model.work import GemmWork
 
 
 class TwoStagePipeline(KernelFamily[TwoStageInstance]):
@@ -43,6 +46,10 @@ class TwoStagePipeline(KernelFamily[TwoStageInstance]):
     def name_of(self, instance: TwoStageInstance) -> str:
         """Return the name of the instance's kernel."""
         return name_of_instance(instance, two_stage=True)
+
+    def work_of(self, instance: TwoStageInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products that the kernel makes of a problem."""
+        return gemm_work(instance, problem, splits)
 
     def string_of(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""

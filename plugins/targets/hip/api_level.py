@@ -106,14 +106,15 @@ def _read(path: Path) -> str:
 
 def _bracketed(before: str) -> str:
     """Return what stands between the last pair of angle brackets of a text that ends in ``>``."""
-    depth = 0
+    depth = parentheses = 0
     for position in range(len(before) - 1, -1, -1):
-        if before[position] == ">":
-            depth += 1
-        elif before[position] == "<":
-            depth -= 1
-            if depth == 0:
-                return before[position + 1 : -1]
+        character = before[position]
+        parentheses += (character == ")") - (character == "(")
+        if parentheses:
+            continue  # a comparison
+        depth += (character == ">") - (character == "<")
+        if depth == 0:
+            return before[position + 1 : -1]
     return ""
 
 

@@ -37,6 +37,10 @@ class Machine(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     waves_per_simd: int
     sgprs_per_simd: int
     sgpr_grain: int
+    #: LDS is handed out in multiples of so many bytes
+    lds_grain: int
+    #: workgroups of several waves that a compute unit can hold
+    workgroups_per_cu: int
     #: data type in the instruction's name -> operations per cycle of one SIMD's matrix unit
     flops_per_cycle: dict[str, int]
 

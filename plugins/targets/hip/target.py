@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.recipe import BuildRequest
+    from ckprof.model.work import Estimate, GemmWork
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -148,6 +149,12 @@ class HipTarget:
         from ckprof_plugins.targets.hip.code_object import read_kernels
 
         return read_kernels(code_object, arch)
+
+    def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
+        """Return bounds for a kernel on a problem."""
+        from ckprof_plugins.targets.hip.estimate import estimate
+
+        return estimate(kernel, work)
 
 
 def _object_version(libraries: Path) -> tuple[str, ...]:

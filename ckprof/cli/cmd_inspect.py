@@ -1,0 +1,181 @@
+"""``ckprof inspect``: what each kernel will cost, from its machine code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.cli import options
+from ckprof.cli.building import build_candidates
+from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.cli.problem_options import add_problem_options, parsed_problems
+from ckprof.errors import ExitCode, UsageError
+from ckprof.flow.code_objects import read_code_objects
+from ckprof.flow.inspection import inspect_build, load_inspection, render_report
+from ckprof.model.inspection import compare
+from ckprof.model.recipe import Product, Purpose
+from ckprof.plugin.protocols import InspectableTarget
+from ckprof.report.inspection_report import (
+    condition,
+    render_comparison,
+    render_csv,
+    render_table,
+    rows_of,
+    sort_rows,
+)
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof.model.inspection import Inspection
+    from ckprof.plugin.protocols import Target
+
+_EPILOG = """\
+examples:
+  ckprof inspect fwd --conf legacy.conf --arch gfx942
+  ckprof inspect fwd --conf legacy.conf --arch gfx942 --where "spills>0" --sort vgprs
+  ckprof inspect fwd --conf legacy.conf --arch gfx942 \\
+      --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
+  ckprof inspect build/                                  # a folder of 'ckprof build --keep build/'
+  ckprof inspect --diff before.json after.json           # reports, or folders of builds
+
+Nothing is run. Kernels that are not compiled yet are compiled first. Registers, spills, LDS and scratch come
+from the code object; loads and stores are counted by the bits that a lane moves; bounds are estimates.
+Exit code 1 when a kernel does not compile, or when --diff finds new spills or lost occupancy.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof inspect``."""
+    parser.epilog = _EPILOG
+    known = ", ".join(session.registry.directions.ids)
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="DIRECTION|DIR|REPORT",
+        help=f"what is computed ({known}), with instances to build; or the folder of a build, or a report",
+    )
+    add_instance_options(parser, session)
+    add_problem_options(parser)
+    options.add_build_options(parser, session)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--diff",
+        nargs=2,
+        type=Path,
+        metavar=("BEFORE", "AFTER"),
+        help="compare two builds by the names of their kernels",
+    )
+    group.add_argument("--sort", metavar="FIELD", help="largest first, e.g. vgprs, lds_bytes, bound_us")
+    group.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="only rows that meet it, e.g. spills>0, limited_by=lds, waves_per_simd<2 (repeatable, ANDed)",
+    )
+    group.add_argument("--variants", action="store_true", help="a row for each device function of a kernel")
+    group.add_argument("--format", choices=("table", "json", "csv"), default="table", help="(default: table)")
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a list, an option, a file or the toolchain is wrong.
+    """
+    if arguments.diff is not None:
+        return _diff(arguments, session)
+    if arguments.what is None:
+        raise UsageError("name a direction with instances to build, a folder of a build, or a JSON report")
+    failed = False
+    if arguments.what in session.registry.directions.ids:
+        inspection, failed = _built(arguments, session)
+    else:
+        inspection = load_inspection(Path(arguments.what), session.registry)
+    _show(arguments, session, inspection)
+    return ExitCode.FAILED if failed else ExitCode.OK
+
+
+def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
+    """Build the instances; return what is in their code objects, and whether one did not compile."""
+    arguments.direction = arguments.what
+    direction = options.chosen_direction(arguments, session)
+    chosen = chosen_instances(arguments, session, [direction])
+    require_instances(chosen)
+    problems = parsed_problems(arguments, session, direction)
+    if len(problems) > 1:
+        raise UsageError("estimates are about one problem: give one")
+    target = _target(arguments, session)
+    library = build_candidates(
+        arguments,
+        session,
+        chosen.candidates,
+        direction,
+        target,
+        keep_refused=chosen.keep_refused,
+        purpose=Purpose.INSPECT,
+    )
+    for rejection in library.rejected:
+        session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
+    failed = any(rejection.status.is_failure for rejection in library.rejected)
+    if library.recipe.product is not Product.CODE_OBJECTS:
+        raise UsageError(f"target {target.id} builds no code objects that could be inspected")
+    if library.code_objects is None:
+        raise UsageError("no kernel is left to inspect")
+    inspection = inspect_build(
+        read_code_objects(library.code_objects),
+        target,
+        candidates=chosen.candidates,
+        problem=problems[0].problem if problems else None,
+        splits=(problems[0].split_k or 1) if problems else 1,
+    )
+    return inspection, failed
+
+
+def _target(arguments: argparse.Namespace, session: Session) -> Target:
+    """Return the target that was asked for, or the first one that reads machine code."""
+    if arguments.target:
+        return options.chosen_target(arguments, session)
+    for target in session.registry.targets:
+        if isinstance(target, InspectableTarget):
+            return target
+    raise UsageError("no target plugin reads machine code; name one with --target")
+
+
+def _show(arguments: argparse.Namespace, session: Session, inspection: Inspection) -> None:
+    tests = [condition(text) for text in arguments.where]
+    rows = rows_of(inspection.kernels, variants=arguments.variants)
+    kept = [row for row in rows if all(test(row) for test in tests)]
+    if arguments.sort:
+        kept = sort_rows(kept, arguments.sort)
+    if arguments.format == "csv":
+        session.console.result(render_csv(kept).rstrip("\n"))
+    elif arguments.format == "json":
+        names = {row["name"] for row in kept}
+        kernels = tuple(kernel for kernel in inspection.kernels if kernel.name in names)
+        session.console.result(render_report(replace(inspection, kernels=kernels)).rstrip("\n"))
+    else:
+        session.console.result(render_table(inspection, kept))
+
+
+def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    if arguments.what is not None:
+        raise UsageError("--diff takes two builds or reports and nothing else")
+    before, after = (load_inspection(path, session.registry) for path in arguments.diff)
+    comparison = compare(before, after)
+    if arguments.format == "json":
+        content = {
+            "changes": [asdict(change) for change in comparison.changes],
+            "only_before": comparison.only_before,
+            "only_after": comparison.only_after,
+            "worse": len(comparison.worse),
+        }
+        session.console.result(json.dumps(content, indent=1))
+    elif arguments.format == "csv":
+        session.console.result(render_csv([asdict(change) for change in comparison.changes]).rstrip("\n"))
+    else:
+        session.console.result(render_comparison(comparison))
+    return ExitCode.FAILED if comparison.worse else ExitCode.OK

@@ -1,0 +1,157 @@
+"""Reads a code object: what each of its kernels needs.
+
+Registers, spills, LDS and scratch come from the MessagePack note that the compiler writes for the loader; the
+size of the code from the symbol table; only the kinds of instructions from a disassembly. What was read is
+kept, by the digest of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ckprof.build.digests import digest_file, digest_parts
+from ckprof.build.files import write_atomically
+from ckprof.errors import InputError, ToolchainError
+from ckprof.model.device_kernel import DeviceKernel
+from ckprof.paths import cache_dir
+from ckprof_plugins.targets.hip.instructions import InstructionCounts, count_instructions, matrix_cycles
+from ckprof_plugins.targets.hip.occupancy import occupancy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: raised whenever what is read or how it is counted changes
+_SCHEMA: Final = 1
+_OWNER: Final = "AMDGPU"
+_METADATA: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What the ELF file itself tells."""
+
+    #: the note's records, one per kernel
+    kernels: tuple[dict[str, Any], ...]
+    #: function -> bytes of code
+    code_bytes: dict[str, int]
+
+
+def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
+    """Return the kernels of a code object, in the order of its note.
+
+    :param arch: what it was compiled for.
+    :raises InputError: it is no code object.
+    :raises ToolchainError: the library or the disassembler that reads it is missing.
+    """
+    try:
+        memo = cache_dir() / "inspect" / f"{digest_parts(str(_SCHEMA), arch, digest_file(path))}.json"
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    try:
+        return msgspec.json.decode(memo.read_bytes(), type=tuple[DeviceKernel, ...])
+    except (OSError, msgspec.DecodeError):
+        pass  # not read yet
+    metadata = read_metadata(path)
+    counts = count_instructions(path)
+    kernels = tuple(
+        _kernel(record, metadata, counts.get(str(record[".name"])) or InstructionCounts(), arch)
+        for record in metadata.kernels
+    )
+    try:
+        write_atomically(memo, msgspec.json.encode(kernels).decode())
+    except OSError:
+        pass  # only costs time
+    return kernels
+
+
+def read_metadata(path: Path) -> Metadata:
+    """Return the note and the symbols of a code object.
+
+    :raises InputError: it is no code object.
+    :raises ToolchainError: pyelftools is missing.
+    """
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+        from elftools.elf.sections import NoteSection, SymbolTableSection
+    except ImportError:
+        raise ToolchainError(
+            "reading code objects needs the package pyelftools; "
+            "install it with \"pip install 'ckprof[inspect]'\""
+        ) from None
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            notes = [
+                note
+                for section in elf.iter_sections()
+                if isinstance(section, NoteSection)
+                for note in section.iter_notes()
+            ]
+            sizes = {
+                symbol.name: int(symbol["st_size"])
+                for section in elf.iter_sections()
+                if isinstance(section, SymbolTableSection)
+                for symbol in section.iter_symbols()
+                if symbol["st_info"]["type"] == "STT_FUNC"
+            }
+    except (OSError, ELFError) as exc:
+        raise InputError(f"not a code object: {exc}", path) from None
+    for note in notes:
+        if note["n_name"] == _OWNER and _note_type(note) == _METADATA:
+            return Metadata(kernels=_records(note["n_descdata"], path), code_bytes=sizes)
+    raise InputError("not a code object of an AMD GPU: it has no metadata note", path)
+
+
+def _note_type(note: Any) -> int:
+    kind = note["n_type"]
+    return kind if isinstance(kind, int) else _METADATA if "METADATA" in str(kind) else -1
+
+
+def _records(data: bytes | str, path: Path) -> tuple[dict[str, Any], ...]:
+    raw = data.encode("latin-1") if isinstance(data, str) else data
+    try:
+        return tuple(msgspec.msgpack.decode(raw)["amdhsa.kernels"])
+    except (msgspec.DecodeError, KeyError, TypeError) as exc:
+        raise InputError(f"its metadata cannot be read: {exc!r}", path) from None
+
+
+def _kernel(record: dict[str, Any], metadata: Metadata, counts: InstructionCounts, arch: str) -> DeviceKernel:
+    name = str(record[".name"])
+
+    def number(field: str) -> int:
+        return int(record.get(field, 0))
+
+    vgprs, agprs, sgprs = number(".vgpr_count"), number(".agpr_count"), number(".sgpr_count")
+    lds, lanes = number(".group_segment_fixed_size"), number(".max_flat_workgroup_size")
+    return DeviceKernel(
+        symbol=name,
+        arch=arch,
+        vgprs=vgprs,
+        agprs=agprs,
+        sgprs=sgprs,
+        vgpr_spills=number(".vgpr_spill_count"),
+        sgpr_spills=number(".sgpr_spill_count"),
+        lds_bytes=lds,
+        scratch_bytes=number(".private_segment_fixed_size"),
+        wave_lanes=number(".wavefront_size"),
+        workgroup_lanes=lanes,
+        argument_bytes=number(".kernarg_segment_size"),
+        code_bytes=metadata.code_bytes.get(name, 0),
+        occupancy=occupancy(
+            arch, vgprs=vgprs, agprs=agprs, sgprs=sgprs, lds_bytes=lds, workgroup_lanes=lanes
+        ),
+        matrix_instructions=dict(sorted(counts.matrix.items())),
+        loads=dict(sorted(counts.loads.items())),
+        stores=dict(sorted(counts.stores.items())),
+        atomics=dict(sorted(counts.atomics.items())),
+        lds_reads=dict(sorted(counts.lds_reads.items())),
+        lds_writes=dict(sorted(counts.lds_writes.items())),
+        direct_loads=counts.direct_loads,
+        barriers=counts.barriers,
+        instructions=counts.total,
+        matrix_cycles=sum(matrix_cycles(kind, arch) * number for kind, number in counts.matrix.items()),
+    )

@@ -1,0 +1,73 @@
+"""How many waves and workgroups of a kernel a compute unit holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.arch.table import find_architecture
+from ckprof.model.device_kernel import Occupancy
+from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
+
+if TYPE_CHECKING:
+    from ckprof_plugins.targets.hip.machine import Machine
+
+
+def occupancy(
+    arch: str, *, vgprs: int, agprs: int, sgprs: int, lds_bytes: int, workgroup_lanes: int
+) -> Occupancy:
+    """Return what fits onto a compute unit at once, and what allows no more.
+
+    Registers are handed out to each wave in grains, LDS to each workgroup. A workgroup is resident as a
+    whole, its waves spread over the SIMDs.
+
+    :param arch: e.g. ``gfx942``.
+    :param vgprs: vector registers of a lane; with accumulation registers where both share one file.
+    :param agprs: accumulation registers of a lane.
+    """
+    machine = machine_table().find(arch)
+    facts = find_architecture(arch)
+    if machine is None:
+        return Occupancy(waves_per_simd=0, workgroups_per_cu=0, limited_by="unknown")
+    waves = max(1, -(-workgroup_lanes // facts.lanes_per_wave))
+    limits = {
+        "waves": machine.waves_per_simd,
+        "vgpr": _fitting(machine.vgprs_per_simd, vgprs, machine.vgpr_grain),
+        "sgpr": _fitting(machine.sgprs_per_simd, sgprs, machine.sgpr_grain),
+    }
+    if machine.agprs_per_simd:
+        limits["agpr"] = _fitting(machine.agprs_per_simd, agprs, machine.vgpr_grain)
+    resident = {name: _workgroups(per_simd, waves) for name, per_simd in limits.items()}
+    resident["lds"] = _fitting(facts.lds_bytes, lds_bytes, machine.lds_grain)
+    if waves > 1:
+        resident["workgroup"] = machine.workgroups_per_cu
+    workgroups = min(resident.values())
+    # of several equal limits the first in this order is named: it is what a kernel can change
+    order = ("lds", "vgpr", "agpr", "sgpr", "workgroup", "waves")
+    limited_by = next(name for name in order if resident.get(name) == workgroups)
+    return Occupancy(
+        waves_per_simd=min(-(-workgroups * waves // SIMDS_PER_CU), min(limits.values())),
+        workgroups_per_cu=workgroups,
+        limited_by=limited_by,
+    )
+
+
+def register_waves(machine: Machine, *, vgprs: int, sgprs: int) -> int:
+    """Return how many waves a SIMD holds as far as registers are concerned."""
+    return min(
+        machine.waves_per_simd,
+        _fitting(machine.vgprs_per_simd, vgprs, machine.vgpr_grain),
+        _fitting(machine.sgprs_per_simd, sgprs, machine.sgpr_grain),
+    )
+
+
+def _fitting(available: int, needed: int, grain: int) -> int:
+    rounded = -(-max(needed, 1) // grain) * grain
+    return available // rounded
+
+
+def _workgroups(waves_per_simd: int, waves: int) -> int:
+    """Return how many workgroups fit if each SIMD takes so many waves."""
+    if waves <= SIMDS_PER_CU:
+        # a SIMD that gets no wave of one workgroup gets one of the next
+        return waves_per_simd * SIMDS_PER_CU // waves
+    return waves_per_simd // -(-waves // SIMDS_PER_CU)

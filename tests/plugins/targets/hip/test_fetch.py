@@ -1,0 +1,105 @@
+"""Fetching of CK Tile headers, without a network."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import io
+import tarfile
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof_plugins.targets.hip import fetch
+
+
+def write_archive(path, names):
+    with tarfile.open(path, "w:gz") as tar:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = 2
+            tar.addfile(info, io.BytesIO(b"//"))
+    return path
+
+
+HEADERS = "flash_attn-2.8.3/csrc/composable_kernel/include/ck_tile"
+
+
+def test_only_headers_are_unpacked(tmp_path):
+    archive = write_archive(
+        tmp_path / "a.tar.gz",
+        [
+            f"{HEADERS}/core.hpp",
+            f"{HEADERS}/ops/gemm.hpp",
+            f"{HEADERS}/../../../../evil.hpp",
+            "flash_attn-2.8.3/setup.py",
+            "flash_attn-2.8.3/csrc/composable_kernel/LICENSE",
+        ],
+    )
+    assert fetch.unpack(archive, tmp_path / "out") == 3
+    found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
+    assert found == ["ck_tile/core.hpp", "ck_tile/ops/gemm.hpp"]
+    assert (tmp_path / "out" / "LICENSE").is_file()
+
+
+def test_an_archive_without_headers_is_refused(tmp_path):
+    archive = write_archive(tmp_path / "a.tar.gz", ["flash_attn-2.8.3/setup.py"])
+    with pytest.raises(ToolchainError, match="holds no CK Tile headers"):
+        fetch.unpack(archive, tmp_path / "out")
+
+
+class FakeClient:
+    content = b"not what was expected"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def get_project_page(self, name, timeout):
+        assert name == "flash-attn"
+        from types import SimpleNamespace
+
+        return SimpleNamespace(packages=[SimpleNamespace(version="2.8.3", package_type="sdist")])
+
+    def download_package(self, package, path, verify, timeout):
+        path.write_bytes(self.content)
+
+
+@pytest.fixture
+def client(monkeypatch, tmp_path):
+    simple = pytest.importorskip("pypi_simple", reason="needs ckprof[fetch]")
+    monkeypatch.setattr(simple, "PyPISimple", FakeClient)
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
+    return FakeClient
+
+
+def test_another_checksum_is_refused_and_leaves_nothing(client, tmp_path):
+    with pytest.raises(ToolchainError, match="the checksum is"):
+        fetch.fetch()
+    assert not fetch.fetched_root().exists()
+    assert list(fetch.fetched_root().parent.iterdir()) == []
+
+
+def test_fetched_once(client, tmp_path, monkeypatch):
+    archive = write_archive(tmp_path / "a.tar.gz", [f"{HEADERS}/core.hpp"])
+    monkeypatch.setattr(FakeClient, "content", archive.read_bytes())
+    monkeypatch.setattr(fetch, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    root = fetch.fetch()
+    assert (root / "ck_tile" / "core.hpp").is_file()
+    monkeypatch.setattr(fetch, "download", lambda archive: pytest.fail("downloaded twice"))
+    assert fetch.fetch() == root
+
+
+def test_a_missing_client_is_told(monkeypatch, tmp_path):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name == "pypi_simple":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ToolchainError, match=r"ckprof\[fetch\]"):
+        fetch.download(tmp_path / "x")
