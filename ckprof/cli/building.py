@@ -43,6 +43,7 @@ def place_for(
         compiler=arguments.compiler or settings.compiler,
         purpose=purpose,
         ck_root=arguments.ck_root,
+        api_level=arguments.api_level,
         keep=arguments.keep,
         configured_work_dir=settings.work_dir,
         sources_only=sources_only,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.flow.inputs import find_list, read_list
+from ckprof.model.api_level import API_LEVELS
 from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
@@ -132,6 +133,11 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
         metavar="DIR",
         help="CK Tile headers: the folder that holds ck_tile/, an installation or a checkout, for targets "
         "that do not bring their own (default: $CK_ROOT, else what 'ckprof doctor' shows)",
+    )
+    group.add_argument(
+        "--api-level",
+        choices=API_LEVELS,
+        help="state of CK Tile's interface that a target without real headers models (default: the latest)",
     )
     group.add_argument(
         "--jobs",

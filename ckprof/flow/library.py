@@ -86,6 +86,7 @@ def choose_place(
     compiler: str | None,
     purpose: Purpose = Purpose.RUN,
     ck_root: Path | None = None,
+    api_level: str | None = None,
     keep: Path | None,
     configured_work_dir: str | None,
     sources_only: bool = False,
@@ -116,6 +117,8 @@ def choose_place(
     parts = [direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)]
     if purpose is not Purpose.RUN:
         parts.append(purpose.value)
+    if api_level is not None:
+        parts.append(api_level)
     text = "\n".join(parts)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     base = Path(configured_work_dir).absolute() if configured_work_dir else work_dir()

@@ -74,6 +74,8 @@ class BuildRequest:
     purpose: Purpose = Purpose.RUN
     #: ``--ck-root``: where CK Tile's headers lie, for targets that do not bring their own
     ck_root: Path | None = None
+    #: ``--api-level``, for targets that model several; ``None`` for the latest, or that of the headers
+    api_level: str | None = None
     #: ``--compiler``, or ``None`` for the first usable one
     compiler: str | None = None
     #: added behind the target's own flags

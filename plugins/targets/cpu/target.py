@@ -9,6 +9,7 @@ from ckprof.arch.table import find_architecture
 from ckprof.build.keys import abi_dir
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, CompilerFamily
 from ckprof_plugins.targets.cpu import doctor
 from ckprof_plugins.targets.cpu.machine import machine_identity
@@ -16,17 +17,18 @@ from ckprof_plugins.targets.cpu.machine import machine_identity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
     from ckprof.model.finding import Finding
-    from ckprof.model.recipe import BuildRequest, Compiler
+from ckprof.model.recipe import BuildRequest, Compiler
 
 #: devices that the host model answers for
 ARCHS: Final = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1201")
 DEFAULT_ARCH: Final = "gfx950"
-#: state of CK Tile's interface that the host model follows
-API_LEVEL: Final = "2026-06"
 
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
+#: API level -> headers that differ from those of the latest one, searched first
+LEVEL_INCLUDE_DIRS: Final = {API_LEVEL_2025_07: _HERE / "include_2025_07"}
 SOURCE_DIR: Final = _HERE / "src"
 
 PREFIX_HEADER: Final = """\
@@ -113,11 +115,15 @@ class CpuTarget:
             raise UsageError(f"--arch {request.arch}: the CPU target models {', '.join(ARCHS)}")
         if not (INCLUDE_DIR / "ck_tile" / "core.hpp").is_file():
             raise ToolchainError(f"{INCLUDE_DIR}: the host model's headers are missing; reinstall ckprof")
+        level = request.api_level or LATEST_API_LEVEL
+        if level not in API_LEVELS:
+            raise UsageError(f"--api-level {level}: the CPU target models {', '.join(API_LEVELS)}")
+        own = (LEVEL_INCLUDE_DIRS[level],) if level in LEVEL_INCLUDE_DIRS else ()
         compiler = find_compiler(request.compiler)
         return BuildRecipe(
             target=self.id,
             arch=request.arch,
-            api_level=API_LEVEL,
+            api_level=level,
             compiler=compiler,
             compile_flags=(
                 *_FLAGS,
@@ -129,7 +135,7 @@ class CpuTarget:
             kernel_flags=() if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS,
             # flags such as -fsanitize=address must be there when linking, too
             link_flags=(*_LINK_FLAGS, *request.extra_flags),
-            include_dirs=(INCLUDE_DIR, abi_dir()),
+            include_dirs=(*own, INCLUDE_DIR, abi_dir()),
             prefix_header=PREFIX_HEADER,
             support_sources=tuple(sorted(SOURCE_DIR.glob("*.cpp"))),
             machine_identity=machine_identity(compiler),

@@ -9,7 +9,7 @@ from ckprof.arch.table import find_architecture
 from ckprof.build.cache import ObjectCache
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.keys import abi_dir
-from ckprof.errors import ToolchainError
+from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
 from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip import doctor
@@ -126,6 +126,10 @@ class HipTarget:
         base = find_architecture(request.arch).name
         device = next((device for device in devices() if device.arch == base), None)
         headers = find_headers(request.ck_root)
+        if request.api_level not in (None, headers.api_level):
+            raise UsageError(
+                f"--api-level {request.api_level}: the headers in {headers.root} are of {headers.api_level}"
+            )
         hip = find_hip_compiler(base, request.compiler)
         hip_root = find_hip_root()
         if request.purpose is Purpose.ANSWER:

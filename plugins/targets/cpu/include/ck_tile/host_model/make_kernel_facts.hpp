@@ -77,6 +77,7 @@ constexpr kernel_facts make_kernel_facts()
     facts.async               = Pipeline::facts.async;
     facts.accumulators        = Pipeline::facts.accumulators;
     facts.min_loops_per_split = Pipeline::facts.min_loops_per_split;
+    facts.bounds_splits       = true;
 
     facts.cde_operation = Epilogue::CDElementwise::name;
     return facts;

@@ -261,7 +261,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     {
         return false;
     }
-    if(facts.e_type != data_type::fp32 && k_batch > 128 &&
+    if(facts.bounds_splits && facts.e_type != data_type::fp32 && k_batch > 128 &&
        !refuse("split-k-atomics",
                equation("k_batch", k_batch) + " is more than 128 additions in 16 bits allow"))
     {
@@ -269,7 +269,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     }
     if(!check_odd_atomics(facts, k_batch)) { return false; }
     const std::int64_t steps = (call.gemm.k - 1) / facts.k_mma + 1;
-    if(!facts.stream_k && steps < k_batch &&
+    if(facts.bounds_splits && !facts.stream_k && steps < k_batch &&
        !refuse("split-k",
                equation("k_batch", k_batch) + " is more than the " + std::to_string(steps) +
                    " MMA steps of GemmK = " + std::to_string(call.gemm.k)))
