@@ -111,6 +111,7 @@ def choose_place(
             compiler=compiler,
             purpose=purpose,
             ck_root=ck_root,
+            api_level=api_level,
             sources_only=sources_only,
         )
     )
