@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     )
     valid = list(chosen.candidates)
     rejected: list[Rejection] = []
-    if not chosen.judged:
+    if not chosen.is_judged_for(place.arch, place.recipe.api_level):
         valid, rejected = split_valid(chosen.candidates, place.arch, place.recipe.api_level)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")

@@ -50,10 +50,11 @@ class Chosen:
     #: keep what the rules refuse
     keep_refused: bool
 
-    @property
-    def judged(self) -> bool:
-        """True when nothing is left that the rules of the architecture have to be asked about."""
-        return self.keep_refused or self.arch is not None
+    def is_judged_for(self, arch: str, api_level: str) -> bool:
+        """Say whether the rules need not be asked again before kernels are written for these."""
+        if self.keep_refused:
+            return True
+        return self.arch is not None and (self.arch.name, LATEST_API_LEVEL) == (arch, api_level)
 
 
 def add_instance_options(parser: argparse.ArgumentParser, session: Session) -> None:

@@ -189,6 +189,39 @@ def test_rule_sets_and_architectures_are_listed(ckprof):
     assert "gfx1250" in ckprof("list", "archs")[1]
 
 
+PLUGIN = """
+from ckprof import hookimpl
+from ckprof.model.refusal import Refusal
+from ckprof.plugin.protocols import RuleSetEntry
+from ckprof_plugins.rule_sets.full import FullRuleSet
+
+
+class Handful:
+    id = "handful"
+    label = "five kernels, one of them a mistake"
+
+    def enumerate(self, request):
+        first, *others = FullRuleSet().enumerate(request)[:5]
+        mistake = Refusal(rule="mistake", message="made by hand", found=1, allowed=0)
+        return [RuleSetEntry(first.instance, mistake), *others]
+
+
+@hookimpl
+def ckprof_register_rule_sets():
+    return [Handful()]
+"""
+
+
+def test_a_plugin_brings_a_rule_set(ckprof, tmp_path):
+    plugin = tmp_path / "handful.py"
+    plugin.write_text(PLUGIN)
+    arguments = ("--plugin", plugin, "list", "instances", "--rule-set", "handful", "--arch", "gfx942")
+    code, out, err = ckprof(*arguments, "--direction", "fwd", "--count")
+    assert (code, out) == (0, "4\n") and "left out 1 that are not valid (1 mistake)" in err
+    assert ckprof(*arguments, "--direction", "fwd", "--count", "--upstream-defects")[1] == "5\n"
+    assert "made by hand" in ckprof(*arguments, "--direction", "fwd", "--why")[1]
+
+
 def test_a_plugin_makes_instances_of_its_own_options(make_instance):
     from ckprof.plugin.manager import PluginManager
 
