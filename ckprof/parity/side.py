@@ -57,7 +57,8 @@ class Side:
 
     def __post_init__(self) -> None:
         if not self.entries and not self.skipped and not self.left_out:
-            raise InputError(f"no instance string at all on the side of {self.name}", self.origin)
+            why = f" ({'; '.join(self.notes)})" if self.notes else ""
+            raise InputError(f"no instance string at all on the side of {self.name}{why}", self.origin)
 
 
 def merge_copies(entries: Iterable[Entry]) -> tuple[Entry, ...]:

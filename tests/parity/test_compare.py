@@ -165,3 +165,5 @@ def test_what_one_side_leaves_out_and_the_other_has_is_told(compared, registry, 
 def test_an_empty_side_is_an_error():
     with pytest.raises(InputError, match=r"x\.log: no instance string at all on the side of CK Builder"):
         Side(name="CK Builder", origin="x.log", entries=())
+    with pytest.raises(InputError, match=r"side of CK Builder \(line 1 is cut off\)"):
+        Side(name="CK Builder", origin="x.log", entries=(), notes=("line 1 is cut off",))
