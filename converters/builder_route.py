@@ -75,7 +75,7 @@ class _Block:
 def missing_fields(direction: str, fields: Mapping[str, str]) -> list[str]:
     """Return what a line of the old library does not say and nothing else tells; short spellings do so."""
     if "tile" in fields:
-        return []
+        return [] if "k1_pair" in fields else ["k1", "vector_size_c"]
     needed = [
         *("block_size", "tile_m", "tile_n", "mma_m", "mma_n", "repeat_m", "repeat_n"),
         *("vector_size_a", "vector_size_b", "vector_size_c"),

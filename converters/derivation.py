@@ -243,6 +243,22 @@ TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+
+def missing(*names: str) -> Step:
+    """Return a step that drops every line, since nothing says these values."""
+
+    def not_printed(values: dict[str, Any], facts: LineFacts) -> Drop:
+        """Drop a line that does not say all that a record needs."""
+        verb = "is" if len(names) == 1 else "are"
+        return Drop(
+            rule="missing-information",
+            reason=f"{', '.join(names)} {verb} not printed in this spelling, and follow"
+            f"{'s' * (len(names) == 1)} from nothing that is; use the full instance strings",
+        )
+
+    return not_printed
+
+
 #: Steps by the names that families use.
 STEPS: Final = MappingProxyType[str, Step](
     {

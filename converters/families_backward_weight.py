@@ -26,6 +26,7 @@ from ckprof.strings.fields import (
     operations,
     unread,
 )
+from ckprof_converters.derivation import missing
 from ckprof_converters.family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
@@ -55,6 +56,11 @@ _COMMON: Final[dict[str, Any]] = {
     "layout_fields": ("layout_input", "layout_weight", "layout_output"),
     "dtype_fields": ("type_input", "type_weight", "type_output"),
 }
+
+_EXPLICIT_NESTED: Final = (
+    unread("gemm_padding", kinds.GEMM_PADDING),
+    unread("matrix_orders", kinds.MATRIX_ORDERS),
+)
 
 _EXPLICIT_FIELDS: Final = (
     Field("block_size", kinds.POSITIVE, label="BlkSize"),
@@ -116,13 +122,30 @@ FAMILIES: Final = (
         record_type=GemmRecord,
         names=("DeviceGroupedConvBwdWeight_Explicit_Xdl",),
         nested="DeviceBatchedGemmXdlUniversal",
-        nested_fields=(
-            unread("gemm_padding", kinds.GEMM_PADDING),
-            unread("matrix_orders", kinds.MATRIX_ORDERS),
-        ),
+        nested_fields=_EXPLICIT_NESTED,
         fields=_EXPLICIT_FIELDS,
         separator=", ",
         fixed={**GEMM_DEFAULTS, "specialization": "filter1x1_stride1_pad0", "explicit_gemm": True},
         steps=("explicit-shapes", *_DERIVED, "explicit-two-stage"),
+    ),
+    ConfFamily(
+        id="backward_weight_explicit_older",
+        title="backward-weight explicit GEMM of the older kind",
+        direction="bwd_weight",
+        variant="bwd_weight",
+        record_type=GemmRecord,
+        names=("DeviceGroupedConvBwdWeight_Explicit_Xdl",),
+        nested="DeviceBatchedGemmXdlUniversal",
+        nested_fields=_EXPLICIT_NESTED,
+        # Neither K1 nor the vector width of the result.
+        fields=(
+            *_EXPLICIT_FIELDS[:3],
+            _EXPLICIT_FIELDS[4],
+            Field("vectors", kinds.extents(2), label="VmemReadVec"),
+            *_EXPLICIT_FIELDS[6:],
+        ),
+        separator=", ",
+        fixed=GEMM_DEFAULTS,
+        steps=(missing("k1", "vector_size_c"),),
     ),
 )

@@ -23,7 +23,8 @@ from ckprof.strings.fields import (
     number,
     unread,
 )
-from ckprof_converters.family import ConfFamily, Drop, LineFacts, Step
+from ckprof_converters.derivation import missing
+from ckprof_converters.family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: 14 arguments
@@ -94,21 +95,6 @@ _BACKWARD_WEIGHT_BODY: Final = (
     *SHUFFLE,
     number("vector_size_c"),
 )
-
-
-def missing(*names: str) -> Step:
-    """Return a step that drops every line, since nothing says these values."""
-
-    def not_printed(values: dict[str, Any], facts: LineFacts) -> Drop:
-        """Drop a line that does not say all that a record needs."""
-        verb = "is" if len(names) == 1 else "are"
-        return Drop(
-            rule="missing-information",
-            reason=f"{', '.join(names)} {verb} not printed in this short spelling, and follow"
-            f"{'s' * (len(names) == 1)} from nothing that is; use the full instance strings",
-        )
-
-    return not_printed
 
 
 #: printed for layouts with the channels first
