@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "ck_tile/host_model/depthwise.hpp"
@@ -12,60 +13,139 @@
 
 namespace ck_tile::host_model::impl {
 
-// The input under one output tile, widened; positions outside the image are zeros.
-template <typename T>
-inline void stage_input(const depthwise_facts& f,
-                        const conv_shape& s,
-                        const T* image,
-                        std::int64_t first_row,
-                        std::int64_t first_column,
-                        float* staged)
+// The input under one output tile, widened to float. Columns are sorted by their remainder modulo
+// the stride, so that what one tap meets in neighbouring windows lies side by side. Behind each
+// remainder there is room to read a whole vector.
+class staged_tile
 {
-    const std::int64_t columns = f.lds_columns();
-    const std::int64_t height = s.input[1], width = s.input[2];
-    const std::int64_t begin = std::clamp<std::int64_t>(-first_column, 0, columns);
-    const std::int64_t end   = std::clamp<std::int64_t>(width - first_column, begin, columns);
-    for(std::int64_t row = 0; row < f.lds_rows(); ++row, staged += columns)
+public:
+    void shape(const depthwise_facts& f)
     {
-        const std::int64_t at = first_row + row;
-        if(at < 0 || at >= height || begin == end)
+        rows_    = f.lds_rows();
+        columns_ = f.lds_columns();
+        stride_  = f.stride[1];
+        phase_   = (columns_ + stride_ - 1) / stride_ + vector_width;
+        data_.resize(static_cast<std::size_t>(rows_ * pitch()));
+        line_.resize(static_cast<std::size_t>(columns_));
+    }
+
+    // Positions outside the image are zeros.
+    template <typename T>
+    void
+    fill(const conv_shape& s, const T* image, std::int64_t first_row, std::int64_t first_column)
+    {
+        const std::int64_t height = s.input[1], width = s.input[2];
+        const std::int64_t begin = std::clamp<std::int64_t>(-first_column, 0, columns_);
+        const std::int64_t end   = std::clamp<std::int64_t>(width - first_column, begin, columns_);
+        for(std::int64_t row = 0; row < rows_; ++row)
         {
-            zero_run(staged, columns);
-            continue;
+            float* const sorted   = data_.data() + row * pitch();
+            float* const line     = stride_ == 1 ? sorted : line_.data();
+            const std::int64_t at = first_row + row;
+            if(at < 0 || at >= height || begin == end) { zero_run(line, columns_); }
+            else
+            {
+                const std::int64_t from = at * width + first_column + begin;
+                zero_run(line, begin);
+                widen_run(image + from, line + begin, end - begin);
+                zero_run(line + end, columns_ - end);
+                if(at + rows_ahead < height)
+                {
+                    constexpr std::int64_t per_line = line_bytes / std::int64_t{sizeof(T)};
+                    const T* const ahead            = image + from + rows_ahead * width;
+                    for(std::int64_t i = 0; i < end - begin; i += per_line)
+                    {
+                        __builtin_prefetch(ahead + i);
+                    }
+                }
+            }
+            if(stride_ != 1) { sort(line, sorted); }
         }
-        zero_run(staged, begin);
-        widen_run(image + (at * width + first_column + begin), staged + begin, end - begin);
-        zero_run(staged + end, columns - end);
+    }
+
+    const float* row(std::int64_t row) const { return data_.data() + row * pitch(); }
+    std::int64_t pitch() const { return phase_ * stride_; }
+    std::int64_t phase() const { return phase_; }
+
+private:
+    // A tile takes a part of each line of the image, a pattern that the hardware does not foresee.
+    static constexpr std::int64_t rows_ahead = 8;
+    static constexpr std::int64_t line_bytes = 64;
+
+    void sort(const float* line, float* sorted) const
+    {
+        if(stride_ == 2)
+        {
+            for(std::int64_t i = 0; i < columns_ / 2; ++i)
+            {
+                sorted[i]          = line[2 * i];
+                sorted[phase_ + i] = line[2 * i + 1];
+            }
+            if(columns_ % 2 != 0) { sorted[columns_ / 2] = line[columns_ - 1]; }
+            return;
+        }
+        for(std::int64_t i = 0; i < columns_; ++i)
+        {
+            sorted[i % stride_ * phase_ + i / stride_] = line[i];
+        }
+    }
+
+    std::int64_t rows_ = 0, columns_ = 0, stride_ = 1, phase_ = 0;
+    std::vector<float> data_, line_;
+};
+
+// One row of outputs: taps in rising order, one multiply-add each. Whole vectors go to `sums`, the
+// rest as the start of one more to `rest`. A Filter or Stride of 0 is any.
+template <int Filter, int Stride>
+inline void depthwise_row(const depthwise_facts& f,
+                          const staged_tile& staged,
+                          const float* weights,
+                          std::int64_t first_row,
+                          std::int64_t count,
+                          float* sums,
+                          float* rest)
+{
+    const int height         = Filter != 0 ? Filter : f.filter[0];
+    const int width          = Filter != 0 ? Filter : f.filter[1];
+    const int stride         = Stride != 0 ? Stride : f.stride[1];
+    const std::int64_t pitch = staged.pitch(), phase = staged.phase();
+    const float* const window = staged.row(first_row);
+    for(std::int64_t i = 0; i < count; i += vector_width)
+    {
+        vfloat sum{};
+#pragma GCC unroll 5
+        for(int y = 0; y < height; ++y)
+        {
+            const float* const line = window + y * pitch + i;
+#pragma GCC unroll 5
+            for(int x = 0; x < width; ++x)
+            {
+                const auto met = load_bytes<vfloat>(line + x % stride * phase + x / stride);
+                sum += met * weights[y * width + x];
+            }
+        }
+        store_bytes(i + vector_width <= count ? sums + i : rest, sum);
     }
 }
 
-// One row of outputs: taps in rising order, one multiply-add each.
-inline void depthwise_row(const depthwise_facts& f,
-                          const float* staged,
-                          const float* weights,
-                          std::int64_t count,
-                          float* sums)
+using depthwise_row_function = void (*)(const depthwise_facts&,
+                                        const staged_tile&,
+                                        const float*,
+                                        std::int64_t,
+                                        std::int64_t,
+                                        float*,
+                                        float*);
+
+inline depthwise_row_function choose_depthwise_row(const depthwise_facts& f)
 {
-    zero_run(sums, count);
-    for(int y = 0; y < f.filter[0]; ++y)
-    {
-        for(int x = 0; x < f.filter[1]; ++x)
-        {
-            const float weight  = weights[y * f.filter[1] + x];
-            const float* source = staged + y * f.lds_columns() + x;
-            if(f.stride[1] == 1)
-            {
-                for(std::int64_t i = 0; i < count; ++i) { sums[i] += weight * source[i]; }
-            }
-            else
-            {
-                for(std::int64_t i = 0; i < count; ++i)
-                {
-                    sums[i] += weight * source[i * f.stride[1]];
-                }
-            }
-        }
-    }
+    const auto is = [&f](int filter, int stride) {
+        return f.filter[0] == filter && f.filter[1] == filter && f.stride[1] == stride;
+    };
+    if(is(3, 1)) { return &depthwise_row<3, 1>; }
+    if(is(3, 2)) { return &depthwise_row<3, 2>; }
+    if(is(5, 1)) { return &depthwise_row<5, 1>; }
+    if(is(5, 2)) { return &depthwise_row<5, 2>; }
+    return &depthwise_row<0, 0>;
 }
 
 } // namespace ck_tile::host_model::impl
@@ -178,13 +258,16 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
     const std::int64_t taps   = std::int64_t{f.filter[0]} * f.filter[1];
     const std::int64_t height = s.output[1], width = s.output[2];
 
-    static thread_local std::vector<float> staged, weights, sums;
-    staged.resize(static_cast<std::size_t>(f.lds_rows() * f.lds_columns()));
+    static thread_local std::vector<float> weights, sums;
+    static thread_local staged_tile staged;
+    staged.shape(f);
     weights.resize(static_cast<std::size_t>(taps));
-    sums.resize(static_cast<std::size_t>(f.tile[1]));
+    sums.resize(static_cast<std::size_t>(f.tile[1] + vector_width));
     with_element_type(f.wei_type, [&]<typename T>(T*) {
         widen_run(static_cast<const T*>(call.wei) + group * taps, weights.data(), taps);
     });
+
+    const depthwise_row_function compute_row = choose_depthwise_row(f);
 
     const std::int64_t last = std::min<std::int64_t>(s.N, (std::int64_t{block.y} + 1) * f.batch);
     for(std::int64_t image = std::int64_t{block.y} * f.batch; image < last; ++image)
@@ -195,28 +278,32 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
             for(std::int64_t column = 0; column < width; column += f.tile[1])
             {
                 with_element_type(f.in_type, [&]<typename T>(T*) {
-                    stage_input(f,
-                                s,
+                    staged.fill(s,
                                 static_cast<const T*>(call.in) + plane * s.input[1] * s.input[2],
                                 row * f.stride[0] - f.pad[0],
-                                column * f.stride[1] - f.pad[1],
-                                staged.data());
+                                column * f.stride[1] - f.pad[1]);
                 });
                 const std::int64_t rows    = std::min<std::int64_t>(f.tile[0], height - row);
                 const std::int64_t columns = std::min<std::int64_t>(f.tile[1], width - column);
                 for(std::int64_t i = 0; i < rows; ++i)
                 {
-                    depthwise_row(f,
-                                  staged.data() + i * f.stride[0] * f.lds_columns(),
-                                  weights.data(),
-                                  columns,
-                                  sums.data());
                     with_element_type(f.out_type, [&]<typename T>(T*) {
-                        narrow_run(sums.data(),
-                                   static_cast<T*>(call.out) +
-                                       ((plane * height + row + i) * width + column),
-                                   columns,
-                                   f.rounding);
+                        T* const line            = static_cast<T*>(call.out) +
+                                                   ((plane * height + row + i) * width + column);
+                        const std::int64_t whole = columns / vector_width * vector_width;
+                        const std::int64_t from  = i * f.stride[0];
+                        float* const buffer      = sums.data();
+                        if constexpr(std::is_same_v<T, float>)
+                        {
+                            compute_row(f, staged, weights.data(), from, columns, line, buffer);
+                            narrow_run(buffer, line + whole, columns - whole, f.rounding);
+                        }
+                        else
+                        {
+                            compute_row(
+                                f, staged, weights.data(), from, columns, buffer, buffer + whole);
+                            narrow_run(buffer, line, columns, f.rounding);
+                        }
                     });
                 }
             }
