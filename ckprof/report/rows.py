@@ -62,11 +62,18 @@ def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> tupl
 def reason_of(outcome: Outcome, *, why: bool) -> str:
     """Return the outcome's reason on one line.
 
-    :param why: give every condition that is not met, with its id in front, instead of what decided.
+    :param why: give every condition that is not met instead of what decided: its id, its first message, and
+        how many more there are, e.g. one per axis.
     """
     if not why or not outcome.refusals:
         return " ".join(outcome.reason.split())
-    return "; ".join(f"[{one.rule}] {' '.join(one.message.split())}" for one in outcome.refusals)
+    messages: dict[str, list[str]] = {}
+    for refusal in outcome.refusals:
+        messages.setdefault(refusal.rule, []).append(" ".join(refusal.message.split()))
+    return "; ".join(
+        f"[{condition}] {first}" + (f" (+{len(more)})" if more else "")
+        for condition, (first, *more) in messages.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

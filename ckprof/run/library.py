@@ -273,7 +273,9 @@ class Target:
 
     def available_bytes(self) -> int | None:
         """Return how much memory can still be allocated, or ``None`` if the target does not know."""
-        return int(self._table.available_bytes()) or None
+        # a target may leave the function out
+        function = self._table.available_bytes
+        return (int(function()) or None) if function else None
 
     def _check(self, action: str, status: int) -> None:
         if status != AbiStatus.OK:

@@ -15,7 +15,7 @@ from ckprof.model.refusal import Refusal
 from ckprof.model.results import RunResults
 from ckprof.report.csv_report import render_csv
 from ckprof.report.json_report import SCHEMA, VERSION, render_json
-from ckprof.report.rows import refused_by, rows_of_problem
+from ckprof.report.rows import reason_of, refused_by, rows_of_problem
 from ckprof.report.table import render_markdown, render_table
 
 
@@ -134,6 +134,11 @@ def test_why_shows_every_condition_and_what_each_refuses(
     assert both in explained
     line = next(line for line in explained.splitlines() if line.lstrip("| ").startswith("vector-a"))
     assert line.replace("|", "").split()[1:3] == ["2", "1"]
+
+
+def test_why_shortens_what_one_condition_says_per_axis(refused: RunResults) -> None:
+    twice = dataclasses.replace(refused.outcomes[0], refusals=(*REFUSALS, *REFUSALS[1:]))
+    assert reason_of(twice, why=True).endswith("needs filter height = 1, got 3 (+1)")
 
 
 def test_machine_readable_reports_name_the_conditions(refused: RunResults) -> None:
