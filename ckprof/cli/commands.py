@@ -58,6 +58,11 @@ COMMANDS: Final = (
         summary="run one kernel of a built library once and print everything about the run as JSON",
     ),
     Command(
+        name="check-support",
+        module="ckprof.cli.cmd_check_support",
+        summary="ask the kernels' own tests which problems they support, without a device",
+    ),
+    Command(
         name="inspect",
         module="ckprof.cli.cmd_inspect",
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",

@@ -16,6 +16,9 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.support_cases import FORWARD as FORWARD_CASES
+from tests.e2e.support_cases import WEIGHT as WEIGHT_CASES
+from tests.e2e.support_cases import answers_of, expected, write_case
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
 
@@ -236,3 +239,24 @@ def test_the_runtime_compiles_against_hip(tmp_path):
         own = [line for line in done.stderr.splitlines() if str(source) in line]
         assert own == [], done.stderr
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("direction", "variant", "kernels"),
+    [("fwd", "forward", FORWARD_CASES), ("bwd_weight", "bwd_weight", WEIGHT_CASES)],
+    ids=["fwd", "bwd_weight"],
+)
+def test_real_headers_and_their_model_agree(ckprof, tmp_path, direction, variant, kernels):
+    case = write_case(tmp_path, variant, kernels)
+    called = ckprof(
+        *("check-support", direction, *case, "--random", "300", "--target", "hip", "--arch", "gfx942"),
+        *("--format", "json"),
+        timeout=1200,
+    )
+    found = json.loads(called.out)
+    assert [answers_of(kernel["supported"]) for kernel in found["kernels"]] == expected(kernels)
+    assert found["disagreements"] == 0
+    # the random problems are neither all refused nor all accepted
+    random_answers = [flag for kernel in found["kernels"] for flag in kernel["supported"][16:]]
+    assert len(random_answers) == 300 * len(kernels)
+    assert 0.02 < sum(random_answers) / len(random_answers) < 0.9

@@ -250,11 +250,18 @@ struct functions
             first_reason why{reason, reason_size};
             const auto status = ask(test, *problem, param, plan, &first_reason::keep, &why);
             if(status != CKPROF_OK) return status;
+#ifdef CKPROF_SUPPORT_ONLY
+            (void)buffers;
+            (void)time_it;
+            copy_text("built to answer questions, not to run", reason, reason_size);
+            return CKPROF_FAILED;
+#else
             const HostArgs args(
                 param, buffers->input, buffers->weight, {}, buffers->output, plan.split_k);
             const float elapsed_ms = Launcher::launch(args, single_run());
             if(time_it != 0) *time_ms = elapsed_ms;
             return CKPROF_OK;
+#endif
         }
         catch(...)
         {

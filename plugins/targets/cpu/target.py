@@ -10,7 +10,7 @@ from ckprof.build.keys import abi_dir
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.recipe import BuildRecipe, CompilerFamily
+from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof_plugins.targets.cpu import doctor
 from ckprof_plugins.targets.cpu.machine import machine_identity
 
@@ -68,6 +68,9 @@ _FAMILY_FLAGS: Final = {
 }
 #: the loops that take the time are in the support sources; a kernel only chooses among them
 _KERNEL_FLAGS: Final = ("-O1",)
+#: nothing is launched, so launchers need not be compiled
+_ANSWER_FLAGS: Final = ("-O0", "-DCKPROF_SUPPORT_ONLY")
+_ANSWERS_PER_UNIT: Final = 16
 #: measured: 280 MB with g++ 12, less with clang++ 14
 _COMPILE_MEMORY: Final = 400 * 2**20
 _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
@@ -132,7 +135,8 @@ class CpuTarget:
                 *_ARCH_FLAGS.get(base, ()),
                 *request.extra_flags,
             ),
-            kernel_flags=() if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS,
+            kernel_flags=_kernel_flags(request),
+            kernels_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.ANSWER else 1,
             # flags such as -fsanitize=address must be there when linking, too
             link_flags=(*_LINK_FLAGS, *request.extra_flags),
             include_dirs=(*own, INCLUDE_DIR, abi_dir()),
@@ -141,6 +145,12 @@ class CpuTarget:
             machine_identity=machine_identity(compiler),
             compile_memory_bytes=_COMPILE_MEMORY,
         )
+
+
+def _kernel_flags(request: BuildRequest) -> tuple[str, ...]:
+    if request.purpose is Purpose.ANSWER:
+        return _ANSWER_FLAGS
+    return () if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS
 
 
 def _quirks(compiler: Compiler) -> tuple[str, ...]:

@@ -1,0 +1,109 @@
+"""Which kernels support which problems, asked of two libraries, and where they disagree."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.problem import ConvProblem
+from ckprof.run.answers import Question, ask_library
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.flow.library import BuiltLibrary
+    from ckprof.flow.selection import Candidate
+    from ckprof.run.answers import Answer
+
+#: sizes that meet, and just miss, the conditions of kernels
+_CHANNELS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 40, 60, 64, 96, 128)
+_FILTERS: Final = (1, 1, 2, 3, 3, 5)
+_SPLITS: Final = (1, 1, 1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportTable:
+    """Answers of every kernel to every question."""
+
+    questions: tuple[Question, ...]
+    candidates: tuple[Candidate, ...]
+    #: content key -> answers in the order of the questions
+    answers: Mapping[str, Sequence[Answer]]
+    #: the same of another library that models the first; ``None`` if none was asked
+    model: Mapping[str, Sequence[Answer]] | None = None
+
+    def supporters(self, index: int) -> int:
+        """Return how many kernels support the question with that position."""
+        return sum(answers[index].supported for answers in self.answers.values())
+
+    def disagreements(self) -> list[tuple[Candidate, int]]:
+        """Return kernel and position of each question that both libraries answer differently."""
+        if self.model is None:
+            return []
+        return [
+            (candidate, index)
+            for candidate in self.candidates
+            for index in range(len(self.questions))
+            if self.answers[candidate.instance.key][index].supported
+            is not self.model[candidate.instance.key][index].supported
+        ]
+
+
+def support_table(
+    library: BuiltLibrary, questions: Sequence[Question], model: BuiltLibrary | None = None
+) -> SupportTable:
+    """Ask the kernels of a library, and of another one that models it.
+
+    :raises ToolchainError: a library cannot be loaded.
+    """
+    answers = _ask(library, questions)
+    modelled = _ask(model, questions) if model is not None else None
+    candidates = tuple(
+        candidate
+        for candidate in library.built
+        if candidate.instance.key in answers and (modelled is None or candidate.instance.key in modelled)
+    )
+    return SupportTable(questions=tuple(questions), candidates=candidates, answers=answers, model=modelled)
+
+
+def _ask(library: BuiltLibrary, questions: Sequence[Question]) -> Mapping[str, Sequence[Answer]]:
+    if library.path is None:
+        return {}
+    return ask_library(library.path, library.recipe.arch, questions).kernels
+
+
+def random_questions(count: int, ndim: int, seed: int) -> list[Question]:
+    """Return problems of small sizes that are themselves well-formed, the same for the same seed."""
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    questions: list[Question] = []
+    while len(questions) < count:
+        try:
+            problem = _random_problem(draw, ndim)
+        except InputError:
+            continue  # the filter does not fit into the image
+        questions.append(Question(problem=problem, split_k=draw.choice(_SPLITS)))
+    return questions
+
+
+def _random_problem(draw: random.Random, ndim: int) -> ConvProblem:
+    def axis(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(draw.choice(values) for _ in range(ndim))
+
+    # equal along all axes half of the time: some conditions are about all of them together
+    shared = draw.random() < 0.5
+    filters = (draw.choice(_FILTERS),) * ndim if shared else axis(_FILTERS)
+    pads = (draw.choice((0, 0, 1)),) * ndim if shared else axis((0, 0, 1, 2))
+    return ConvProblem(
+        groups=draw.choice((1, 1, 2, 4)),
+        batch=draw.choice((1, 2, 4, 5)),
+        out_channels=draw.choice(_CHANNELS),
+        in_channels=draw.choice(_CHANNELS),
+        filter=filters,
+        input=axis(range(5, 18)),
+        strides=(draw.choice((1, 1, 2)),) * ndim if shared else axis((1, 2)),
+        dilations=axis((1, 1, 2)),
+        left_pads=pads,
+        right_pads=pads if shared else axis((0, 0, 1)),
+    )

@@ -1,0 +1,71 @@
+"""Problems whose answers are known from the real headers of July 2025, fp16, channels last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+INSTANCE = {
+    **{"tile_m": 128, "tile_n": 128, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
+    **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8},
+    **{"pipeline": "compv1", "scheduler": "intrawave", "epilogue": "cshuffle", "double_smem_buffer": False},
+    **{"num_groups_to_merge": 1, "num_wave_groups": 1, "specialization": "default", "two_stage": False},
+    **{"explicit_gemm": False, "split_image": False, "streamk_enabled": False},
+    **{"streamk_reduction_strategy": None, "streamk_persistent": False},
+}
+NARROW = {"vector_size_a": 4, "vector_size_b": 2, "vector_size_c": 4}
+V4 = {**NARROW, "pipeline": "compv4", "double_smem_buffer": True, "tile_k": 32}
+
+#: dimensions, G N K C, filter, image, strides, dilations, left and right pads; the sixth with two splits
+PROBLEMS = (
+    "2 1 1 64 64 3 3 28 28 1 1 1 1 1 1 1 1",
+    "2 2 4 64 12 3 3 28 28 1 1 1 1 1 1 1 1",
+    "2 2 4 60 64 3 3 28 28 1 1 1 1 1 1 1 1",
+    "2 1 2 64 64 1 1 14 14 1 1 1 1 0 0 0 0",
+    "2 1 2 64 64 1 1 14 14 2 2 1 1 0 0 0 0",
+    "2 1 2 64 64 3 3 14 14 1 1 1 1 1 1 1 1",
+    "2 4 2 8 1 3 3 14 14 1 1 1 1 1 1 1 1",
+    "2 1 2 64 64 3 3 15 17 2 2 2 2 2 2 2 2",
+)
+
+WITH_TWO_SPLITS = 5
+
+#: kernel -> which of the problems it supports
+FORWARD = (
+    ({}, "yes no no yes yes no no yes"),
+    ({"specialization": "filter3x3", "vector_size_a": 1, "vector_size_b": 1}, "no no no no no no yes no"),
+    # the basic pipeline obeys the sizes that it is given, the others derive them from the tile
+    (NARROW, "yes yes yes yes yes no no yes"),
+    ({**NARROW, "pipeline": "mem"}, "yes no yes yes yes no no yes"),
+    ({**NARROW, "pipeline": "compv3"}, "yes no yes yes yes no no yes"),
+    (
+        {**NARROW, "pipeline": "compv4", "double_smem_buffer": True, "tile_k": 32},
+        "yes no yes yes yes no no yes",
+    ),
+)
+WEIGHT = (({}, "yes no no yes yes yes no yes"),)
+
+
+def write_case(folder: Path, variant: str, kernels: tuple[tuple[dict[str, object], str], ...]) -> list[str]:
+    """Write catalog and problems, and return the arguments that name them."""
+    catalog = {
+        "variant": variant,
+        "ndim_spatial": 2,
+        "layout": "nhwgc",
+        "datatype": "fp16",
+        "instances": [{"id": index, **INSTANCE, **changes} for index, (changes, _) in enumerate(kernels)],
+    }
+    (folder / "catalog.json").write_text(json.dumps(catalog))
+    (folder / "problems.txt").write_text("".join(f"{line}\n" for line in PROBLEMS))
+    return ["--conf", "catalog.json", "--problems", "problems.txt", "--split-k", "1,2"]
+
+
+def answers_of(supported: list[bool]) -> list[bool]:
+    """Return the answer to each problem out of those with one split and with two."""
+    return [supported[2 * index + (index == WITH_TWO_SPLITS)] for index in range(len(PROBLEMS))]
+
+
+def expected(kernels: tuple[tuple[dict[str, object], str], ...]) -> list[list[bool]]:
+    """Return the known answers of each kernel."""
+    return [[word == "yes" for word in answers.split()] for _, answers in kernels]
