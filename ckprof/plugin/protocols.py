@@ -129,6 +129,9 @@ class Direction(Protocol):
     ) -> NDArray[np.float64]:
         """Compute the result in double precision.
 
+        Called for some images of a problem at a time: results with an axis ``N`` are put together, others
+        added up.
+
         :param operands: tensor name -> values in the memory order of ``layout``, shaped as
             :func:`ckprof.model.tensor.tensor_shape` says.
         :returns: the result tensor in the memory order of ``layout``.

@@ -43,6 +43,7 @@ def make_operand(
     shape = tuple(lengths[axis] for axis in drawing_order)
     values = _draw(shape, tensor, kind, seed)
     stored = encode(values, dtype)
+    del values  # as large as the tensor
     return np.ascontiguousarray(stored.transpose([drawing_order.index(axis) for axis in order]))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from ckprof.run.options import RunOptions
 
 _DOUBLE_BYTES = 8
+
+#: doubles of the images' tensors that one part of the reference's computation may take
+_PART_BYTES = 32 * 2**20
 
 
 class NotEnoughRoomError(Exception):
@@ -80,10 +83,9 @@ def prepare_problem(
         reference_path = ""
         magnitude = 0.0
         if options.verify:
-            reference = _compute_reference(direction, problem, layout, dtype, stored, shapes[result])
-            reference_path = str(folder / "reference.npy")
-            np.save(reference_path, reference, allow_pickle=False)
-            magnitude = max(float(reference.max()), -float(reference.min()))
+            target = folder / "reference.npy"
+            reference_path = str(target)
+            magnitude = _write_reference(direction, problem, layout, dtype, stored, target)
     except MemoryError as exc:
         raise NotEnoughRoomError(f"not enough memory to prepare the problem: {exc}") from exc
     files = tuple(
@@ -103,14 +105,15 @@ def prepare_problem(
 def check_room(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:
     """Estimate what the tensors need before anything is allocated.
 
-    Preparing holds all tensors in double precision; the reference is reckoned with as much again for its own
-    purposes. Running holds all tensors as stored.
+    Preparing holds all tensors as stored, and those of some images in double precision; the reference is
+    reckoned with as much again for its own purposes. Running holds all tensors as stored.
 
     :raises NotEnoughRoomError: memory or disk do not suffice.
     """
     elements = problem.input_elements + problem.weight_elements + problem.output_elements
     stored = elements * dtype.facts.size_bytes
-    needed = stored + (2 * elements * _DOUBLE_BYTES if options.verify else 0)
+    part = problem.weight_elements + elements // problem.batch * _images_at_once(problem)
+    needed = stored + (2 * part * _DOUBLE_BYTES if options.verify else 0)
     available = psutil.virtual_memory().available
     if needed > available:
         raise NotEnoughRoomError(
@@ -126,15 +129,61 @@ def check_room(problem: ConvProblem, dtype: DataType, options: RunOptions, folde
         )
 
 
-def _compute_reference(
+def _write_reference(
     direction: Direction,
     problem: ConvProblem,
     layout: ConvLayout,
     dtype: DataType,
     stored: Mapping[str, NDArray[Any]],
-    shape: tuple[int, ...],
+    path: Path,
+) -> float:
+    """Compute the reference for some images at a time, write it, and return its largest magnitude.
+
+    A result with images is written part by part, one without is the sum over all images. Doubles of
+    everything at once would take several times the memory of the tensors.
+    """
+    axes = {"input": layout.input, "weight": layout.weight, "output": layout.output}
+    result = direction.tensors[2]
+    images = (
+        _images_at_once(problem) if all(axes[n][0] == "N" for n in axes if "N" in axes[n]) else problem.batch
+    )
+    magnitude = 0.0
+    total: NDArray[np.float64] | None = None
+    with path.open("wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": tensor_shape(problem, layout, result)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for first in range(0, problem.batch, images):
+            some = slice(first, min(first + images, problem.batch))
+            part = replace(problem, batch=some.stop - some.start)
+            operands = {
+                name: decode(values[some] if "N" in axes[name] else values, dtype)
+                for name, values in stored.items()
+            }
+            reference = _compute_reference(direction, part, layout, operands)
+            if "N" in axes[result]:
+                file.write(reference.data.cast("B"))
+                magnitude = max(magnitude, float(reference.max()), -float(reference.min()))
+            else:
+                total = reference if total is None else total + reference
+        if total is not None:
+            file.write(total.data.cast("B"))
+            magnitude = max(float(total.max()), -float(total.min()))
+    return magnitude
+
+
+def _images_at_once(problem: ConvProblem) -> int:
+    """Return how many images make up a part of the reference's computation."""
+    elements = (problem.input_elements + problem.output_elements) // problem.batch
+    return max(1, min(problem.batch, _PART_BYTES // (_DOUBLE_BYTES * max(1, elements))))
+
+
+def _compute_reference(
+    direction: Direction,
+    problem: ConvProblem,
+    layout: ConvLayout,
+    operands: Mapping[str, NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    operands = {name: decode(values, dtype) for name, values in stored.items()}
+    shape = tensor_shape(problem, layout, direction.tensors[2])
     try:
         reference = np.asarray(direction.reference(problem, layout, operands), dtype=np.float64)
     except MemoryError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
+from ckprof.run import prepare
 from ckprof.run.executor import timing_settings
 from ckprof.run.library import AbiStatus, CBuffers, CProblem, Support
 from ckprof.run.measure import LoadedProblem, measure_kernel
@@ -120,3 +122,22 @@ def test_faults_are_caught(direction: str, fault: str, words: str, tmp_path: Pat
 def test_faults_of_timed_runs_are_caught(direction: str, fault: str, tmp_path: Path) -> None:
     wrong = measured(direction, fault, tmp_path, faulty_from_run=3)
     assert wrong.status is Status.WRONG_RESULT and wrong.reason.endswith("(in a timed run)")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_reference_is_the_same_computed_image_by_image(
+    direction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = dataclasses.replace(PROBLEM, batch=5)
+    layout = find_layout("nhwgc")
+    assert layout is not None
+    answers = []
+    for images in (5, 2, 1):
+        monkeypatch.setattr(prepare, "_images_at_once", lambda _, images=images: images)
+        request = prepare_problem(
+            DIRECTIONS[direction], problem, layout, DataType.FP32, OPTIONS, tmp_path
+        ).request
+        answers.append((np.load(request.result.path), request.magnitude))
+    for values, magnitude in answers[1:]:
+        np.testing.assert_allclose(values, answers[0][0], rtol=1e-13, atol=1e-13)
+        assert magnitude == pytest.approx(np.abs(values).max(), rel=1e-12)
