@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from ckprof.model.outcome import Status
 from ckprof.model.refusal import Refusal
@@ -16,18 +15,16 @@ from ckprof.run.library import AbiStatus, CBuffers, CProblem
 from ckprof.run.memory import GuardedTensor
 from ckprof.run.messages import Measured, Progress
 from ckprof.run.storage import storage_type
+from ckprof.run.stored_file import StoredFile
 from ckprof.run.timing import take_samples
 from ckprof.run.tolerance import derive_tolerance
 from ckprof.run.verify import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
-
-    from numpy.typing import NDArray
 
     from ckprof.run.library import Kernel, Support, Target
-    from ckprof.run.messages import LoadProblem, TensorFile, TimingSettings
+    from ckprof.run.messages import LoadProblem, TimingSettings
 
 
 class LoadedProblem:
@@ -41,7 +38,7 @@ class LoadedProblem:
         self.target = target
         self.request = request
         self.tensors: dict[str, GuardedTensor] = {}
-        self._operands: dict[str, NDArray[Any]] = {}
+        self._operands: dict[str, StoredFile] = {}
         storage = storage_type(request.dtype)
         try:
             for file in (*request.operands, request.result):
@@ -50,10 +47,10 @@ class LoadedProblem:
             self.release()
             raise
         for file in request.operands:
-            values = _map(file)
+            values = StoredFile(Path(file.path))
             self._operands[file.name] = values
             self.tensors[file.name].upload(values)
-        self.reference = _map(request.result) if request.result.path else None
+        self.reference = StoredFile(Path(request.result.path)) if request.result.path else None
         self.buffers = CBuffers(**{name: tensor.address for name, tensor in self.tensors.items()})
 
     @property
@@ -213,8 +210,3 @@ def _not_run(status: AbiStatus, reason: str) -> Measured:
         refusal = Refusal(rule="run", message=reason or "the kernel gave no reason")
         return Measured(status=Status.UNSUPPORTED, reason=refusal.message, refusals=(refusal,))
     return Measured(status=Status.RUN_ERROR, reason=reason or "the run failed without a reason")
-
-
-def _map(file: TensorFile) -> NDArray[Any]:
-    values: NDArray[Any] = np.load(Path(file.path), mmap_mode="r", allow_pickle=False)
-    return values

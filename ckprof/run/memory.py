@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.run.library import Target
+    from ckprof.run.stored_file import StoredFile
 
 #: bytes of each guard; a multiple of the alignment that targets promise
 GUARD_BYTES = 4096
@@ -55,7 +56,7 @@ class GuardedTensor:
             size = min(CHUNK_BYTES, self.size_bytes - start)
             self._target.copy_to_device(self.address + start, chunk.ctypes.data, size)
 
-    def upload(self, values: NDArray[Any]) -> None:
+    def upload(self, values: NDArray[Any] | StoredFile) -> None:
         """Copy stored values, in memory order, to the target."""
         for start, part in self._chunks_of(values):
             self._target.copy_to_device(
@@ -72,7 +73,7 @@ class GuardedTensor:
             self._target.copy_to_host(part.ctypes.data, address, part.nbytes)
             yield part
 
-    def equals(self, values: NDArray[Any]) -> bool:
+    def equals(self, values: NDArray[Any] | StoredFile) -> bool:
         """Say whether the target still holds exactly these stored values, NaNs included."""
         pairs = zip(self.chunks(), self._chunks_of(values), strict=True)
         return all(part.tobytes() == expected.tobytes() for part, (_, expected) in pairs)
@@ -90,7 +91,7 @@ class GuardedTensor:
     def _guards(self) -> tuple[int, int]:
         return self._memory, self.address + self.size_bytes
 
-    def _chunks_of(self, values: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    def _chunks_of(self, values: NDArray[Any] | StoredFile) -> Iterator[tuple[int, NDArray[Any]]]:
         flat = values.reshape(-1)
         length = max(1, CHUNK_BYTES // self._storage.itemsize)
         for start in range(0, self.elements, length):

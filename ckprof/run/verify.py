@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.run.stored_file import StoredFile
     from ckprof.run.tolerance import Tolerance
 
 
@@ -69,14 +70,17 @@ class Comparison:
 
 
 def compare(
-    chunks: Iterable[NDArray[Any]], reference: NDArray[np.float64], dtype: DataType, tolerance: Tolerance
+    chunks: Iterable[NDArray[Any]],
+    reference: NDArray[np.float64] | StoredFile,
+    dtype: DataType,
+    tolerance: Tolerance,
 ) -> Comparison:
     """Compare a result with the reference.
 
     An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``.
 
     :param chunks: stored values of the result in memory order, in pieces of any length.
-    :param reference: all elements in the same order, any shape; may be memory-mapped.
+    :param reference: all elements in the same order, any shape, or the file that holds them.
     :raises ValueError: the lengths differ.
     """
     expected_all = reference.reshape(-1)
