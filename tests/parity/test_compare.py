@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof.model.builder import Loss
@@ -16,7 +20,7 @@ OTHER = FORWARD.replace("COMPUTE_V3", "MEMORY")
 FAR = FORWARD.replace("COMPUTE_V3,Intrawave", "MEMORY,Interwave").replace("4,4,4,1", "8,8,8,1")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def compared(side_of, registry):
     def run(first, second, **more):
         one = first if isinstance(first, Side) else side_of(first, "CK Builder")
@@ -31,6 +35,23 @@ def test_equal_sides_match_in_any_order_and_spelling(compared):
     found = compared([FORWARD, OTHER], [OTHER, numbers])
     assert found.matched == 2
     assert not any(found.counts.values())
+
+
+TEXTS = st.lists(st.sampled_from([FORWARD, OTHER, FAR, BACKWARD_DATA]), min_size=1, max_size=12)
+
+
+@given(first=TEXTS, second=TEXTS)
+def test_every_instance_is_accounted_for_once(compared, first, second):
+    found = compared(first, second)
+    ours, theirs = Counter(first), Counter(second)
+    assert Counter(match.text for match in found.matches) == ours & theirs
+    assert Counter(item.text for item in found.extra) == theirs - ours
+    assert Counter(item.text for item in found.missing) == Counter(
+        {text: count for text, count in ours.items() if text not in theirs}
+    )
+    collapsed = Counter(loss.text for loss in found.lossy if loss.rule == COLLAPSED)
+    assert collapsed == Counter({text: n for text, n in (ours - theirs).items() if text in theirs})
+    assert not found.duplicates
 
 
 def test_what_only_one_side_has(compared):
