@@ -28,10 +28,12 @@ def place_for(
     purpose: Purpose = Purpose.RUN,
     *,
     sources_only: bool = False,
+    embed: bool = False,
     chunk_size: int | None = None,
 ) -> Place:
     """Return where the library of these candidates is generated and built.
 
+    :param embed: make the tree ready for other build systems wherever it lies.
     :raises CkprofError: no toolchain, or the folder cannot be made.
     """
     settings = session.settings
@@ -47,6 +49,7 @@ def place_for(
         keep=arguments.keep,
         configured_work_dir=settings.work_dir,
         sources_only=sources_only,
+        embed=embed,
         chunk_size=chunk_size,
     )
 

@@ -32,6 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     options.add_direction(parser, session)
     add_instance_options(parser, session)
     options.add_build_options(parser, session)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--link",
+        action="store_true",
+        help="build the tree of 'ckprof generate' with CMake: a shared library for programs that register or "
+        "call the kernels, with device code, whether or not they can be run here",
+    )
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -43,7 +50,34 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
     target = options.chosen_target(arguments, session)
+    if arguments.link:
+        return _link(arguments, session, chosen, direction, target)
     return build_and_report(arguments, session, chosen, direction, target)
+
+
+def _link(
+    arguments: argparse.Namespace,
+    session: Session,
+    chosen: Chosen,
+    direction: Direction,
+    target: Target,
+) -> ExitCode:
+    from ckprof.cli.building import place_for
+    from ckprof.flow.cmake_build import build_with_cmake
+    from ckprof.flow.library import generate
+
+    place = place_for(arguments, session, chosen.candidates, direction, target, embed=True)
+    with place.lock:
+        tree, rejected = generate(chosen.candidates, place, keep_refused=chosen.keep_refused)
+        for rejection in rejected:
+            session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
+        if not tree.kernels:
+            return ExitCode.FAILED
+        jobs = arguments.jobs or session.settings.jobs
+        with session.console.progress("build") as progress:
+            library = build_with_cmake(tree, place.recipe, jobs=jobs, on_progress=progress.update)
+    session.console.result(str(library))
+    return ExitCode.OK
 
 
 def build_and_report(

@@ -90,6 +90,7 @@ def choose_place(
     keep: Path | None,
     configured_work_dir: str | None,
     sources_only: bool = False,
+    embed: bool = False,
     chunk_size: int | None = None,
 ) -> Place:
     """Decide where the sources and the library of these candidates go.
@@ -98,6 +99,7 @@ def choose_place(
     the same call finds its library again and different calls do not disturb each other.
 
     :param sources_only: nothing will be compiled here.
+    :param embed: make the tree ready for other build systems, wherever it lies.
     :param chunk_size: kernels per registration source; ``None`` keeps what an earlier tree has, or else the
         default. Trees in ``keep``, and those of sources only, are made ready for other build systems.
     :raises ToolchainError: the target has no usable compiler or headers.
@@ -118,6 +120,8 @@ def choose_place(
     parts = [direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)]
     if purpose is not Purpose.RUN:
         parts.append(purpose.value)
+    if embed:
+        parts.append("embed")
     if api_level is not None:
         parts.append(api_level)
     text = "\n".join(parts)
@@ -134,7 +138,8 @@ def choose_place(
             f"{root} holds the kernels of {owner}: those of {direction.id} need a folder of their own"
         )
     embedding = None
-    if keep or sources_only:
+    # what a program embeds is a library
+    if (keep or sources_only or embed) and recipe.product is Product.LIBRARY:
         size = chunk_size if chunk_size is not None else chunk_size_of(root)
         embedding = Embedding(recipe=recipe, chunk_size=DEFAULT_CHUNK_SIZE if size is None else size)
     return Place(

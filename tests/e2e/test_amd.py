@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.support_cases import FORWARD as FORWARD_CASES
 from tests.e2e.support_cases import WEIGHT as WEIGHT_CASES
@@ -260,3 +263,25 @@ def test_real_headers_and_their_model_agree(ckprof, tmp_path, direction, variant
     random_answers = [flag for kernel in found["kernels"] for flag in kernel["supported"][16:]]
     assert len(random_answers) == 300 * len(kernels)
     assert 0.02 < sum(random_answers) / len(random_answers) < 0.9
+
+
+def test_a_library_for_programs_is_linked_with_cmake(ckprof, tmp_path):
+    if shutil.which("cmake") is None:
+        pytest.skip("no cmake found")
+    catalog = write_catalog(tmp_path / "fwd.json", "forward", FORWARD[:1])
+    build = ("build", "fwd", "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--keep", "tree")
+    called = ckprof(*build, "--link", timeout=1200)
+    assert called.code == 0, called.err
+    library = tmp_path / "tree" / "out" / "libckprof_conv_fwd.so"
+    assert called.out.strip() == str(library)
+    # it loads, knows its kernel, and says that there is no device
+    script = (
+        "import sys; from pathlib import Path; from ckprof.run.library import Library, LibraryError\n"
+        "library = Library.load(Path(sys.argv[1])); print(len(library.kernels))\n"
+        "try: library.target.select_device('gfx942', 0)\n"
+        "except LibraryError as exc: print(exc)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, library], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "1"
+    if not devices():
+        assert "no AMD GPU was found" in done.stdout

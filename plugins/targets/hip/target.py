@@ -134,6 +134,8 @@ class HipTarget:
         hip_root = find_hip_root()
         if request.purpose is Purpose.ANSWER:
             return _recipe(request, hip, headers, hip_root, _answers())
+        if request.sources_only:
+            return _recipe(request, hip, headers, hip_root, _library(request, hip, runnable=False))
         libraries = find_device_libraries()
         folder = library_folder(libraries, base, cache_dir() / "device-libraries")
         if not hip.linker:
@@ -144,7 +146,13 @@ class HipTarget:
         digested = (libraries,)
         if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and device is not None):
             return _recipe(
-                request, hip, headers, hip_root, _library(request, hip, device is not None), located, digested
+                request,
+                hip,
+                headers,
+                hip_root,
+                _library(request, hip, runnable=device is not None),
+                located,
+                digested,
             )
         return _recipe(request, hip, headers, hip_root, _code_objects(), located, digested)
 
@@ -190,7 +198,7 @@ def _answers() -> dict[str, object]:
     }
 
 
-def _library(request: BuildRequest, hip: HipCompiler, runnable: bool) -> dict[str, object]:
+def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> dict[str, object]:
     if runnable and not hip.bundler:
         raise ToolchainError(
             f"{' '.join(hip.compiler.command)} finds no clang-offload-bundler to join host and device code; "

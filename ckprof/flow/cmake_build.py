@@ -1,0 +1,97 @@
+"""Builds a generated tree with CMake, as programs that embed kernels do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build.jobs import job_count
+from ckprof.build.ninja_file import ninja_command
+from ckprof.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ckprof.codegen.tree import SourceTree
+    from ckprof.model.recipe import BuildRecipe
+
+#: folder of the build below the root of the tree
+FOLDER: Final = "out"
+_TAIL: Final = 15
+_PROGRESS: Final = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+
+
+def build_with_cmake(
+    tree: SourceTree,
+    recipe: BuildRecipe,
+    *,
+    jobs: int | None,
+    on_progress: Callable[[int, int, str], None],
+) -> Path:
+    """Configure and build a tree, and return the shared library.
+
+    :param tree: written with what other build systems need.
+    :param recipe: whose compiler and headers are used.
+    :param jobs: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory.
+    :param on_progress: told steps done, all steps and what is being done.
+    :raises ToolchainError: there is no CMake, or the build fails.
+    """
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        raise ToolchainError(
+            "cmake is missing; install it with 'pip install cmake' or 'apt-get install cmake'"
+        )
+    out = tree.root / FOLDER
+    headers = next(iter(recipe.include_dirs), tree.root)
+    _run(
+        (
+            cmake,
+            *("-S", str(tree.root), "-B", str(out), "-G", "Ninja"),
+            f"-DCMAKE_MAKE_PROGRAM={ninja_command()[0]}",
+            f"-DCMAKE_CXX_COMPILER={recipe.compiler.command[0]}",
+            # what only says where something lies on this machine is no part of the tree
+            f"-DCMAKE_CXX_FLAGS={' '.join(recipe.location_flags)}",
+            f"-DCK_TILE_INCLUDE_DIR={headers}",
+        ),
+        "configuring",
+        on_progress,
+    )
+    count = job_count(jobs, recipe.compile_memory_bytes)
+    _run((cmake, "--build", str(out), "--parallel", str(count)), "building", on_progress)
+    library = out / f"lib{tree.library_name}.so"
+    if not library.is_file():
+        raise ToolchainError(f"{out}: CMake has built no {library.name}")
+    return library
+
+
+def _run(command: Sequence[str], what: str, on_progress: Callable[[int, int, str], None]) -> None:
+    tail: deque[str] = deque(maxlen=_TAIL)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as exc:
+        raise ToolchainError(f"cmake cannot be started: {exc}") from exc
+    with process:
+        try:
+            assert process.stdout is not None  # noqa: S101 - asked for above
+            for line in process.stdout:
+                tail.append(line.rstrip())
+                progress = _PROGRESS.match(line)
+                if progress:
+                    on_progress(int(progress[1]), int(progress[2]), progress[3].strip())
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        shown = "\n  ".join(tail)
+        raise ToolchainError(f"{what} with CMake failed:\n  {shown}")
