@@ -62,7 +62,7 @@ class Keys:
             f"abi {abi_version()}",
             recipe.compiler.identity,
             "\0".join(recipe.compiler.command[1:]),
-            "\0".join(recipe.compile_flags),
+            "\0".join((*recipe.compile_flags, *recipe.unit_flags)),
             recipe.machine_identity,
             *(folders.of(folder) for folder in recipe.digested_dirs or recipe.include_dirs),
         )

@@ -150,6 +150,7 @@ def compile_command(
         *include_flags(recipe),
         f"-ffile-prefix-map={root}=.",
         f"-frandom-seed={key}",
+        *(flag.format(key=key) for flag in recipe.unit_flags),
         "-c",
         str(source.relative_to(root)),
         "-o",

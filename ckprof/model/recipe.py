@@ -111,6 +111,8 @@ class BuildRecipe:
     #: most kernels in one translation unit; more than one pays what kernels share only once
     kernels_per_unit: int = 1
     product: Product = Product.LIBRARY
+    #: flags that differ by translation unit; ``{key}`` stands for its content key
+    unit_flags: tuple[str, ...] = ()
     #: flags that only say where something lies: part of commands, not of content keys
     location_flags: tuple[str, ...] = ()
     #: folders whose files are digested into the cache key, if not just ``include_dirs``

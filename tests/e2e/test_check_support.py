@@ -20,6 +20,7 @@ def test_the_model_gives_the_answers_of_the_real_headers(ckprof, tmp_path, direc
     case = write_case(tmp_path, variant, kernels)
     level = ("--arch", "gfx942", "--api-level", "2025-07", "--format", "json")
     called = ckprof("check-support", direction, *case, *level)
+    assert called.out, called.err
     found = json.loads(called.out)
     answers = [answers_of(kernel["supported"]) for kernel in found["kernels"]]
     assert answers == expected(kernels)

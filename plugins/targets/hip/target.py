@@ -191,6 +191,8 @@ def _code_objects() -> dict[str, object]:
 def _answers() -> dict[str, object]:
     return {
         "flags": _ANSWER_FLAGS,
+        # without it, objects of host code alone all define the same symbol
+        "unit_flags": ("-Xclang", "-cuid={key}"),
         "support_sources": _ANSWERS,
         "link_flags": ("-no-hip-rt", "-Wl,-z,defs"),
         "kernels_per_unit": _ANSWERS_PER_UNIT,
