@@ -73,11 +73,11 @@ def test_directions_against_the_peak(benchmark: Any, bench_cache: Path, programs
             )  # fmt: skip
             figures[f"{direction}_gflops"] = best(report)["gflops"]
             peaks.append(measure(programs / "fma_peak"))
+            # the machine's state may change from one direction to the next
+            figures[f"{direction}_of_peak"] = figures[f"{direction}_gflops"] / max(peaks[-2:])
 
     benchmark.pedantic(run, rounds=1)
     figures["peak_gflops"] = max(peaks)
-    for direction in LISTS:
-        figures[f"{direction}_of_peak"] = figures[f"{direction}_gflops"] / max(peaks)
     show(benchmark, figures)
 
 
