@@ -15,7 +15,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.flow.code_objects import read_code_objects
 from ckprof.flow.inspection import inspect_build, load_inspection, render_report
 from ckprof.model.inspection import compare
-from ckprof.model.recipe import Product, Purpose
+from ckprof.model.recipe import Purpose
 from ckprof.plugin.protocols import InspectableTarget
 from ckprof.report.inspection_report import (
     condition,
@@ -109,6 +109,8 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")
     target = _target(arguments, session)
+    if not isinstance(target, InspectableTarget):
+        raise UsageError(f"target {target.id} builds no code objects that could be inspected")
     library = build_candidates(
         arguments,
         session,
@@ -121,8 +123,6 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
     for rejection in library.rejected:
         session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
     failed = any(rejection.status.is_failure for rejection in library.rejected)
-    if library.recipe.product is not Product.CODE_OBJECTS:
-        raise UsageError(f"target {target.id} builds no code objects that could be inspected")
     if library.code_objects is None:
         raise UsageError("no kernel is left to inspect")
     inspection = inspect_build(

@@ -121,6 +121,12 @@ def test_cold_mode_flushes_and_reports_it(run):
     assert len(outcomes[0].measurement.samples_ms) == outcomes[0].measurement.samples >= 5
 
 
+def test_flush_exceeds_the_cache_of_a_device():
+    device = RunOptions(last_level_cache_bytes=256 * 2**20)
+    assert timing_settings(device).flush_bytes > 256 * 2**20
+    assert timing_settings(RunOptions(last_level_cache_bytes=2**28, flush_bytes=0)).flush_bytes == 0
+
+
 def test_flush_exceeds_the_last_level_cache():
     assert timing_settings(RunOptions()).flush_bytes == 2 * last_level_cache_bytes()
     assert timing_settings(RunOptions(cache=CacheMode.WARM)).flush_bytes == 0
