@@ -32,6 +32,8 @@ from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.hip.target import HipTarget
 
+pytestmark = pytest.mark.timeout(3600)
+
 GOAL_RATIO = 2.2
 GOAL_MEMORY = 1.5e9
 GOAL_INSPECT_S = 2.0
