@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
+from ckprof_plugins.targets.hip.api_level import table
+
 pytestmark = pytest.mark.compiler
 
 PLUGIN = '''
@@ -92,3 +95,28 @@ def test_a_target_that_reads_no_machine_code_says_so(ckprof):
 )
 def test_wrong_calls_of_inspect(ckprof, arguments, code, part):
     ckprof("inspect", *arguments).fails_with(code, part)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--ck-root", "nowhere"), ("--ck-root nowhere", "no ck_tile/core.hpp")),
+        (
+            ("--ck-root", "strange"),
+            ("of no API level that ckprof knows", "GroupedConvTraits: int", "--ck-root"),
+        ),
+        (("--ck-root", "model", "--api-level", "2025-07"), ("--api-level 2025-07", "are of 2026-06")),
+        (("--ck-root", "model", "--compiler", "no-such-compiler"), ("no-such-compiler: not found",)),
+        (("--ck-root", "model", "--arch", "gfx9000"), ("gfx9000",)),
+    ],
+)
+def test_what_is_missing_to_build_for_a_gpu_is_one_message(ckprof, tmp_path, arguments, parts):
+    (tmp_path / "model").symlink_to(INCLUDE_DIR)
+    strange = tmp_path / "strange" / "ck_tile"
+    for header in table().headers.values():
+        (strange / header).parent.mkdir(parents=True, exist_ok=True)
+        (strange / header).write_text("template <int N>\nstruct GroupedConvTraits {};\n")
+    (strange / "core.hpp").write_text("")
+    chosen = ("--conf", "forward/tests/nhwgc_fp16", "--instance", "13", "--target", "hip")
+    called = ckprof("build", "fwd", *chosen, *arguments)
+    called.fails_with(2 if "--api-level" in arguments or "gfx9000" in arguments else 5, *parts)

@@ -1,0 +1,63 @@
+"""Questions about support: random ones, where two libraries disagree, libraries that cannot be asked."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.flow.support import SupportTable, random_questions
+from ckprof.run.answers import Answer, Question, ask_library
+
+
+def test_random_questions_are_the_same_for_the_same_seed():
+    first = random_questions(50, 2, 7)
+    assert first == random_questions(50, 2, 7)
+    assert first != random_questions(50, 2, 8)
+    assert len({question.problem for question in first}) > 40
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_random_questions_are_well_formed_and_varied(ndim):
+    questions = random_questions(300, ndim, 0)
+    assert len(questions) == 300
+    for question in questions:
+        assert question.problem.ndim == ndim
+        assert min(question.problem.output) >= 1
+    # conditions of all kinds are met by some and not by others
+    met = [all(length == 1 for length in question.problem.filter) for question in questions]
+    assert 0 < sum(met) < 300
+    assert {question.split_k for question in questions} == {1, 2, 4}
+    assert {question.problem.in_channels % 8 == 0 for question in questions} == {True, False}
+
+
+def candidate(key):
+    return SimpleNamespace(instance=SimpleNamespace(key=key))
+
+
+def table(model):
+    yes, no = Answer(supported=True), Answer(supported=False, reason="C = 3")
+    return SupportTable(
+        questions=tuple(random_questions(2, 2, 0)),
+        candidates=(candidate("a"), candidate("b")),
+        answers={"a": (yes, no), "b": (yes, yes)},
+        model=model,
+    )
+
+
+def test_disagreements_are_found():
+    yes, no = Answer(supported=True), Answer(supported=False)
+    found = table({"a": (yes, yes), "b": (yes, no)}).disagreements()
+    assert [(one.instance.key, index) for one, index in found] == [("a", 1), ("b", 1)]
+    assert table({"a": (yes, no), "b": (yes, yes)}).disagreements() == []
+    assert table(None).disagreements() == []
+    assert table(None).supporters(1) == 1
+
+
+def test_a_library_that_cannot_be_loaded_is_told(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_text("no library")
+    (question,) = random_questions(1, 2, 0)
+    with pytest.raises(ToolchainError, match="cannot be asked: cannot load kernel library"):
+        ask_library(path, "gfx942", [Question(problem=question.problem, split_k=1)])
