@@ -11,7 +11,7 @@ from ckprof.cli import options
 from ckprof.cli.building import build_candidates
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.cli.problem_options import add_problem_options, parsed_problems
-from ckprof.errors import ExitCode, UsageError
+from ckprof.errors import ExitCode, NothingLeftError, UsageError
 from ckprof.flow.code_objects import read_code_objects
 from ckprof.flow.inspection import inspect_build, load_inspection, render_report
 from ckprof.model.inspection import compare
@@ -124,7 +124,7 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
         session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
     failed = any(rejection.status.is_failure for rejection in library.rejected)
     if library.code_objects is None:
-        raise UsageError("no kernel is left to inspect")
+        raise NothingLeftError("no kernel is left to inspect")
     inspection = inspect_build(
         read_code_objects(library.code_objects),
         target,

@@ -80,6 +80,8 @@ _PRECOMPILING: Final = Precompiling(
     make=("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
     use=("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
 )
+#: what the newest compilers make unless told otherwise
+_USUAL_OBJECT_VERSION: Final = 6
 #: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more in the same source
 _COMPILE_MEMORY: Final = 760 * 2**20
 _FURTHER_MEMORY: Final = 80 * 2**20
@@ -174,7 +176,8 @@ def _object_version(libraries: Path) -> tuple[str, ...]:
     versions = [
         int(path.stem.rpartition("_")[2]) // 100 for path in libraries.glob("oclc_abi_version_*00.bc")
     ]
-    return (f"-mcode-object-version={max(versions)}",) if versions else ()
+    known = max(versions, default=_USUAL_OBJECT_VERSION)
+    return (f"-mcode-object-version={known}",) if known < _USUAL_OBJECT_VERSION else ()
 
 
 def _code_objects() -> dict[str, object]:
