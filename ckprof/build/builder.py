@@ -23,7 +23,7 @@ from ckprof.build.library import LibraryFile
 from ckprof.build.plan import LINK_STEP, Planner, Unit, kernel_unit, plain_unit
 from ckprof.build.precompiled import PREFIX_STEP
 from ckprof.build.step import StepFiles
-from ckprof.build.units import TranslationUnit, kernels_per_unit, locate, partition, translation_unit
+from ckprof.build.units import TranslationUnit, functions_per_unit, locate, partition, translation_unit
 from ckprof.errors import ToolchainError
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
@@ -138,7 +138,7 @@ class _Build:
         self._tree = tree
         self._recipe = recipe
         self._jobs = job_count(jobs, recipe.compile_memory_bytes)
-        self._most = kernels_per_unit(recipe, self._jobs, memory_budget_bytes())
+        self._most = functions_per_unit(recipe, self._jobs, memory_budget_bytes())
         self._timeout_s = timeout_s
         self._work_dir = work_dir
         self._cache = cache

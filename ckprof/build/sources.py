@@ -34,6 +34,10 @@ class KernelFiles(Protocol):
     def symbol(self) -> str:
         """What the translation unit defines for the library's list of kernels."""
 
+    @property
+    def weight(self) -> int:
+        """What its compilation costs, compared with others."""
+
 
 class SourceTree(Protocol):
     """A folder of generated kernels."""

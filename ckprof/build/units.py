@@ -1,9 +1,10 @@
 """Translation units with several kernels: which kernels go together, and which the cache holds already.
 
-What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once per
-translation unit. So kernels that must be compiled are put together, as many as memory allows, but never fewer
-units than there are compilers to run. The cache notes which kernels lie in which object, so that a kernel is
-found wherever it was compiled, and one that changed is compiled without its neighbours of then.
+What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once
+per translation unit. So kernels that must be compiled are put together, as many as memory allows by the
+number of their device functions, but never fewer units than there are compilers to run. The cache notes
+which kernels lie in which object, so that a kernel is found wherever it was compiled, and one that changed
+is compiled without its neighbours of then.
 """
 
 from __future__ import annotations
@@ -48,41 +49,60 @@ class TranslationUnit:
         return self.members[0].kernel is not None
 
 
-def kernels_per_unit(recipe: BuildRecipe, jobs: int, free_bytes: float) -> int:
-    """Return how many kernels may share a translation unit: as the recipe says, bounded by memory.
+def functions_per_unit(recipe: BuildRecipe, jobs: int, free_bytes: float) -> int:
+    """Return how many device functions may share a translation unit: as the recipe says, bounded by memory.
 
     :param jobs: compilers at once.
     :param free_bytes: memory that all of them may use together.
     """
-    if recipe.kernels_per_unit <= 1 or recipe.further_kernel_memory_bytes <= 0:
-        return recipe.kernels_per_unit
+    if recipe.functions_per_unit <= 1 or recipe.further_memory_bytes <= 0:
+        return recipe.functions_per_unit
     share = free_bytes / max(1, jobs) - recipe.compile_memory_bytes
-    return max(1, min(recipe.kernels_per_unit, 1 + int(share // recipe.further_kernel_memory_bytes)))
+    return max(1, min(recipe.functions_per_unit, 1 + int(share // recipe.further_memory_bytes)))
 
 
 def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most: int) -> list[list[Unit]]:
-    """Put kernels together.
-
-    Neighbours in a list resemble each other and cost about the same, so they are dealt out in turn.
+    """Put kernels together, such that all groups cost about the same.
 
     :param units: kernels that must be compiled.
     :param jobs: compilers at once: there are at least as many groups, if there are as many kernels.
-    :param limits: key of a kernel -> size of the largest group in which it may be.
-    :param most: size of the largest group for all others.
+    :param limits: key of a kernel of a group that failed -> number of kernels in the largest group in which it
+        may still be.
+    :param most: largest weight of a group of several kernels; 1 keeps each by itself.
     """
-    by_limit: dict[int, list[Unit]] = {}
-    for unit in units:
-        by_limit.setdefault(min(most, limits.get(unit.key, most)), []).append(unit)
     groups: list[list[Unit]] = []
-    for limit, some in sorted(by_limit.items()):
-        if limit < most:
-            # a group that failed: its halves in the old order, so that the culprit is found by bisection
-            groups += [some[start : start + limit] for start in range(0, len(some), limit)]
-            continue
-        rounds = -(-len(some) // (limit * jobs))
-        count = min(len(some), rounds * jobs)
-        groups += [some[start::count] for start in range(count)]
-    return groups
+    failed: dict[int, list[Unit]] = {}
+    fresh: list[Unit] = []
+    for unit in units:
+        if unit.key in limits:
+            failed.setdefault(limits[unit.key], []).append(unit)
+        else:
+            fresh.append(unit)
+    for limit, some in sorted(failed.items()):
+        # the halves keep the old order, so that the culprit is found by bisection
+        groups += [some[start : start + limit] for start in range(0, len(some), limit)]
+    if most <= 1:
+        return [*groups, *([unit] for unit in fresh)]
+    return [*groups, *_balanced(fresh, jobs, most)]
+
+
+def _balanced(units: Sequence[Unit], jobs: int, most: int) -> list[list[Unit]]:
+    """Deal kernels out, the heaviest first, each to the group that is lightest so far."""
+    large = [unit for unit in units if _weight(unit) >= most]
+    small = [unit for unit in units if _weight(unit) < most]
+    total = sum(map(_weight, small))
+    rounds = -(-total // (most * jobs))
+    groups: list[list[Unit]] = [[] for _ in range(min(len(small), rounds * jobs))]
+    weights = [0] * len(groups)
+    for unit in sorted(small, key=_weight, reverse=True):
+        lightest = weights.index(min(weights))
+        groups[lightest].append(unit)
+        weights[lightest] += _weight(unit)
+    return [*([unit] for unit in large), *groups]
+
+
+def _weight(unit: Unit) -> int:
+    return unit.kernel.weight if unit.kernel is not None else 1
 
 
 def translation_unit(group: Sequence[Unit], keys: Keys) -> TranslationUnit:

@@ -31,8 +31,8 @@ class State(msgspec.Struct):
 
     #: digest of everything that the tree was written from
     digest: str
-    #: name and device marker of the kernels, in order
-    kernels: list[tuple[str, str]]
+    #: name, device marker and weight of the kernels, in order
+    kernels: list[tuple[str, str, int]]
     #: path below the root -> size in bytes and time of the last change in ns
     files: dict[str, tuple[int, int]]
 
@@ -61,7 +61,7 @@ def up_to_date(root: Path, digest: str) -> State | None:
     return state if _looks(root, state.files) == state.files else None
 
 
-def remember(root: Path, digest: str, kernels: Sequence[tuple[str, str]], files: Iterable[str]) -> None:
+def remember(root: Path, digest: str, kernels: Sequence[tuple[str, str, int]], files: Iterable[str]) -> None:
     """Record how the files look."""
     looks = _looks(root, dict.fromkeys(files, (0, 0)))
     state = State(digest=digest, kernels=list(kernels), files=looks)

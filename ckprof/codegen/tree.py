@@ -57,6 +57,8 @@ class KernelFiles:
     symbol: str
     #: what the linker's names of its device functions contain; empty if they do not tell whose they are
     device_marker: str = ""
+    #: what its compilation costs, in device functions
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +128,8 @@ def generate_tree(
     known = state.up_to_date(root, digest)
     if known is not None and len(known.kernels) == len(distinct):
         kernels = [
-            _kernel_files(root, instance, key, name, marker)
-            for (key, instance), (name, marker) in zip(distinct.items(), known.kernels, strict=True)
+            _kernel_files(root, instance, key, name, marker, weight)
+            for (key, instance), (name, marker, weight) in zip(distinct.items(), known.kernels, strict=True)
         ]
         return tree(kernels)
     state.forget(root)
@@ -150,7 +152,8 @@ def generate_tree(
     )
     removed = manifest.remove_stale(root, texts)
     written = [root / name for name, text in texts.items() if write_if_changed(root / name, text)]
-    state.remember(root, digest, [(kernel.name, kernel.device_marker) for kernel in kernels], texts)
+    facts = [(kernel.name, kernel.device_marker, kernel.weight) for kernel in kernels]
+    state.remember(root, digest, facts, texts)
     return tree(kernels, written, removed)
 
 
@@ -170,7 +173,8 @@ def _kernels(
     for key, instance in distinct.items():
         pipeline = pipelines[instance.pipeline]
         source = _with_free_name(pipeline.render(instance, arch, api_level), key, taken)
-        kernel = _kernel_files(root, instance, key, source.name, _mangled(source.device_type))
+        marker = _mangled(source.device_type)
+        kernel = _kernel_files(root, instance, key, source.name, marker, source.device_functions)
         kernels.append(kernel)
         files = (f"{KERNELS}/{source.name}.hpp", f"{KERNELS}/{source.name}.cpp")
         records.append(_record(kernel, key, pipeline.instance_string(instance), files))
@@ -248,7 +252,9 @@ def _with_free_name(source: KernelSource, key: str, taken: set[str]) -> KernelSo
     )
 
 
-def _kernel_files(root: Path, instance: Instance, key: str, name: str, device_marker: str) -> KernelFiles:
+def _kernel_files(
+    root: Path, instance: Instance, key: str, name: str, device_marker: str, weight: int
+) -> KernelFiles:
     stem = f"{root}/{KERNELS}/{name}"
     return KernelFiles(
         instance=instance,
@@ -257,6 +263,7 @@ def _kernel_files(root: Path, instance: Instance, key: str, name: str, device_ma
         entry=Path(f"{stem}.cpp"),
         symbol=kernel_symbol(key),
         device_marker=device_marker,
+        weight=weight,
     )
 
 

@@ -106,10 +106,11 @@ class BuildRecipe:
     kernel_flags: tuple[str, ...] = ()
     #: peak memory to reckon with per compiler process
     compile_memory_bytes: int = 600 * 2**20
-    #: the same for each further kernel in one translation unit
-    further_kernel_memory_bytes: int = 0
-    #: most kernels in one translation unit; more than one pays what kernels share only once
-    kernels_per_unit: int = 1
+    #: the same for each further device function in one translation unit
+    further_memory_bytes: int = 0
+    #: most device functions of several kernels in one translation unit; with more than one, what kernels share
+    #: is paid once
+    functions_per_unit: int = 1
     product: Product = Product.LIBRARY
     #: flags that differ by translation unit; ``{key}`` stands for its content key
     unit_flags: tuple[str, ...] = ()

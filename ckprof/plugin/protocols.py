@@ -152,6 +152,8 @@ class KernelSource:
     #: C++ name, from the launcher on, of a type that is a template argument of the kernel's device functions
     #: and of no other kernel's; empty if there is none, which leaves its device code unattributed
     device_type: str = ""
+    #: how many device functions it compiles to, about: what its compilation costs
+    device_functions: int = 1
 
 
 class Pipeline(Protocol):

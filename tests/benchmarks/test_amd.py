@@ -100,7 +100,7 @@ def grouped(tmp_path_factory, instances, recipe):
 def test_kernels_together_are_faster(benchmark, tmp_path, instances, recipe, grouped):
     assert len(instances) == KERNELS
     _, result, together = grouped
-    alone_recipe = replace(recipe, kernels_per_unit=1)
+    alone_recipe = replace(recipe, functions_per_unit=1)
     started = time.perf_counter()
     benchmark.pedantic(build, args=(tmp_path, instances, alone_recipe), rounds=1)
     alone = time.perf_counter() - started

@@ -33,6 +33,7 @@ class TinyKernel:
     header: Path
     entry: Path
     symbol: str
+    weight: int = 1
 
 
 @dataclass(frozen=True)

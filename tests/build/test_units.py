@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.build.units import kernels_per_unit, partition
+from ckprof.build.units import functions_per_unit, partition
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
 
@@ -17,47 +17,61 @@ pytestmark = pytest.mark.compiler
 @dataclass(frozen=True)
 class FakeUnit:
     key: str
+    weight: int = 1
+
+    @property
+    def kernel(self):
+        return self
 
 
-def units(count):
-    return [FakeUnit(f"k{index}") for index in range(count)]
+def units(*weights):
+    return [FakeUnit(f"k{index}", weight) for index, weight in enumerate(weights)]
 
 
 def keys(groups):
     return [[unit.key[1:] for unit in group] for group in groups]
 
 
+def weights(groups):
+    return sorted(sum(unit.weight for unit in group) for group in groups)
+
+
 def test_no_fewer_groups_than_compilers():
-    assert keys(partition(units(5), 2, {}, 8)) == [["0", "2", "4"], ["1", "3"]]
+    assert keys(partition(units(1, 1, 1, 1, 1), 2, {}, 8)) == [["0", "2", "4"], ["1", "3"]]
     assert keys(partition(units(1), 2, {}, 8)) == [["0"]]
     assert partition([], 2, {}, 8) == []
 
 
-def test_no_group_is_larger_than_allowed_and_all_are_of_a_size():
-    groups = partition(units(24), 2, {}, 8)
-    assert sorted(len(group) for group in groups) == [6, 6, 6, 6]
+def test_groups_weigh_the_same_and_no_more_than_allowed():
+    groups = partition(units(*[1, 3] * 12), 2, {}, 8)
+    assert weights(groups) == [8] * 6
     assert sorted(key for group in keys(groups) for key in group) == sorted(str(i) for i in range(24))
+    assert weights(partition(units(*[1] * 24), 2, {}, 8)) == [6, 6, 6, 6]
+
+
+def test_a_heavy_kernel_stays_alone():
+    assert keys(partition(units(1, 20, 1), 1, {}, 8)) == [["1"], ["0", "2"]]
 
 
 def test_one_kernel_per_unit_without_grouping():
-    assert keys(partition(units(3), 2, {}, 1)) == [["0"], ["1"], ["2"]]
+    assert keys(partition(units(1, 5, 1), 2, {}, 1)) == [["0"], ["1"], ["2"]]
 
 
 def test_a_failed_group_is_halved_in_order():
     limits = {f"k{index}": 2 for index in range(4)}
-    assert keys(partition(units(6), 1, limits, 8)) == [["0", "1"], ["2", "3"], ["4", "5"]]
+    assert keys(partition(units(*[1] * 6), 1, limits, 8)) == [["0", "1"], ["2", "3"], ["4", "5"]]
 
 
 @pytest.mark.parametrize(("free", "jobs", "most"), [(10_000, 2, 8), (1_400, 1, 5), (1_400, 2, 1), (0, 1, 1)])
 def test_memory_bounds_the_groups(free, jobs, most):
-    recipe = SimpleNamespace(kernels_per_unit=8, compile_memory_bytes=1_000, further_kernel_memory_bytes=100)
-    assert kernels_per_unit(recipe, jobs, free) == most
+    recipe = SimpleNamespace(functions_per_unit=8, compile_memory_bytes=1_000, further_memory_bytes=100)
+    assert functions_per_unit(recipe, jobs, free) == most
 
 
 @pytest.fixture
 def grouping(make_recipe, compiler):
     """A recipe that puts up to four kernels together."""
-    return replace(make_recipe(compiler), kernels_per_unit=4, further_kernel_memory_bytes=2**20)
+    return replace(make_recipe(compiler), functions_per_unit=4, further_memory_bytes=2**20)
 
 
 def test_kernels_share_translation_units(make_tree, grouping, build, total):

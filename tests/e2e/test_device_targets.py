@@ -24,7 +24,7 @@ class Absent(CpuTarget):
     def recipe(self, request):
         recipe = replace(super().recipe(request), target=self.id, cannot_run="no such device was found")
         library = request.purpose is Purpose.RUN
-        return recipe if library else replace(recipe, product=Product.CODE_OBJECTS, kernels_per_unit=2)
+        return recipe if library else replace(recipe, product=Product.CODE_OBJECTS, functions_per_unit=2)
 
     def inspect(self, code_object, arch):
         from elftools.elf.elffile import ELFFile

@@ -6,6 +6,7 @@ launcher instantiates several kernels and chooses one of them for each problem.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 #: names of types that the headers of this level lack or spell differently
 _HOST_ARGS: Final = {"GroupedConvFwdHostArgs<>": "GroupedConvFwdHostArgs"}
+_TAILS: Final = {GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4}
+#: what the memory-bound pipeline keeps under way on a compute unit
+_BYTES_IN_FLIGHT: Final = 32768
+_BUSY_LANES: Final = 256
+_WAVE_LANES: Final = 64
 _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
 
 
@@ -31,6 +37,18 @@ class ImplicitGemmHeader202507(GemmHeader):
     has_tails: bool
     #: whether the splits of a reduction are added up atomically
     splits: bool
+
+
+def _tails(instance: ImplicitGemmInstance) -> int:
+    """Return how many combinations of hot loop and tail the GEMM pipeline is instantiated for."""
+    if instance.gemm_pipeline is not GemmPipeline.MEM:
+        return _TAILS.get(instance.gemm_pipeline, 1)
+    # as many as it has prefetch stages, with and without hot loop
+    tile = instance.tile
+    stage_bytes = (tile.m + tile.n) * tile.k * instance.dtype.facts.size_bytes
+    lanes = _WAVE_LANES * math.prod(instance.wave_grid.sizes)
+    in_flight = _BYTES_IN_FLIGHT // max(1, _BUSY_LANES // lanes)
+    return 2 * min(max(-(-in_flight // stage_bytes), 2), 8)
 
 
 def implicit_gemm_header_2025_07(instance: ImplicitGemmInstance, arch: str) -> ImplicitGemmHeader202507:
@@ -69,6 +87,7 @@ def implicit_gemm_header_2025_07(instance: ImplicitGemmInstance, arch: str) -> I
                 for group in values["constants"]
             ),
             "pipeline_class": facts.cpp_class,
+            "device_functions": _tails(instance) * (2 if operation.zeroing is Zeroing.IF_SPLIT else 1),
         },
         has_tails=instance.gemm_pipeline is not GemmPipeline.COMPV1,
         splits=operation.zeroing is Zeroing.IF_SPLIT,

@@ -111,6 +111,7 @@ class KernelFamily(ABC, Generic[InstanceT]):
             launcher=launcher,
             host_args=header.operation.host_args,
             device_type=f"{launcher}::{header.device_type}",
+            device_functions=header.device_functions,
         )
 
     def header_at(self, instance: InstanceT, arch: str, api_level: str) -> KernelHeader:

@@ -57,6 +57,8 @@ class KernelHeader:
     deduces_split_k: bool
     #: member of the launcher that is a template argument of the kernel's device functions
     device_type: str = "Kernel"
+    #: device functions that the launcher instantiates
+    device_functions: int = 1
 
 
 @lru_cache(maxsize=64)

@@ -136,7 +136,7 @@ class CpuTarget:
                 *request.extra_flags,
             ),
             kernel_flags=_kernel_flags(request),
-            kernels_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.ANSWER else 1,
+            functions_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.ANSWER else 1,
             # flags such as -fsanitize=address must be there when linking, too
             link_flags=(*_LINK_FLAGS, *request.extra_flags),
             include_dirs=(*own, INCLUDE_DIR, abi_dir()),

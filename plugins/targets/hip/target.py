@@ -82,13 +82,14 @@ _PRECOMPILING: Final = Precompiling(
 )
 #: what the newest compilers make unless told otherwise
 _USUAL_OBJECT_VERSION: Final = 6
-#: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more in the same source
-_COMPILE_MEMORY: Final = 760 * 2**20
-_FURTHER_MEMORY: Final = 80 * 2**20
+#: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more device function in
+#: the same source
+_COMPILE_MEMORY: Final = 700 * 2**20
+_FURTHER_MEMORY: Final = 32 * 2**20
 #: more of them exceed 1.5 GB in one compiler process
-_KERNELS_PER_UNIT: Final = 8
+_FUNCTIONS_PER_UNIT: Final = 24
 #: without code generation a kernel costs next to nothing
-_ANSWERS_PER_UNIT: Final = 64
+_ANSWERS_PER_UNIT: Final = 160
 
 
 class HipTarget:
@@ -186,8 +187,8 @@ def _code_objects() -> dict[str, object]:
         "flags": _DEVICE_FLAGS,
         "prefix_header": PREFIX_HEADER,
         "precompiling": _PRECOMPILING,
-        "kernels_per_unit": _KERNELS_PER_UNIT,
-        "further_kernel_memory_bytes": _FURTHER_MEMORY,
+        "functions_per_unit": _FUNCTIONS_PER_UNIT,
+        "further_memory_bytes": _FURTHER_MEMORY,
     }
 
 
@@ -198,8 +199,8 @@ def _answers() -> dict[str, object]:
         "unit_flags": ("-Xclang", "-cuid={key}"),
         "support_sources": _ANSWERS,
         "link_flags": ("-no-hip-rt", "-Wl,-z,defs"),
-        "kernels_per_unit": _ANSWERS_PER_UNIT,
-        "further_kernel_memory_bytes": 8 * 2**20,
+        "functions_per_unit": _ANSWERS_PER_UNIT,
+        "further_memory_bytes": 4 * 2**20,
     }
 
 
@@ -213,8 +214,8 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> dict
         "flags": _LIBRARY_FLAGS,
         "support_sources": _RUNTIME,
         "link_flags": ("-pthread", "-Wl,-z,defs", "-lamdhip64"),
-        "kernels_per_unit": _KERNELS_PER_UNIT,
-        "further_kernel_memory_bytes": _FURTHER_MEMORY,
+        "functions_per_unit": _FUNCTIONS_PER_UNIT,
+        "further_memory_bytes": _FURTHER_MEMORY,
         "cannot_run": "" if runnable else _why_not(request.arch.partition(":")[0]),
     }
 

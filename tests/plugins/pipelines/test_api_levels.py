@@ -100,3 +100,21 @@ def test_device_functions_tell_whose_they_are(make_instance):
     source = PIPELINE.render(make_instance(), "gfx942", API_LEVELS[-1])
     assert source.device_type == f"{source.launcher}::Kernel"
     assert re.search(r"struct Kernel\s*: \w+<", source.header)
+
+
+@pytest.mark.parametrize(
+    ("changes", "functions"),
+    [
+        ({"pipeline": "compv1"}, 1),
+        ({"pipeline": "compv3"}, 3),
+        ({"pipeline": "compv4", "double_smem_buffer": True}, 4),
+        ({"pipeline": "compv3", "direction": "bwd_weight"}, 6),
+        # 128x128x32 in bf16 is 16 KiB a stage: two stages are under way
+        ({"pipeline": "mem"}, 4),
+        # 32x32x32 with one wave: 4 KiB a stage, a quarter of 32 KiB for each of four workgroups
+        ({"pipeline": "mem", "tile_m": 16, "tile_n": 16, "warp_m": 1}, 8),
+    ],
+)
+def test_costs_are_told_by_the_number_of_device_functions(changes, functions, make_instance):
+    source = PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_07)
+    assert source.device_functions == functions
