@@ -66,8 +66,8 @@ def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most:
 
     :param units: kernels that must be compiled.
     :param jobs: compilers at once: there are at least as many groups, if there are as many kernels.
-    :param limits: key of a kernel of a group that failed -> number of kernels in the largest group in which it
-        may still be.
+    :param limits: key of a kernel of a group that failed -> kernels in the largest group in which it may
+        still be.
     :param most: largest weight of a group of several kernels; 1 keeps each by itself.
     """
     groups: list[list[Unit]] = []
