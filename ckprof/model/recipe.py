@@ -108,8 +108,8 @@ class BuildRecipe:
     compile_memory_bytes: int = 600 * 2**20
     #: the same for each further device function in one translation unit
     further_memory_bytes: int = 0
-    #: most device functions of several kernels in one translation unit; with more than one, what kernels share
-    #: is paid once
+    #: most device functions of several kernels in one translation unit; with more than one, what kernels
+    #: share is paid once
     functions_per_unit: int = 1
     product: Product = Product.LIBRARY
     #: flags that differ by translation unit; ``{key}`` stands for its content key
