@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.build.ask import ask
 from ckprof.build.files import write_atomically
 from ckprof.model.recipe import Compiler, CompilerFamily
 
@@ -169,15 +170,7 @@ def _compile_sample(words: tuple[str, ...]) -> None:
 def _output(command: tuple[str, ...], label: str = "") -> str:
     label = label or command[-1]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = ask(command, _TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise _UnusableError(f"{label}: no answer within {_TIMEOUT_S:g} s", lasting=False) from None
     except OSError as exc:

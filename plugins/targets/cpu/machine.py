@@ -9,6 +9,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Final
 
+from ckprof.build.ask import ask
 from ckprof.model.recipe import CompilerFamily
 from ckprof.run.host import cpuinfo_field
 
@@ -51,15 +52,7 @@ def _native_settings(command: tuple[str, ...], family: CompilerFamily) -> str:
 
 def _ask(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = ask(command, _TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return subprocess.CompletedProcess(command, 1, "", "")
     return done if done.returncode == 0 else subprocess.CompletedProcess(command, 1, "", "")

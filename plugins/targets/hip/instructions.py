@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from ckprof.build.ask import ask
 from ckprof.errors import ToolchainError
 from ckprof_plugins.targets.hip.machine import machine_table
 from ckprof_plugins.targets.hip.rocm import rocm_roots
@@ -81,15 +82,7 @@ def count_instructions(code_object: Path) -> dict[str, InstructionCounts]:
     """
     command = (find_disassembler(), "-d", "--no-show-raw-insn", "--no-leading-addr", str(code_object))
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = ask(command, _TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as exc:
         raise ToolchainError(f"{command[0]} cannot be run: {exc}") from exc
     if done.returncode != 0:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.build.ask import ask
 from ckprof.build.digests import digest_parts
 from ckprof.build.files import write_atomically
 from ckprof.build.probe import Rejection, probe
@@ -215,15 +216,7 @@ def _tool(command: tuple[str, ...], name: str) -> str:
 
 def _output(command: tuple[str, ...], *, both: bool = False) -> str:
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = ask(command, _TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout + (done.stderr if both else "")
