@@ -79,7 +79,7 @@ def implicit_gemm_header_2025_07(instance: ImplicitGemmInstance, arch: str) -> I
             **values,
             "operation": operation,
             "deduces_split_k": False,
-            "includes": includes("ck_tile/ops/epilogue.hpp"),
+            "includes": includes("ck_tile/ops/epilogue.hpp", "ckprof_conv_traits.hpp"),
             "refusals": refusals,
             "device_type": "KernelOf",
             "constants": tuple(

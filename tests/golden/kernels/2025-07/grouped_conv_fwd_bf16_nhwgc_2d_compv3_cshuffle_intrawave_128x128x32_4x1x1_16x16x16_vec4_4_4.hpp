@@ -16,6 +16,7 @@
 #include "ck_tile/ops/gemm.hpp"
 #include "ck_tile/ops/grouped_convolution.hpp"
 #include "ck_tile/ops/epilogue.hpp"
+#include "ckprof_conv_traits.hpp"
 
 // The host model can always tell a kernel's instance string, CK Tile only when it is built for CK Builder.
 #if defined(CK_EXPERIMENTAL_BUILDER) || __has_include("ck_tile/host_model/refusal.hpp")
@@ -93,16 +94,11 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
                                     sequence<Config::M_Warp, Config::N_Warp, Config::K_Warp>,
                                     sequence<Config::M_Warp_Tile, Config::N_Warp_Tile, Config::K_Warp_Tile>>;
 
-    // The kernel of backward weight asks the traits for a name that they do not have.
-    struct ConvTraits : GroupedConvTraits<NDimSpatial,
-                                          ConvSpec,
-                                          Config::InLayout,
-                                          Config::WeiLayout,
-                                          tuple<>,
-                                          Config::OutLayout>
-    {
-        static constexpr index_t NDimSpatial_ = Config::NDimSpatial;
-    };
+    using ConvTraits = ckprof::conv_traits<NDimSpatial,
+                                           ConvSpec,
+                                           Config::InLayout,
+                                           Config::WeiLayout,
+                                           Config::OutLayout>;
 
     using RowMajor    = tensor_layout::gemm::RowMajor;
     using ColumnMajor = tensor_layout::gemm::ColumnMajor;

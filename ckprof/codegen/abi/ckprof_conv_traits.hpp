@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// The traits of a grouped convolution for headers of July 2025.
+#ifndef CKPROF_CONV_TRAITS_HPP
+#define CKPROF_CONV_TRAITS_HPP
+
+#include "ck_tile/ops/grouped_convolution.hpp"
+
+namespace ckprof {
+
+// The kernel of backward weight asks the traits for a name that they do not have. One type for all
+// kernels of a kind: what CK Tile instantiates from it is then compiled once for all of them.
+template <ck_tile::index_t NDimSpatial,
+          ck_tile::ConvolutionSpecialization Specialization,
+          typename InLayout,
+          typename WeiLayout,
+          typename OutLayout>
+struct conv_traits : ck_tile::GroupedConvTraits<NDimSpatial,
+                                                Specialization,
+                                                InLayout,
+                                                WeiLayout,
+                                                ck_tile::tuple<>,
+                                                OutLayout>
+{
+    static constexpr ck_tile::index_t NDimSpatial_ = NDimSpatial;
+};
+
+} // namespace ckprof
+
+#endif
