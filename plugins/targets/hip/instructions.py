@@ -86,7 +86,11 @@ def count_instructions(code_object: Path) -> dict[str, InstructionCounts]:
     except (OSError, subprocess.TimeoutExpired) as exc:
         raise ToolchainError(f"{command[0]} cannot be run: {exc}") from exc
     if done.returncode != 0:
-        raise ToolchainError(f"{command[0]} fails on {code_object}: {done.stderr.strip()[:200]}")
+        why = next((line for line in done.stderr.splitlines() if "rror" in line), "no message")
+        raise ToolchainError(
+            f"{command[0]} cannot read {code_object.name}: {why.strip()[:120]}; it may be too old for the "
+            "architecture: install a newer one, e.g. with 'apt-get install llvm-22'"
+        )
     return read_disassembly(done.stdout)
 
 

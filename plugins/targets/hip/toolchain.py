@@ -116,7 +116,7 @@ def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
 def install_advice(arch: str) -> str:
     """Return the command that installs what building for an architecture needs."""
     if arch == "gfx950":
-        packages = "clang-22 lld-22 clang-tools-22 libamdhip64-dev rocm-device-libs"
+        packages = "clang-22 lld-22 llvm-22 clang-tools-22 libamdhip64-dev rocm-device-libs"
         return f"install ROCm, or: apt-get install {packages}"
     return f"install ROCm, or: {INSTALL_COMMAND}"
 
