@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace ck_tile::host_model::impl {
 
 // The input under one output tile, widened to float. Columns are sorted by their remainder modulo
 // the stride, so that what one tap meets in neighbouring windows lies side by side. Behind each
-// remainder there is room to read a whole vector.
+// remainder there is room to read or to write a whole vector.
 class staged_tile
 {
 public:
@@ -26,51 +27,67 @@ public:
         stride_  = f.stride[1];
         phase_   = (columns_ + stride_ - 1) / stride_ + vector_width;
         data_.resize(static_cast<std::size_t>(rows_ * pitch()));
-        line_.resize(static_cast<std::size_t>(columns_));
+        line_.resize(static_cast<std::size_t>(columns_ + vector_width));
     }
 
-    // Positions outside the image are zeros.
+    // Positions outside the image are zeros. Stages the first `rows` rows.
     template <typename T>
-    void
-    fill(const conv_shape& s, const T* image, std::int64_t first_row, std::int64_t first_column)
+    void fill(const conv_shape& s,
+              const T* image,
+              std::int64_t first_row,
+              std::int64_t first_column,
+              std::int64_t rows)
     {
-        const std::int64_t height = s.input[1], width = s.input[2];
-        const std::int64_t begin = std::clamp<std::int64_t>(-first_column, 0, columns_);
-        const std::int64_t end   = std::clamp<std::int64_t>(width - first_column, begin, columns_);
-        for(std::int64_t row = 0; row < rows_; ++row)
+        // Copies, since the stores below might change members.
+        const std::int64_t height = s.input[1], width = s.input[2], columns = columns_;
+        const std::int64_t pitch = this->pitch(), stride = stride_;
+        const std::int64_t begin = std::clamp<std::int64_t>(-first_column, 0, columns);
+        const std::int64_t end   = std::clamp<std::int64_t>(width - first_column, begin, columns);
+        const T* const source    = image + first_row * width + first_column + begin;
+        float* sorted            = data_.data();
+        float* const buffer      = line_.data();
+        for(std::int64_t row = 0; row < rows; ++row, sorted += pitch)
         {
-            float* const sorted   = data_.data() + row * pitch();
-            float* const line     = stride_ == 1 ? sorted : line_.data();
+            float* const line     = stride == 1 ? sorted : buffer;
             const std::int64_t at = first_row + row;
-            if(at < 0 || at >= height || begin == end) { zero_run(line, columns_); }
+            if(at < 0 || at >= height || begin == end) { clear(line, 0, columns); }
             else
             {
-                const std::int64_t from = at * width + first_column + begin;
-                zero_run(line, begin);
-                widen_run(image + from, line + begin, end - begin);
-                zero_run(line + end, columns_ - end);
-                if(at + rows_ahead < height)
-                {
-                    constexpr std::int64_t per_line = line_bytes / std::int64_t{sizeof(T)};
-                    const T* const ahead            = image + from + rows_ahead * width;
-                    for(std::int64_t i = 0; i < end - begin; i += per_line)
-                    {
-                        __builtin_prefetch(ahead + i);
-                    }
-                }
+                clear(line, 0, begin);
+                widen_all(source + row * width, line + begin, end - begin);
+                clear(line, end, columns);
             }
-            if(stride_ != 1) { sort(line, sorted); }
+            if(stride != 1) { sort(line, sorted); }
         }
     }
 
-    const float* row(std::int64_t row) const { return data_.data() + row * pitch(); }
+    const float* data() const { return data_.data(); }
     std::int64_t pitch() const { return phase_ * stride_; }
     std::int64_t phase() const { return phase_; }
 
 private:
-    // A tile takes a part of each line of the image, a pattern that the hardware does not foresee.
-    static constexpr std::int64_t rows_ahead = 8;
-    static constexpr std::int64_t line_bytes = 64;
+    // May clear up to a vector more.
+    static void clear(float* line, std::int64_t begin, std::int64_t end)
+    {
+        for(; begin < end; begin += vector_width) { store_bytes(line + begin, vfloat{}); }
+    }
+
+    // The last vector overlaps the one before.
+    template <typename T>
+    static void widen_all(const T* source, float* destination, std::int64_t count)
+    {
+        if(count < vector_width)
+        {
+            widen_run(source, destination, count);
+            return;
+        }
+        const std::int64_t last = count - vector_width;
+        for(std::int64_t i = 0; i < last; i += vector_width)
+        {
+            store_bytes(destination + i, load_floats<vector_width>(source + i));
+        }
+        store_bytes(destination + last, load_floats<vector_width>(source + last));
+    }
 
     void sort(const float* line, float* sorted) const
     {
@@ -94,58 +111,165 @@ private:
     std::vector<float> data_, line_;
 };
 
-// One row of outputs: taps in rising order, one multiply-add each. Whole vectors go to `sums`, the
-// rest as the start of one more to `rest`. A Filter or Stride of 0 is any.
-template <int Filter, int Stride>
-inline void depthwise_row(const depthwise_facts& f,
-                          const staged_tile& staged,
-                          const float* weights,
-                          std::int64_t first_row,
-                          std::int64_t count,
-                          float* sums,
-                          float* rest)
+// Outputs of one tile: `rows` times `columns`, `pitch` elements from row to row.
+struct tile_sums
 {
-    const int height         = Filter != 0 ? Filter : f.filter[0];
-    const int width          = Filter != 0 ? Filter : f.filter[1];
-    const int stride         = Stride != 0 ? Stride : f.stride[1];
-    const std::int64_t pitch = staged.pitch(), phase = staged.phase();
-    const float* const window = staged.row(first_row);
-    for(std::int64_t i = 0; i < count; i += vector_width)
+    float* data;
+    std::int64_t pitch, rows, columns;
+};
+
+// Whole vectors, or the start of one if the tile has less columns.
+template <bool Whole>
+[[gnu::always_inline]] inline void store_sum(float* at, vfloat sum, std::int64_t columns)
+{
+    if constexpr(Whole) { store_bytes(at, sum); }
+    else
     {
-        vfloat sum{};
-#pragma GCC unroll 5
-        for(int y = 0; y < height; ++y)
-        {
-            const float* const line = window + y * pitch + i;
-#pragma GCC unroll 5
-            for(int x = 0; x < width; ++x)
-            {
-                const auto met = load_bytes<vfloat>(line + x % stride * phase + x / stride);
-                sum += met * weights[y * width + x];
-            }
-        }
-        store_bytes(i + vector_width <= count ? sums + i : rest, sum);
+        std::memcpy(at, &sum, static_cast<std::size_t>(columns) * sizeof(float));
     }
 }
 
-using depthwise_row_function = void (*)(const depthwise_facts&,
-                                        const staged_tile&,
-                                        const float*,
-                                        std::int64_t,
-                                        std::int64_t,
-                                        float*,
-                                        float*);
+// Calls function(start) for runs of `size` that cover [0, count); the last one overlaps the one
+// before. A single run if count is less than that.
+template <typename Function>
+[[gnu::always_inline]] inline void
+for_each_run(std::int64_t count, std::int64_t size, const Function& function)
+{
+    const std::int64_t last = std::max<std::int64_t>(count - size, 0);
+    for(std::int64_t start = 0; start < last; start += size) { function(start); }
+    function(last);
+}
 
-inline depthwise_row_function choose_depthwise_row(const depthwise_facts& f)
+// Rows of outputs that are summed up side by side: each input vector is loaded once for all of
+// them.
+inline constexpr int rows_at_once = 4;
+
+// A vector of outputs in each of `Rows` rows: taps in rising order, one multiply-add each.
+// `window` is where the first tap meets the input, `phase` the distance between columns of one
+// remainder and the next.
+template <int Rows, int Filter, int Stride, bool Whole>
+[[gnu::always_inline]] inline void depthwise_rows(const float* window,
+                                                  std::int64_t pitch,
+                                                  std::int64_t phase,
+                                                  const float* weights,
+                                                  const tile_sums& sums,
+                                                  float* out)
+{
+    vfloat sum[Rows]{};
+#pragma GCC unroll 16
+    for(int line = 0; line < (Rows - 1) * Stride + Filter; ++line, window += pitch)
+    {
+#pragma GCC unroll 5
+        for(int x = 0; x < Filter; ++x)
+        {
+            const auto met = load_bytes<vfloat>(window + x % Stride * phase + x / Stride);
+#pragma GCC unroll 4
+            for(int i = 0; i < Rows; ++i)
+            {
+                const int y = line - i * Stride;
+                if(y >= 0 && y < Filter) { sum[i] += met * weights[y * Filter + x]; }
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for(int i = 0; i < Rows; ++i) { store_sum<Whole>(out + i * sums.pitch, sum[i], sums.columns); }
+}
+
+template <int Filter, int Stride, bool Whole>
+[[gnu::always_inline]] inline void
+depthwise_columns(const staged_tile& staged, const float* weights, const tile_sums& sums)
+{
+    // A copy, since the stores below might change what is pointed to.
+    float taps[Filter * Filter];
+    std::memcpy(taps, weights, sizeof(taps));
+    const std::int64_t pitch = staged.pitch(), phase = staged.phase();
+    const float* const data = staged.data();
+    for_each_run(sums.columns, vector_width, [=](std::int64_t column) {
+        const auto compute = [=]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
+            depthwise_rows<Rows, Filter, Stride, Whole>(data + row * Stride * pitch + column,
+                                                        pitch,
+                                                        phase,
+                                                        taps,
+                                                        sums,
+                                                        sums.data + row * sums.pitch + column);
+        };
+        if(sums.rows < rows_at_once)
+        {
+            for(std::int64_t row = 0; row < sums.rows; ++row)
+            {
+                compute(std::integral_constant<int, 1>{}, row);
+            }
+            return;
+        }
+        for_each_run(sums.rows, rows_at_once, [=](std::int64_t row) {
+            compute(std::integral_constant<int, rows_at_once>{}, row);
+        });
+    });
+}
+
+template <int Filter, int Stride>
+inline void depthwise_tile(const depthwise_facts&,
+                           const staged_tile& staged,
+                           const float* weights,
+                           const tile_sums& sums)
+{
+    if(sums.columns >= vector_width)
+    {
+        depthwise_columns<Filter, Stride, true>(staged, weights, sums);
+    }
+    else
+    {
+        depthwise_columns<Filter, Stride, false>(staged, weights, sums);
+    }
+}
+
+// Any filter and stride.
+inline void depthwise_tile_general(const depthwise_facts& f,
+                                   const staged_tile& staged,
+                                   const float* weights,
+                                   const tile_sums& sums)
+{
+    const std::int64_t pitch = staged.pitch(), phase = staged.phase();
+    for_each_run(sums.columns, vector_width, [&](std::int64_t column) {
+        for(std::int64_t row = 0; row < sums.rows; ++row)
+        {
+            const float* const window = staged.data() + row * f.stride[0] * pitch + column;
+            vfloat sum{};
+            for(int y = 0; y < f.filter[0]; ++y)
+            {
+                for(int x = 0; x < f.filter[1]; ++x)
+                {
+                    const auto met = load_bytes<vfloat>(window + y * pitch +
+                                                        x % f.stride[1] * phase + x / f.stride[1]);
+                    sum += met * weights[y * f.filter[1] + x];
+                }
+            }
+            float* const out = sums.data + row * sums.pitch + column;
+            if(sums.columns >= vector_width) { store_sum<true>(out, sum, sums.columns); }
+            else
+            {
+                store_sum<false>(out, sum, sums.columns);
+            }
+        }
+    });
+}
+
+using depthwise_tile_function = void (*)(const depthwise_facts&,
+                                         const staged_tile&,
+                                         const float*,
+                                         const tile_sums&);
+
+inline depthwise_tile_function choose_depthwise_tile(const depthwise_facts& f)
 {
     const auto is = [&f](int filter, int stride) {
-        return f.filter[0] == filter && f.filter[1] == filter && f.stride[1] == stride;
+        return f.filter[0] == filter && f.filter[1] == filter && f.stride[0] == stride &&
+               f.stride[1] == stride;
     };
-    if(is(3, 1)) { return &depthwise_row<3, 1>; }
-    if(is(3, 2)) { return &depthwise_row<3, 2>; }
-    if(is(5, 1)) { return &depthwise_row<5, 1>; }
-    if(is(5, 2)) { return &depthwise_row<5, 2>; }
-    return &depthwise_row<0, 0>;
+    if(is(3, 1)) { return &depthwise_tile<3, 1>; }
+    if(is(3, 2)) { return &depthwise_tile<3, 2>; }
+    if(is(5, 1)) { return &depthwise_tile<5, 1>; }
+    if(is(5, 2)) { return &depthwise_tile<5, 2>; }
+    return &depthwise_tile_general;
 }
 
 } // namespace ck_tile::host_model::impl
@@ -258,16 +382,17 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
     const std::int64_t taps   = std::int64_t{f.filter[0]} * f.filter[1];
     const std::int64_t height = s.output[1], width = s.output[2];
 
-    static thread_local std::vector<float> weights, sums;
+    // Sums of all tiles side by side: their rows make up one run of the output.
+    static thread_local std::vector<float> weights, band;
     static thread_local staged_tile staged;
     staged.shape(f);
     weights.resize(static_cast<std::size_t>(taps));
-    sums.resize(static_cast<std::size_t>(f.tile[1] + vector_width));
+    band.resize(static_cast<std::size_t>(f.tile[0] * width));
     with_element_type(f.wei_type, [&]<typename T>(T*) {
         widen_run(static_cast<const T*>(call.wei) + group * taps, weights.data(), taps);
     });
 
-    const depthwise_row_function compute_row = choose_depthwise_row(f);
+    const depthwise_tile_function compute_tile = choose_depthwise_tile(f);
 
     const std::int64_t last = std::min<std::int64_t>(s.N, (std::int64_t{block.y} + 1) * f.batch);
     for(std::int64_t image = std::int64_t{block.y} * f.batch; image < last; ++image)
@@ -275,38 +400,24 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
         const std::int64_t plane = image * s.G + group;
         for(std::int64_t row = 0; row < height; row += f.tile[0])
         {
-            for(std::int64_t column = 0; column < width; column += f.tile[1])
-            {
-                with_element_type(f.in_type, [&]<typename T>(T*) {
-                    staged.fill(s,
-                                static_cast<const T*>(call.in) + plane * s.input[1] * s.input[2],
-                                row * f.stride[0] - f.pad[0],
-                                column * f.stride[1] - f.pad[1]);
-                });
-                const std::int64_t rows    = std::min<std::int64_t>(f.tile[0], height - row);
-                const std::int64_t columns = std::min<std::int64_t>(f.tile[1], width - column);
-                for(std::int64_t i = 0; i < rows; ++i)
+            const std::int64_t rows  = std::min<std::int64_t>(f.tile[0], height - row);
+            const std::int64_t first = row * f.stride[0] - f.pad[0];
+            const std::int64_t met   = (rows - 1) * f.stride[0] + f.filter[0];
+            with_element_type(f.in_type, [&]<typename T>(T*) {
+                const std::int64_t size = s.input[1] * s.input[2];
+                const T* const input    = static_cast<const T*>(call.in) + plane * size;
+                for(std::int64_t column = 0; column < width; column += f.tile[1])
                 {
-                    with_element_type(f.out_type, [&]<typename T>(T*) {
-                        T* const line            = static_cast<T*>(call.out) +
-                                                   ((plane * height + row + i) * width + column);
-                        const std::int64_t whole = columns / vector_width * vector_width;
-                        const std::int64_t from  = i * f.stride[0];
-                        float* const buffer      = sums.data();
-                        if constexpr(std::is_same_v<T, float>)
-                        {
-                            compute_row(f, staged, weights.data(), from, columns, line, buffer);
-                            narrow_run(buffer, line + whole, columns - whole, f.rounding);
-                        }
-                        else
-                        {
-                            compute_row(
-                                f, staged, weights.data(), from, columns, buffer, buffer + whole);
-                            narrow_run(buffer, line, columns, f.rounding);
-                        }
-                    });
+                    const std::int64_t columns = std::min<std::int64_t>(f.tile[1], width - column);
+                    staged.fill(s, input, first, column * f.stride[1] - f.pad[1], met);
+                    compute_tile(
+                        f, staged, weights.data(), {band.data() + column, width, rows, columns});
                 }
-            }
+            });
+            with_element_type(f.out_type, [&]<typename T>(T*) {
+                T* const output = static_cast<T*>(call.out) + (plane * height + row) * width;
+                narrow_run(band.data(), output, rows * width, f.rounding);
+            });
         }
     }
 }
