@@ -25,18 +25,27 @@ public:
         rows_    = f.lds_rows();
         columns_ = f.lds_columns();
         stride_  = f.stride[1];
-        phase_   = (columns_ + stride_ - 1) / stride_ + vector_width;
-        data_.resize(static_cast<std::size_t>(rows_ * pitch()));
+        phase_   = round_up((columns_ + stride_ - 1) / stride_ + vector_width);
+        // The first column that is not padding starts a cache line in each row.
+        const std::int64_t before = round_up(f.pad[1]) - f.pad[1];
+        data_.resize(static_cast<std::size_t>(rows_ * pitch() + 2 * vector_width + before));
+        constexpr std::uintptr_t bytes = vector_width * sizeof(float);
+        const auto start               = reinterpret_cast<std::uintptr_t>(data_.data());
+        offset_ =
+            static_cast<std::int64_t>((bytes - start % bytes) % bytes / sizeof(float)) + before;
         line_.resize(static_cast<std::size_t>(columns_ + vector_width));
     }
 
-    // Positions outside the image are zeros. Stages the first `rows` rows.
+    // Positions outside the image are zeros. Stages the first `rows` rows, and has the input that
+    // lies `distance` elements further on fetched if that is before `input_end`.
     template <typename T>
     void fill(const conv_shape& s,
               const T* image,
               std::int64_t first_row,
               std::int64_t first_column,
-              std::int64_t rows)
+              std::int64_t rows,
+              std::int64_t distance,
+              const T* input_end)
     {
         // Copies, since the stores below might change members.
         const std::int64_t height = s.input[1], width = s.input[2], columns = columns_;
@@ -44,28 +53,69 @@ public:
         const std::int64_t begin = std::clamp<std::int64_t>(-first_column, 0, columns);
         const std::int64_t end   = std::clamp<std::int64_t>(width - first_column, begin, columns);
         const T* const source    = image + first_row * width + first_column + begin;
-        float* sorted            = data_.data();
+        float* const sorted      = data_.data() + offset_;
         float* const buffer      = line_.data();
-        for(std::int64_t row = 0; row < rows; ++row, sorted += pitch)
+        const std::int64_t valid_begin = std::clamp<std::int64_t>(-first_row, 0, rows);
+        const std::int64_t valid_end =
+            begin == end ? valid_begin
+                         : std::clamp<std::int64_t>(height - first_row, valid_begin, rows);
+        for(std::int64_t row = 0; row < valid_begin; ++row)
         {
-            float* const line     = stride == 1 ? sorted : buffer;
-            const std::int64_t at = first_row + row;
-            if(at < 0 || at >= height || begin == end) { clear(line, 0, columns); }
-            else
+            clear(sorted + row * pitch, 0, pitch);
+        }
+        for(std::int64_t row = valid_end; row < rows; ++row)
+        {
+            clear(sorted + row * pitch, 0, pitch);
+        }
+        const std::int64_t count = end - begin;
+        const auto fill_rows     = [=, this](const auto& widen) {
+            for(std::int64_t row = valid_begin; row < valid_end; ++row)
             {
+                float* const at   = sorted + row * pitch;
+                float* const line = stride == 1 ? at : buffer;
                 clear(line, 0, begin);
-                widen_all(source + row * width, line + begin, end - begin);
+                widen(source + row * width, line + begin);
+                if(const T* const ahead = source + row * width; distance < input_end - ahead)
+                {
+                    constexpr std::int64_t per_line = 64 / std::int64_t{sizeof(T)};
+                    for(std::int64_t i = 0; i < count; i += per_line)
+                    {
+                        __builtin_prefetch(ahead + distance + i);
+                    }
+                }
                 clear(line, end, columns);
+                if(stride != 1) { sort(line, at); }
             }
-            if(stride != 1) { sort(line, sorted); }
+        };
+        // Rows of few vectors are too short for a loop.
+        constexpr std::int64_t w = vector_width;
+        const auto runs          = [=]<int Whole>(std::integral_constant<int, Whole>) {
+            fill_rows([=](const T* from, float* to) {
+#pragma GCC unroll 4
+                for(int i = 0; i < Whole; ++i)
+                {
+                    store_bytes(to + i * w, load_floats<vector_width>(from + i * w));
+                }
+                store_bytes(to + count - w, load_floats<vector_width>(from + count - w));
+            });
+        };
+        switch((count + w - 1) / w - (count < w))
+        {
+        case 1: runs(std::integral_constant<int, 0>{}); break;
+        case 2: runs(std::integral_constant<int, 1>{}); break;
+        case 3: runs(std::integral_constant<int, 2>{}); break;
+        default: fill_rows([=](const T* from, float* to) { widen_all(from, to, count); });
         }
     }
 
-    const float* data() const { return data_.data(); }
+    const float* data() const { return data_.data() + offset_; }
     std::int64_t pitch() const { return phase_ * stride_; }
     std::int64_t phase() const { return phase_; }
 
 private:
+    static std::int64_t round_up(std::int64_t count)
+    { return (count + vector_width - 1) / vector_width * vector_width; }
+
     // May clear up to a vector more.
     static void clear(float* line, std::int64_t begin, std::int64_t end)
     {
@@ -107,7 +157,7 @@ private:
         }
     }
 
-    std::int64_t rows_ = 0, columns_ = 0, stride_ = 1, phase_ = 0;
+    std::int64_t rows_ = 0, columns_ = 0, stride_ = 1, phase_ = 0, offset_ = 0;
     std::vector<float> data_, line_;
 };
 
@@ -392,6 +442,10 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
         widen_run(static_cast<const T*>(call.wei) + group * taps, weights.data(), taps);
     });
 
+    // Outputs that no cache holds need not be read into one before they are written.
+    constexpr std::int64_t cached_elements = std::int64_t{4} << 20;
+    const bool streams                     = s.N * s.G * height * width > cached_elements;
+
     const depthwise_tile_function compute_tile = choose_depthwise_tile(f);
 
     const std::int64_t last = std::min<std::int64_t>(s.N, (std::int64_t{block.y} + 1) * f.batch);
@@ -406,16 +460,30 @@ CK_TILE_HOST_MODEL_API void run_depthwise_block(const depthwise_facts& f,
             with_element_type(f.in_type, [&]<typename T>(T*) {
                 const std::int64_t size = s.input[1] * s.input[2];
                 const T* const input    = static_cast<const T*>(call.in) + plane * size;
+                // What is fetched ahead: the next row of tiles, or with one image per block
+                // the next plane, which most often is this thread's next block.
+                const std::int64_t ahead = std::int64_t{f.tile[0]} * f.stride[0] * s.input[2];
+                const T* const input_end =
+                    static_cast<const T*>(call.in) + (f.batch == 1 ? s.N * s.G : plane + 1) * size;
                 for(std::int64_t column = 0; column < width; column += f.tile[1])
                 {
                     const std::int64_t columns = std::min<std::int64_t>(f.tile[1], width - column);
-                    staged.fill(s, input, first, column * f.stride[1] - f.pad[1], met);
+                    staged.fill(
+                        s, input, first, column * f.stride[1] - f.pad[1], met, ahead, input_end);
                     compute_tile(
                         f, staged, weights.data(), {band.data() + column, width, rows, columns});
                 }
             });
             with_element_type(f.out_type, [&]<typename T>(T*) {
                 T* const output = static_cast<T*>(call.out) + (plane * height + row) * width;
+                if constexpr(std::is_same_v<T, float>)
+                {
+                    if(streams)
+                    {
+                        stream_run(band.data(), output, rows * width);
+                        return;
+                    }
+                }
                 narrow_run(band.data(), output, rows * width, f.rounding);
             });
         }

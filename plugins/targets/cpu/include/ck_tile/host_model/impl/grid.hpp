@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -51,8 +52,8 @@ private:
 
 namespace impl {
 
-// One grid in execution. Blocks are handed out one by one: they may differ much in cost (edge
-// tiles).
+// One grid in execution. Blocks are handed out in runs so short that each worker gets many of them,
+// since blocks may differ much in cost (edge tiles); one by one where they take turns.
 class grid_run
 {
 public:
@@ -61,7 +62,13 @@ public:
           function_(function),
           context_(context),
           blocks_(std::uint64_t{grid.x} * grid.y * grid.z),
-          order_(grid)
+          order_(grid),
+          run_length_(grid.z > 1 ? 1
+                                 : std::clamp<std::uint64_t>(
+                                       blocks_ / (runs_per_worker *
+                                                  static_cast<std::uint64_t>(worker_count())),
+                                       1,
+                                       longest_run))
     {}
 
     std::uint64_t blocks() const { return blocks_; }
@@ -72,15 +79,10 @@ public:
         {
             for(;;)
             {
-                const std::uint64_t block = next_.fetch_add(1, std::memory_order_relaxed);
-                if(block >= blocks_) { return; }
-                const std::uint64_t row = block / grid_.x;
-                function_(context_,
-                          {static_cast<std::uint32_t>(block % grid_.x),
-                           static_cast<std::uint32_t>(row % grid_.y),
-                           static_cast<std::uint32_t>(row / grid_.y),
-                           grid_,
-                           &order_});
+                const std::uint64_t first = next_.fetch_add(run_length_, std::memory_order_relaxed);
+                if(first >= blocks_) { return; }
+                const std::uint64_t last = std::min(first + run_length_, blocks_);
+                for(std::uint64_t block = first; block < last; ++block) { execute(block); }
             }
         }
         catch(...)
@@ -99,11 +101,27 @@ public:
     }
 
 private:
+    // Taking a run waits for the stores of the one before to reach the cache.
+    static constexpr std::uint64_t longest_run     = 16;
+    static constexpr std::uint64_t runs_per_worker = 64;
+
+    void execute(std::uint64_t block)
+    {
+        const std::uint64_t row = block / grid_.x;
+        function_(context_,
+                  {static_cast<std::uint32_t>(block % grid_.x),
+                   static_cast<std::uint32_t>(row % grid_.y),
+                   static_cast<std::uint32_t>(row / grid_.y),
+                   grid_,
+                   &order_});
+    }
+
     dim3 grid_;
     block_function function_;
     const void* context_;
     std::uint64_t blocks_;
     block_order order_;
+    std::uint64_t run_length_;
     std::atomic<std::uint64_t> next_{0};
     std::mutex failure_mutex_;
     std::exception_ptr failure_;

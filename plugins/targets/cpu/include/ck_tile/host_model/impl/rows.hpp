@@ -2,6 +2,7 @@
 // Contiguous runs of elements: widening on the way into a panel, rounding on the way out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -85,6 +86,27 @@ inline void narrow_run(const float* source,
     {
         destination[i].bits = float_to_bf16_bits(source[i], rounding);
     }
+}
+
+// Writes past the caches where the machine can. Ordered before the next locked instruction of the
+// thread (x86 empties its write-combining buffers there), so before a grid's end.
+inline void stream_run(const float* source, float* destination, std::int64_t count)
+{
+#if defined(__AVX512F__)
+    constexpr std::uintptr_t line = vector_width * sizeof(float);
+    const auto behind             = reinterpret_cast<std::uintptr_t>(destination) % line;
+    std::int64_t i =
+        std::min(static_cast<std::int64_t>((line - behind) % line / sizeof(float)), count);
+    std::memcpy(destination, source, static_cast<std::size_t>(i) * sizeof(float));
+    for(; i + vector_width <= count; i += vector_width)
+    {
+        _mm512_stream_ps(destination + i, _mm512_loadu_ps(source + i));
+    }
+    source += i;
+    destination += i;
+    count -= i;
+#endif
+    std::memcpy(destination, source, static_cast<std::size_t>(count) * sizeof(float));
 }
 
 // Calls function(static_cast<T*>(pointer)) with the element type that `type` names.
