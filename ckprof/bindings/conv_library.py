@@ -17,9 +17,8 @@ import numpy as np
 from ckprof.bindings import foreign
 from ckprof.errors import InputError, ToolchainError, UsageError
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import TENSORS, find_layout, tensor_shape
 from ckprof.model.suggestion import unknown_name
-from ckprof.model.tensor import TENSORS, tensor_shape
 from ckprof.run.abi import CBuffers, CProblem
 from ckprof.run.storage import decode, encode, storage_type
 

@@ -15,7 +15,7 @@ import msgspec
 
 from ckprof.errors import CkprofError
 from ckprof.model.problem import ConvProblem
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 
 
 class Request(msgspec.Struct, kw_only=True):

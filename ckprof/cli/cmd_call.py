@@ -9,7 +9,7 @@ from ckprof.cli import shared_options
 from ckprof.errors import ExitCode, UsageError
 from ckprof.problems.read import parse_problem
 from ckprof.problems.tokens import ProblemLine
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 
 if TYPE_CHECKING:
     import argparse

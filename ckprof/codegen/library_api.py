@@ -11,7 +11,7 @@ import msgspec
 from ckprof.codegen.cpp import string_literal
 from ckprof.codegen.entry import library_source
 from ckprof.codegen.jinja import render
-from ckprof.model.tensor import TENSORS
+from ckprof.model.layout import TENSORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

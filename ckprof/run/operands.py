@@ -1,18 +1,19 @@
-"""Values of the operands: seeded, independent of layout, representable in the data type."""
+"""Values of the operands: seeded, independent of layout, representable in the data type.
+
+numpy is imported where it is used: command lines offer the kinds of values without it.
+"""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ckprof.model.tensor import TENSORS, tensor_shape
-from ckprof.run.inputs import InitKind
-from ckprof.run.storage import encode
+from ckprof.model.layout import TENSORS, tensor_shape
 
 if TYPE_CHECKING:
     from typing import Any
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
@@ -26,6 +27,17 @@ _DRAWING_ORDER = "NGKCDHWZYX"
 _DECIMAL_START = {"input": 0.0, "weight": -0.5, "output": -0.5}
 
 
+class InitKind(Enum):
+    """What the operands are filled with."""
+
+    #: all zero: the result must be exactly zero
+    ZEROS = "zeros"
+    #: integers from -5 to 4
+    INTEGER = "integer"
+    #: input from 0 to 1, weight and gradients from -0.5 to 0.5
+    DECIMAL = "decimal"
+
+
 def make_operand(
     problem: ConvProblem, layout: ConvLayout, tensor: str, dtype: DataType, kind: InitKind, seed: int
 ) -> NDArray[Any]:
@@ -34,10 +46,14 @@ def make_operand(
     The same problem, tensor, kind and seed give the same value to the same logical element in every layout,
     so that results of different layouts can be compared.
 
-    :param tensor: one of :data:`~ckprof.model.tensor.TENSORS`.
+    :param tensor: one of :data:`~ckprof.model.layout.TENSORS`.
     :returns: a C-contiguous array of the data type's storage type.
     """
-    order = {"input": layout.input, "weight": layout.weight, "output": layout.output}[tensor]
+    import numpy as np
+
+    from ckprof.run.storage import encode
+
+    order = layout.order(tensor)
     lengths = dict(zip(order, tensor_shape(problem, layout, tensor), strict=True))
     drawing_order = sorted(order, key=_DRAWING_ORDER.index)
     shape = tuple(lengths[axis] for axis in drawing_order)
@@ -48,6 +64,8 @@ def make_operand(
 
 
 def _draw(shape: tuple[int, ...], tensor: str, kind: InitKind, seed: int) -> NDArray[np.float32]:
+    import numpy as np
+
     if kind is InitKind.ZEROS:
         return np.zeros(shape, dtype=np.float32)
     # Each tensor has a stream of its own: no operand depends on the size of another one.

@@ -9,7 +9,7 @@ from typing import Final
 
 from ckprof.config.settings import Settings
 from ckprof.errors import UsageError
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 from ckprof.run.stopping import make_criterion
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from ckprof.errors import PluginError
-from ckprof.model.tensor import tensor_shape
+from ckprof.model.layout import tensor_shape
 from ckprof.run.messages import LoadProblem, TensorFile
 from ckprof.run.operands import make_operand
 from ckprof.run.storage import decode

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import TENSORS, find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import TENSORS, tensor_shape
-from ckprof.run.inputs import InitKind
-from ckprof.run.operands import make_operand
+from ckprof.run.operands import InitKind, make_operand
 from ckprof.run.storage import decode, storage_type
 
 PROBLEM = ConvProblem(

@@ -18,7 +18,7 @@ from ckprof.model.outcome import Status
 from ckprof.run import events, prepare
 from ckprof.run.executor import Executor, timing_settings
 from ckprof.run.host import last_level_cache_bytes
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 from ckprof.run.options import CacheMode, RunOptions
 from ckprof.run.schedule import run_instances
 from tests.interrupts import heed_interrupts
