@@ -162,7 +162,7 @@ def test_too_large_for_the_target(run, monkeypatch):
     options = RunOptions(verify=False, init=InitKind.ZEROS, max_time_s=0.02)
     outcomes, seen, _ = run(["ok", "ok"], [big], options)
     assert [outcome.status for outcome in outcomes] == [Status.UNSUPPORTED] * 2
-    assert "not enough memory: target fake cannot allocate 83894272" in outcomes[0].reason
+    assert "not enough memory: target fake cannot allocate 84410368" in outcomes[0].reason
     assert events.WorkerLost not in kinds(seen)
 
 

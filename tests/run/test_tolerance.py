@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
 from ckprof.run.storage import decode, encode
-from ckprof.run.tolerance import derive_tolerance, unit_roundoff
+from ckprof.run.tolerance import Tolerance, derive_tolerance, unit_roundoff
 
 magnitudes = st.floats(min_value=-(2.0**100), max_value=2.0**100, width=32)
 
@@ -26,18 +27,17 @@ def test_long_reductions_widen_it():
     assert tolerance.rtol == pytest.approx(100_000 * 2.0**-24)
 
 
-def test_split_k_adds_partial_sums_in_the_type_of_the_result():
-    tolerance = derive_tolerance(DataType.BF16, reduction_length=6400, magnitude=2.0, split_k=64)
-    assert tolerance.rtol == 0.25
-    assert tolerance.atol == 0.5
-
-
-def test_split_k_shortens_the_first_stage():
-    whole = derive_tolerance(DataType.FP32, reduction_length=1 << 20, magnitude=8.0)
-    split = derive_tolerance(DataType.FP32, reduction_length=1 << 20, magnitude=8.0, split_k=4)
-    assert whole.rtol == 2.0**-4
-    assert split.rtol == 2.0**-6
-    assert split.atol == 2.0**-6 * 8 / 4
+def test_splits_that_meet_in_the_accumulator_get_no_slack():
+    whole = derive_tolerance(DataType.BF16, reduction_length=6400, magnitude=2.0, deviation=0.5)
+    split = derive_tolerance(
+        DataType.BF16,
+        reduction_length=6400,
+        magnitude=2.0,
+        deviation=0.5,
+        split_k=64,
+        split_sum=SplitSum.ACCUMULATOR,
+    )
+    assert split == whole == Tolerance(rtol=2.0**-8, atol=2.0**-7)
 
 
 def test_all_zero_reference_must_be_met_exactly():
