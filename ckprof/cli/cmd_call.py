@@ -78,8 +78,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     import msgspec
 
-    from ckprof.bindings.one_run import Request
-    from ckprof.flow.call import call_kernel
+    from ckprof.flow.call import Request, call_kernel
 
     for option, least in (("device", 0), ("warmup", 0), ("repeat", 1), ("flush_bytes", 0), ("seed", 0)):
         value = getattr(arguments, option)

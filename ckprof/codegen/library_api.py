@@ -65,7 +65,8 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def _row(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
-    text = msgspec.json.encode({"name": kernel.name, **fields}).decode()
+    known = {"name": kernel.name, **fields, "split_sum": kernel.instance.split_sum.value}
+    text = msgspec.json.encode(known).decode()
     return {"ndim": kernel.instance.ndim, "fields": string_literal(text)}
 
 

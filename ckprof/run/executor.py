@@ -10,15 +10,20 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
+from ckprof.run.guards import read_tensor
 from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
 from ckprof.run.options import CacheMode
 from ckprof.run.process import UnexpectedReply, WorkerFailure, WorkerProcess, WorkerTimeout
 from ckprof.run.remote import RemoteLibrary
+from ckprof.run.storage import decode, storage_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
@@ -105,6 +110,11 @@ class Executor:
         return opened
 
     @property
+    def is_running(self) -> bool:
+        """Whether the worker of the last measurement has survived it."""
+        return self._worker is not None
+
+    @property
     def library(self) -> RemoteLibrary:
         """The library in the running worker, for what is no measurement."""
         return RemoteLibrary(self._current())
@@ -154,6 +164,21 @@ class Executor:
             measurement=measured.measurement,
             verification=measured.verification,
         )
+
+    def result(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the values of the last kernel's result in memory order, in pieces.
+
+        :raises WorkerFailure: the worker is lost.
+        """
+        problem, library = self._current_problem(), self.library
+        limit_s = self._own_work_limit_s()
+        dtype = problem.request.dtype
+
+        def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
+            return library.copy_out(tensor, start, size, limit_s)
+
+        for raw in read_tensor(read, problem.tensors[2]):
+            yield decode(raw.view(storage_type(dtype)), dtype)
 
     def _attempt(self, key: str, split_k: int, split_sum: SplitSum) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
