@@ -47,7 +47,7 @@ class Profiler:
 
     >>> import ckprof
     >>> profiler = ckprof.Profiler()
-    >>> query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16", filters="tile_m <= 64", indices=(1, 2))
+    >>> query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16", indices=(2, 9))
     >>> len(profiler.instances(query).candidates)
     2
 
