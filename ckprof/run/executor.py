@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
@@ -13,13 +15,12 @@ from ckprof.run.events import KernelStarted, KernelTimed, WorkerLost, WorkerRead
 from ckprof.run.guards import read_tensor
 from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
 from ckprof.run.options import CacheMode
-from ckprof.run.process import UnexpectedReply, WorkerFailure, WorkerProcess, WorkerTimeout
+from ckprof.run.process import WorkerFailure, WorkerProcess, WorkerTimeout
 from ckprof.run.remote import RemoteLibrary
 from ckprof.run.storage import decode, storage_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from types import TracebackType
 
     import numpy as np
@@ -55,7 +56,7 @@ class Executor:
     :param library: the kernel library.
     :param arch: architecture to select; empty for the one that the library was built for.
     :param options: how to run, verify and time.
-    :param work_dir: working directory of the workers; must exist.
+    :param work_dir: below which workers have their working directories; must exist.
     :param on_event: told what happens.
     """
 
@@ -142,7 +143,7 @@ class Executor:
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
         measured = self._attempt(key, split_k, split_sum)
         while measured is None:
-            # What came while this kernel was measured may be the work of one before. Alone, it is its own.
+            # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
             measured = self._attempt(key, split_k, split_sum)
         if measured.measurement is not None:
             self._on_event(
@@ -183,7 +184,8 @@ class Executor:
     def _attempt(self, key: str, split_k: int, split_sum: SplitSum) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
-        :returns: ``None`` if the worker must be replaced and nobody knows which of its kernels is to blame.
+        :returns: ``None`` if something went wrong for which a kernel before may be to blame: it may have left
+            a thread, a process, an alarm or a damaged heap behind.
         """
         blocking_failure = self._prepare_worker()
         if blocking_failure is not None:
@@ -204,19 +206,17 @@ class Executor:
         except WorkerTimeout:
             status = Status.RUN_TIMEOUT
             reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES[measurement.stage]}"
-        except UnexpectedReply as failure:
-            status = Status.RUN_ERROR
-            reason = f"{_STAGES[measurement.stage]}: {failure}"
-            if not alone:
-                self._discard(reason)
-                return None
         except WorkerFailure as failure:
             status = Status.RUN_ERROR
             reason = f"{_STAGES[measurement.stage]}: {failure}"
+            if not alone:
+                self._discard(f"kernel {key}: {reason}")
+                return None
         else:
-            if measured.tainted:
+            doubtful = measured.status is Status.WRONG_RESULT and not alone
+            if measured.tainted or doubtful:
                 self._discard(f"kernel {key} {measured.reason}")
-            return measured
+            return None if doubtful else measured
         self._discard(f"kernel {key}: {reason}")
         return Measured(status=status, reason=reason, split_k=measurement.split_k)
 
@@ -238,6 +238,9 @@ class Executor:
             rejected = self.library.load(problem.request, self._own_work_limit_s())
         except WorkerFailure as failure:
             self._discard(str(failure))
+            if self._used:
+                # perhaps a kernel has taken its descriptors or its memory away
+                return self._prepare_worker()
             reason = f"the problem could not be loaded: {failure}"
             self._blocking_failure = Measured(status=Status.RUN_ERROR, reason=reason)
             return self._blocking_failure
@@ -264,7 +267,8 @@ class Executor:
                 return
 
     def _start(self) -> messages.Opened:
-        self._worker = WorkerProcess(self._work_dir)
+        # Not where the operands are: a kernel may leave files behind, or remove some.
+        self._worker = WorkerProcess(Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir)))
         self._loaded = self._used = False
         try:
             return self.library.open(self._library, self._device)

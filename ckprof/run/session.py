@@ -125,6 +125,11 @@ class KernelSession:
         target = self._library.target
         target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
         status, reason, time_ms = kernel.run(CProblem.of(self._given(), request.split_k), tensors.buffers)
+        if status is AbiStatus.OK:
+            try:
+                time_ms = checked_time(time_ms)
+            except KernelFailure as failure:
+                status, reason, time_ms = AbiStatus.FAILED, str(failure), 0.0
         return messages.Ran(key=request.key, status=status, reason=reason, time_ms=time_ms)
 
     def _sample(self, request: messages.Sample) -> messages.Reply:
