@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,12 @@ EXPECTED = {
     "claims_nan": ({Status.RUN_ERROR}, "a duration of nan ms"),
     "claims_infinite": ({Status.RUN_ERROR}, "a duration of inf ms"),
 }
-#: after every one of them, a kernel that does nothing wrong
-KERNELS = [name for hostile in EXPECTED for name in (hostile, "ok")]
+#: those that end their worker in any case, so that nothing is left for the next kernel to stumble over
+ENDING = {
+    name for name, (_, reason) in EXPECTED.items() if re.search("exited|SIG[BKS]|closed|killed in", reason)
+}
+#: after every other one, a kernel that does nothing wrong
+KERNELS = [name for hostile in EXPECTED for name in (hostile, *(() if hostile in ENDING else ("ok",)))]
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +110,9 @@ def test_one_outcome_each(outcomes):
 
 
 def test_others_are_not_blamed(outcomes):
-    for hostile, outcome in zip(EXPECTED, outcomes[1::2], strict=True):
+    innocent = [(before.key, after) for before, after in pairwise(outcomes) if after.key == "ok"]
+    assert len(innocent) == len(EXPECTED) - len(ENDING) > 20
+    for hostile, outcome in innocent:
         assert outcome.status is Status.OK, (hostile, outcome.reason)
 
 
