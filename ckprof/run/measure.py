@@ -20,7 +20,7 @@ from ckprof.run.messages import AbiStatus
 from ckprof.run.remote import RequestFailed
 from ckprof.run.samples import summarise
 from ckprof.run.storage import storage_type
-from ckprof.run.tolerance import derive_tolerance
+from ckprof.run.tolerance import Tolerance, derive_tolerance
 from ckprof.run.verify import compare
 
 if TYPE_CHECKING:
@@ -200,6 +200,9 @@ class KernelMeasurement:
 
     def _compare(self, reference: StoredFile) -> Comparison:
         prepared, request = self._prepared, self._request
+        if prepared.exact:
+            exact = Tolerance(rtol=0.0, atol=0.0)
+            return compare(self._result(), reference, prepared.request.dtype, exact)
         tolerance = derive_tolerance(
             prepared.request.dtype,
             reduction_length=prepared.reduction_length,

@@ -22,7 +22,7 @@ from ckprof.errors import PluginError
 from ckprof.model.layout import TENSORS, tensor_shape
 from ckprof.run.guards import CheckedTensor
 from ckprof.run.messages import LoadProblem, TensorFile
-from ckprof.run.operands import make_operand
+from ckprof.run.operands import InitKind, OperandValues, make_operand
 from ckprof.run.storage import decode
 from ckprof.run.stored_file import StoredFile
 
@@ -65,6 +65,8 @@ class PreparedProblem:
     magnitude: float
     #: what the sum of so many products of such operands deviates from its mean by; 0 without a reference
     deviation: float
+    #: whether every sum of products is exact, however it is computed
+    exact: bool
     #: wall seconds that it took
     seconds: float
 
@@ -86,12 +88,13 @@ def prepare_problem(
     start = time.perf_counter()
     check_memory(problem, dtype, options, folder)
     *operands, result = direction.tensors
+    wanted = OperandValues(
+        kind=options.init, seed=options.seed, reduction_length=direction.reduction_length(problem)
+    )
     paths = {name: folder / f"{name}.npy" for name in operands}
     found = _Reference(magnitude=0.0, deviation=0.0, values=None)
     try:
-        stored = {
-            name: make_operand(problem, layout, name, dtype, options.init, options.seed) for name in operands
-        }
+        stored = {name: make_operand(problem, layout, name, dtype, wanted) for name in operands}
         for name, values in stored.items():
             np.save(paths[name], values, allow_pickle=False)
         if options.verify:
@@ -115,9 +118,10 @@ def prepare_problem(
         tensors=(first, second, output),
         axes=layout.order(result),
         reference=found.values,
-        reduction_length=direction.reduction_length(problem),
+        reduction_length=wanted.reduction_length,
         magnitude=found.magnitude,
         deviation=found.deviation,
+        exact=options.init is InitKind.EXACT,
         seconds=time.perf_counter() - start,
     )
 

@@ -31,6 +31,10 @@ Six of these deviations are allowed, which one element in 10^9 exceeds. Splits b
 reduction or beyond 1024 allow no more than these do: a kernel that chooses their number must not choose its
 tolerance.
 
+For many splits in bf16 that is still a lot, because a right kernel does err by that much: the deviation is
+``d / 14`` with 64 splits and ``d / 7`` with 128. Operands whose sums are exact
+(:attr:`~ckprof.run.operands.InitKind.EXACT`) need no tolerance at all, whatever the number of splits.
+
 **All-zero reference.** If operands are zeros, ``m`` and ``d`` are 0 and so is ``atol``: the result must be
 exactly zero. That is what operands of zeros give in every kernel that is right.
 """

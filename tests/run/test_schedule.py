@@ -114,6 +114,15 @@ def test_all_zero_operands_verify(run):
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
 
 
+def test_exact_operands_leave_no_tolerance(run):
+    outcomes, _, _ = run(
+        ["ok", "wrong"], options=RunOptions(init=InitKind.EXACT, splits=(64,), max_time_s=0.02)
+    )
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
+    for outcome in outcomes:
+        assert outcome.verification.rtol == outcome.verification.atol == 0
+
+
 def test_cold_mode_flushes_and_reports_it(run):
     options = RunOptions(flush_bytes=2**24, min_samples=5, max_time_s=0.3, keep_samples=True)
     outcomes, seen, _ = run(["ok"], options=options)
