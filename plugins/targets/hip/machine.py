@@ -12,9 +12,16 @@ from typing import Final
 
 import msgspec
 
+from ckprof.model.dtype import DataType
+
 _TABLE: Final = Path(__file__).with_name("machines.json")
 #: of all architectures with matrix instructions so far
 SIMDS_PER_CU: Final = 4
+
+
+#: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied as
+#: xf32, at most four times as fast
+_RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataType.BF16: ("bf16", 1.0)}
 
 
 class Machine(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -62,6 +69,18 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
         """Return what a flush of the caches must exceed, 0 if that is unknown."""
         machine = self.find(arch)
         return machine.last_level_cache_mib * 2**20 if machine else 0
+
+    def peak_flops(self, arch: str) -> tuple[tuple[DataType, float], ...]:
+        """Return operations per second that no kernel can exceed, by type of its tensors."""
+        machine = self.find(arch)
+        if machine is None:
+            return ()
+        per_rate = machine.compute_units * SIMDS_PER_CU * machine.clock_mhz * 1e6
+        return tuple(
+            (dtype, factor * per_rate * machine.flops_per_cycle[name])
+            for dtype, (name, factor) in _RATES.items()
+            if name in machine.flops_per_cycle
+        )
 
     def cycles_of(self, arch: str) -> dict[str, int]:
         """Return the instructions whose cycles the rate of their data type does not tell."""

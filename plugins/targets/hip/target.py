@@ -274,6 +274,7 @@ def _recipe(
             "machine_identity": digest_parts(*(digests.of(folder) for folder in (hip_headers, *digested))),
             "compile_memory_bytes": _COMPILE_MEMORY,
             "last_level_cache_bytes": machine_table().last_level_cache_bytes(base),
+            "peak_flops": machine_table().peak_flops(base),
             **values,
         }  # type: ignore[arg-type]
     )
