@@ -54,8 +54,8 @@ def test_real_operations_are_those_inside_the_image(problem):
 
 def test_rates():
     problem = ConvProblem(
-        groups=1, batch=2, out_channels=3, in_channels=5, filter=(1,), input=(7,), strides=(1,), dilations=(1,),
-        left_pads=(0,), right_pads=(0,),
+        groups=1, batch=2, out_channels=3, in_channels=5, filter=(1,), input=(7,), strides=(1,),
+        dilations=(1,), left_pads=(0,), right_pads=(0,),
     )  # fmt: skip
     rates = rates_of(problem, DataType.FP16, 2.0)
     assert rates.gflops == pytest.approx(2 * 2 * 3 * 5 * 7 / 2e-3 / 1e9)

@@ -19,8 +19,8 @@ _TABLE: Final = Path(__file__).with_name("machines.json")
 SIMDS_PER_CU: Final = 4
 
 
-#: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied as
-#: xf32, at most four times as fast
+#: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
+#: as xf32, at most four times as fast
 _RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataType.BF16: ("bf16", 1.0)}
 
 
