@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import msgspec
-
+    from ckprof.model.catalog import CatalogRecord
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.strings.fields import Field
@@ -104,7 +103,7 @@ class ConfFamily:
     nested: str = ""
     nested_fields: tuple[Field, ...] = ()
     variant: str = ""
-    record_type: type[msgspec.Struct] | None = None
+    record_type: type[CatalogRecord] | None = None
     layout_fields: tuple[str, str, str] | None = None
     ndim_field: str = ""
     dtype_fields: tuple[str, ...] = ()

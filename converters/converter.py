@@ -139,7 +139,8 @@ class _Run:
         try:
             text, start = self._texts.of(line)
         except LineError as error:
-            return self._wrong(number, error, 0)
+            self._wrong(number, error, 0)
+            return None
         if not text:
             if not line.strip():
                 outcome = ("blank", "blank line")
@@ -152,7 +153,8 @@ class _Run:
         try:
             return self._instance(number, text, line)
         except LineError as error:
-            return self._wrong(number, error, start)
+            self._wrong(number, error, start)
+            return None
 
     def _wrong(self, number: int, error: LineError, start: int) -> None:
         for problem in error.problems:
@@ -166,10 +168,11 @@ class _Run:
         found = self._grammar.match(text)
         outcome = self._outcomes.get(found) if found is not None else None
         if outcome is None:
-            outcome = self._read(number, text, found)
-            if isinstance(outcome, tuple):
-                self._collector.drop(number, *outcome)
-                return outcome
+            read = self._read(number, text, found)
+            if isinstance(read, tuple):
+                self._collector.drop(number, *read)
+                return read
+            outcome = read
             if found is not None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()

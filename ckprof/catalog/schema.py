@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
 
 
 class Header(msgspec.Struct):
@@ -28,7 +28,7 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @cache
-def document_decoder(record_type: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+def document_decoder(record_type: type[CatalogRecord]) -> msgspec.json.Decoder[Any]:
     """Return a decoder for documents whose instances are of ``record_type``.
 
     The key order and the header keys are those of :class:`Document`.

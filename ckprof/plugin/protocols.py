@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    import msgspec
     import numpy as np
     from numpy.typing import NDArray
 
     from ckprof.arch.architecture import Architecture
     from ckprof.model.batch_results import BatchResults
     from ckprof.model.builder_list import BuilderList
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.device_kernel import DeviceKernel
@@ -38,6 +37,16 @@ if TYPE_CHECKING:
     from ckprof.strings.revision import Revision
     from ckprof.strings.string_grammar import StringGrammar
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    #: the record type that a pipeline reads; code that does not know it may hand over any record
+    RecordT = TypeVar("RecordT", bound=CatalogRecord, contravariant=True, default=CatalogRecord)
+else:
+    from typing import TypeVar
+
+    RecordT = TypeVar("RecordT", contravariant=True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVariant:
@@ -46,7 +55,7 @@ class CatalogVariant:
     name: str
     direction: str
     #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
-    record_type: type[msgspec.Struct]
+    record_type: type[CatalogRecord]
     #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
     #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
     native: Callable[[Catalog], Sequence[str]] | None = None
@@ -156,7 +165,7 @@ class KernelSource:
     device_functions: int = 1
 
 
-class Pipeline(Protocol):
+class Pipeline(Protocol[RecordT]):
     """A kernel family: its instances, what is valid, and how they are written as C++."""
 
     @property
@@ -171,13 +180,13 @@ class Pipeline(Protocol):
     def directions(self) -> frozenset[str]:
         """Ids of the directions for which the family has kernels."""
 
-    def claims(self, variant: str, record: msgspec.Struct) -> bool:
+    def claims(self, variant: str, record: RecordT) -> bool:
         """Say whether the record of such a catalog is an instance of this family.
 
         Exactly one pipeline must claim each record.
         """
 
-    def make_instance(self, catalog: Catalog, direction: str, record: msgspec.Struct) -> Instance:
+    def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> Instance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.

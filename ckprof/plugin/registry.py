@@ -11,9 +11,7 @@ from ckprof.model.suggestion import unknown_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import msgspec
-
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import (
         BuilderReader,
@@ -150,7 +148,7 @@ class Registry:
                 return direction
         return self.directions.find(name)
 
-    def pipeline_of(self, catalog: Catalog, record: msgspec.Struct) -> Pipeline:
+    def pipeline_of(self, catalog: Catalog, record: CatalogRecord) -> Pipeline:
         """Return the one pipeline that claims a record.
 
         :raises UsageError: none does, e.g. because its plugin is not installed.
