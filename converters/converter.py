@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
-from ckprof_converters.conf_family import Drop, StepError
+from ckprof_converters.conf_family import ConfFamily, Drop, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.lines import iterate_lines
 from ckprof_converters.log import looks_like_log
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
-    from ckprof_converters.conf_family import ConfFamily, LineProperties
+    from ckprof_converters.conf_family import LineProperties
 
 #: distinct lines that are remembered to recognise their repetitions at once
 _REMEMBERED: Final = 20_000
@@ -45,6 +45,9 @@ class ConfConverter:
         "instance lists of Composable Kernel (instance strings, type strings, native kernel names) "
         "and ckProfiler's output"
     )
+
+    #: what plugins register for it
+    family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._grammar = Grammar(families)

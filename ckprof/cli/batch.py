@@ -10,7 +10,7 @@ from ckprof.cli import shared_options
 from ckprof.cli.list_run import Stages, build_and_run, exit_code_of, list_instances, report_plan
 from ckprof.cli.problem_options import default_problems, misfit_of, parsed_problems
 from ckprof.cli.run_options import chosen_run_options
-from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.errors import ExitCode, InputError, PluginError, UsageError
 from ckprof.flow.candidates import list_candidates, select
 from ckprof.flow.list_files import read_list
 from ckprof.flow.list_folders import find_lists, find_tree
@@ -59,6 +59,7 @@ class _Batch:
         self._paths = find_lists(self._root, arguments.set)
         self._problems = _problems_by_direction(arguments, session, self._only)
         self.lists: list[ListResult] = []
+        self._plugin_failed = False
         # wrong options are found before the first list is built
         chosen_run_options(arguments, session, [])
 
@@ -95,6 +96,8 @@ class _Batch:
 
     def exit_code(self) -> ExitCode:
         """Broken lists weigh more than failed outcomes: nothing of them was run."""
+        if self._plugin_failed:
+            return ExitCode.PLUGIN
         verdicts = {result.verdict for result in self.lists}
         if Verdict.BROKEN in verdicts:
             return ExitCode.INPUT
@@ -111,7 +114,8 @@ class _Batch:
             results = self._run_list(path, conversion, found)
         except _Skipped as skipped:
             return ListResult(name=name, direction=direction, verdict=Verdict.SKIPPED, reason=str(skipped))
-        except InputError as error:
+        except (InputError, PluginError) as error:
+            self._plugin_failed |= isinstance(error, PluginError)
             self._session.console.warning(f"{error}")
             return ListResult(name=name, direction=direction, verdict=Verdict.BROKEN, reason=str(error))
         fine = results is None or exit_code_of(results) is ExitCode.OK
