@@ -23,7 +23,7 @@ import pluggy
 
 from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.plugin import hookspecs
-from ckprof.plugin.failure import STOPPING, failed, import_failure
+from ckprof.plugin.failure import STOPPING, described, failed, import_failure
 from ckprof.plugin.markers import NAME
 from ckprof.plugin.value_types import check_of, shown
 from ckprof.version import __version__
@@ -191,7 +191,7 @@ class PluginManager:
             culprit = self.culprit(exc, "")
             if not culprit:
                 raise
-            raise failed(culprit, place, exc) from exc
+            raise PluginError(f"plugin {culprit}: {described(exc)} during {place}") from exc
 
     def culprit(self, error: BaseException, provider: str) -> str:
         """Return the plugin in whose code an exception was raised, if it is not the one that was called.

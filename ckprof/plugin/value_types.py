@@ -81,7 +81,7 @@ def callable_parts(annotation: str) -> tuple[int, str] | None:
 
 @cache
 def is_decided_by_class(annotation: str) -> bool:
-    """Say whether all values of one class fit an annotation, or none: it has no container of checked items."""
+    """Say whether the class of a value decides if it fits: the annotation has no container with items."""
     return not any(isinstance(node, ast.Subscript) for node in ast.walk(ast.parse(annotation, mode="eval")))
 
 
