@@ -7,7 +7,7 @@ how the fields of a catalog record follow from the arguments. One engine reads a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -117,6 +117,16 @@ class ConfFamily:
     conflicting_family: str = ""
     rejection: str = ""
     rejection_rule: str = "unsupported-family"
+    #: what conflicting_family, rejection and rejection_rule were called before, for older plugins
+    rival: InitVar[str] = ""
+    refusal: InitVar[str] = ""
+    refusal_rule: InitVar[str] = ""
+
+    def __post_init__(self, rival: str, refusal: str, refusal_rule: str) -> None:
+        former = {"conflicting_family": rival, "rejection": refusal, "rejection_rule": refusal_rule}
+        for name, value in former.items():
+            if value:
+                object.__setattr__(self, name, value)
 
     @property
     def accepted_counts(self) -> tuple[int, ...]:

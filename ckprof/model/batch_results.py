@@ -63,6 +63,11 @@ class BatchResults:
     why: bool = False
 
     @property
+    def stops(self) -> tuple[ListResult, ...]:
+        """What ``lists`` was called before; for plugins that are older than the name."""
+        return self.lists
+
+    @property
     def finished(self) -> bool:
         """False when the batch was interrupted."""
         return len(self.lists) == self.found

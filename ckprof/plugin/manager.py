@@ -24,6 +24,7 @@ import pluggy
 from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.plugin import hookspecs
 from ckprof.plugin.failure import STOPPING, described, failed, import_failure
+from ckprof.plugin.former_names import accept_former_modules
 from ckprof.plugin.markers import NAME
 from ckprof.plugin.value_types import check_of, shown
 from ckprof.version import __version__
@@ -111,6 +112,7 @@ class PluginManager:
             for module in importlib.import_module(package).PLUGIN_MODULES:
                 load = partial(importlib.import_module, module)
                 self._load(module, Origin.BUILTIN, module, load, ("ckprof", __version__))
+        accept_former_modules()
         points = importlib.metadata.entry_points(group=NAME)
         for point in sorted(points, key=lambda p: (p.name, p.value)):
             dist = (point.dist.name, point.dist.version) if point.dist else ("", "")
