@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ckprof.errors import ExitCode
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ class Verdict(Enum):
     #: nothing of it was asked for
     SKIPPED = "skipped"
 
+    @property
+    def is_broken(self) -> bool:
+        """True when the list cannot be read."""
+        return self is Verdict.BROKEN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListResult:
@@ -42,6 +48,8 @@ class ListResult:
     results: RunResults | None = None
     #: wall seconds from reading to the last outcome
     seconds: float = 0.0
+    #: what the command shall return because of a broken list
+    exit_code: ExitCode = ExitCode.OK
 
     @property
     def counts(self) -> Mapping[Status, int]:

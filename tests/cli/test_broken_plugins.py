@@ -8,6 +8,7 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
+from ckprof.paths import conf_root
 from ckprof.plugin.manager import DISABLE_VARIABLE
 
 PIPELINE = """
@@ -216,3 +217,21 @@ def test_where_it_happened_is_shown_with_v(plugin, capsys) -> None:
     err = capsys.readouterr().err
     assert "Traceback" in err and "return record.no_such_field" in err
     assert "ckprof/plugin/guard.py" not in err
+
+
+def test_one_broken_list_of_a_tree_leaves_the_others_alone(plugin, tmp_path, capsys) -> None:
+    folder = tmp_path / "tree" / "forward"
+    folder.mkdir(parents=True)
+    line = (conf_root() / LIST).read_text().splitlines()[0]
+    for name in ("a_nhwgc_fp16", "b_nhwgc_fp16", "c_nhwgc_fp16"):
+        (folder / f"{name}.conf").write_text(line + "\n")
+    source = """
+@hookimpl
+def ckprof_after_conversion(conversion):
+    if conversion.path.name.startswith("b_"):
+        raise SystemExit(0)
+"""
+    assert plugin(source, "run", "--tree", str(tmp_path / "tree"), "--dry-run") == ExitCode.PLUGIN
+    shown = capsys.readouterr()
+    assert shown.out.count("would build 1 fwd kernels") == 2
+    assert "hostile.py: ckprof_after_conversion called sys.exit(0)" in shown.err
