@@ -26,7 +26,7 @@ from ckprof.plugin import hookspecs
 from ckprof.plugin.failure import STOPPING, described, failed, import_failure
 from ckprof.plugin.former_names import accept_former_modules
 from ckprof.plugin.markers import NAME
-from ckprof.plugin.value_types import check_of, shown
+from ckprof.plugin.value_types import check_of, shown, unfit_items
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -168,10 +168,10 @@ class PluginManager:
                     )
                 results.append((plugin.name, answer))
             for argument, annotation in changes.items():
-                if not check_of(annotation)(arguments[argument]):
+                found = unfit_items(arguments[argument], annotation)
+                if found:
                     raise PluginError(
-                        f"plugin {plugin.name}: {hook} left something in {argument} that does not fit "
-                        f"{annotation}"
+                        f"plugin {plugin.name}: {hook} left {found} in {argument}, expected {annotation}"
                     )
         return results
 

@@ -85,6 +85,13 @@ def is_decided_by_class(annotation: str) -> bool:
     return not any(isinstance(node, ast.Subscript) for node in ast.walk(ast.parse(annotation, mode="eval")))
 
 
+def unfit_items(value: object, annotation: str) -> str:
+    """Return the classes of the items of a list that do not fit its annotation; empty if all do."""
+    assert isinstance(value, list)  # noqa: S101 - ckprof's own
+    item = annotation.removeprefix("list[").removesuffix("]")
+    return ", ".join(dict.fromkeys(type(one).__name__ for one in value if not check_of(item)(one)))
+
+
 def shown(value: object) -> str:
     """Return what a value is, for messages; the value itself is not asked, it may be hostile."""
     return "None" if value is None else f"an object of type {type(value).__name__}"

@@ -235,3 +235,36 @@ def ckprof_after_conversion(conversion):
     shown = capsys.readouterr()
     assert shown.out.count("would build 1 fwd kernels") == 2
     assert "hostile.py: ckprof_after_conversion called sys.exit(0)" in shown.err
+
+
+@pytest.mark.compiler
+def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm.plugin")
+    (tmp_path / "one_nhwgc_fp16.conf").write_text((conf_root() / LIST).read_text().splitlines()[0] + "\n")
+    command = ("build", "fwd", "--conf", "one_nhwgc_fp16.conf", "--keep", "out")
+    source = """
+class Liar(Mine):
+    id = "implicit_gemm"
+
+    def claims(self, variant, record):
+        return True
+
+    def string_of(self, instance):
+        return super().string_of(instance).replace("<2,", "<3,", 1)
+
+@hookimpl
+def ckprof_register_pipelines():
+    return [Liar()]
+"""
+    honest = source.replace('"<2,", "<3,"', '"<2,", "<2,"')
+    # found again by the next call, although nothing is linked then
+    for _ in range(2):
+        assert plugin(source, *command) == ExitCode.PLUGIN
+        said = capsys.readouterr().err
+        assert "hostile.py: pipeline 'implicit_gemm': instance_string gives\n  GroupedConv" in said
+        assert "but get_instance_string() of the kernel grouped_conv_fwd_fp16_nhwgc_2d" in said
+    assert plugin(honest, *command) == ExitCode.OK
+    (stamp,) = (tmp_path / "out").glob("*.instance_strings.checked")
+    checked = stamp.stat().st_mtime_ns
+    assert plugin(honest, *command) == ExitCode.OK
+    assert stamp.stat().st_mtime_ns == checked

@@ -289,7 +289,7 @@ def test_whatever_a_hook_returns_wrongly_is_reported(hook):
 
 def test_a_hook_may_change_a_list_but_not_spoil_it():
     with pytest.raises(
-        PluginError, match=r"ckprof_modify_instances left something in instances .*list\[Instance\]"
+        PluginError, match=r"ckprof_modify_instances left str in instances, expected list\[Instance\]"
     ):
         call("ckprof_modify_instances", lambda instances=(): None, spoil=True)
 
