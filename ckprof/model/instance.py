@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from ckprof.errors import PluginError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -42,8 +44,16 @@ class Instance:
 
     @property
     def key(self) -> str:
-        """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits."""
-        text = msgspec.json.encode(self.identity(), order="sorted")
+        """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits.
+
+        :raises PluginError: a field of the family's class has no form in JSON.
+        """
+        try:
+            text = msgspec.json.encode(self.identity(), order="sorted")
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise PluginError(
+                f"pipeline {self.pipeline!r}: a field of {type(self).__name__} has no form in JSON: {error}"
+            ) from error
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
     def fields(self) -> dict[str, int | str | bool | None]:

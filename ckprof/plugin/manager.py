@@ -133,6 +133,10 @@ class PluginManager:
         if self._plugins[-1].error:
             raise PluginError(f"plugin {name}: {self._plugins[-1].error}")
 
+    def has(self, plugin: object) -> bool:
+        """Say whether an object's hooks are called."""
+        return self._pm.is_registered(plugin)
+
     def call(self, hook: str, **arguments: object) -> list[tuple[str, object]]:
         """Call a hook on every plugin, in load order.
 
