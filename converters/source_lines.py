@@ -44,5 +44,3 @@ class SourceLines(Mapping[tuple[str, int], int]):
 
     def __eq__(self, other: object) -> bool:
         return dict(self) == other if isinstance(other, Mapping) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]

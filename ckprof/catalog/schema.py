@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,7 +36,8 @@ def document_decoder(record_type: type[CatalogRecord]) -> msgspec.json.Decoder[A
     """
     typed = msgspec.defstruct(
         "TypedDocument",
-        [("instances", list[record_type])],  # type: ignore[valid-type]
+        # an annotation that is only known now
+        [("instances", GenericAlias(list, (record_type,)))],
         bases=(Document,),
         forbid_unknown_fields=True,
     )

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 
@@ -68,7 +68,7 @@ class Instance:
             elif isinstance(value, dict):
                 values.update({f"{name}_{inner}": part for inner, part in value.items()})
             else:
-                values[name] = value  # type: ignore[assignment]
+                values[name] = cast("int | str | bool | None", value)
         return values
 
     def identity(self) -> dict[str, object]:
