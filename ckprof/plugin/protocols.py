@@ -364,7 +364,7 @@ class Converter(Protocol):
 
         :raises InputError: a line is wrong, or the file cannot be read; nothing of it may be used then.
         :raises ExceptionGroup: never; several wrong lines are one
-            :class:`~ckprof.catalog.list_error.ListError` with all diagnostics.
+            :class:`~ckprof.model.list_error.ListError` with all diagnostics.
         """
 
 
