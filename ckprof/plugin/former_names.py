@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 #: former module -> its name now, and former name of something in it -> name now
-_MODULES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = MappingProxyType(
+FORMER_MODULES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = MappingProxyType(
     {
-        "ckprof.catalog.errors": ("ckprof.catalog.list_error", {}),
+        "ckprof.catalog.errors": ("ckprof.model.list_error", {}),
         "ckprof.codegen.environment": ("ckprof.codegen.jinja", {}),
         "ckprof.model.builder": ("ckprof.model.builder_list", {}),
         "ckprof.model.refusal": ("ckprof.model.requirement", {"Refusal": "UnmetRequirement"}),
@@ -41,10 +41,10 @@ class _FormerModules(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name in _MODULES else None
+        return ModuleSpec(name, self) if name in FORMER_MODULES else None
 
     def exec_module(self, module: ModuleType) -> None:
-        current, renamed = _MODULES[module.__name__]
+        current, renamed = FORMER_MODULES[module.__name__]
         content = vars(importlib.import_module(current))
         vars(module).update({name: value for name, value in content.items() if not name.startswith("__")})
         vars(module).update({former: content[now] for former, now in renamed.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.plugin.former_names import FORMER_MODULES, accept_former_modules
 from ckprof.plugin.protocols import ReportFormat
 from ckprof_converters.conf_family import ConfFamily
 
@@ -74,3 +76,14 @@ def test_former_keywords_of_tables():
     assert made.render_batch is repr
     assert replace(made, id="z").render_batch is repr
     assert ReportFormat(id="x", label="x", render=str, render_batch=repr).render_batch is repr
+
+
+@pytest.mark.parametrize("former", FORMER_MODULES)
+def test_former_modules(former):
+    accept_former_modules()
+    now, renamed = FORMER_MODULES[former]
+    old, new = importlib.import_module(former), importlib.import_module(now)
+    public = [name for name in vars(new) if not name.startswith("__")]
+    assert public and all(getattr(old, name) is getattr(new, name) for name in public)
+    for name, current in renamed.items():
+        assert getattr(old, name) is getattr(new, current)
