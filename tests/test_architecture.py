@@ -34,7 +34,7 @@ LAYERS = (
     ("flow", "parity"),
     ("report",),
     ("api",),
-    ("cli",),
+    ("cli", "testing"),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
