@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.arch.architectures import use_files
 from ckprof.cli.console import Console
 from ckprof.config.settings import load_settings
 from ckprof.plugin.manager import PluginManager
@@ -49,6 +50,7 @@ def open_session(verbosity: int, config: Path | None, plugins: Iterable[str]) ->
     :raises CkprofError: the settings are wrong, or a plugin named on the command line cannot be loaded.
     """
     settings = load_settings(config, Path.cwd())
+    use_files(Path(name).expanduser() for name in settings.architectures)
     manager = PluginManager()
     manager.load_all(configured=settings.plugins, requested=plugins)
     return Session(Console(verbosity), settings, manager)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckprof.arch.architectures import find_architecture
+from ckprof.arch.architectures import find_architecture, use_files
 from ckprof.bindings.conv_library import ConvLibrary, Timing
 from ckprof.config.settings import load_settings
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
@@ -96,6 +96,7 @@ def jit(
     :raises ToolchainError: there is no compiler, or nothing compiled.
     """
     settings = load_settings(None, Path.cwd())
+    use_files(Path(name).expanduser() for name in settings.architectures)
     manager = PluginManager()
     manager.load_all(configured=settings.plugins)
     registry = Registry(manager)

@@ -19,6 +19,7 @@ from ckprof.model.tensor import tensor_shape
 from ckprof.run.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.targets.cpu.device_table import device_table_source
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 
@@ -109,7 +110,8 @@ def library(tmp_path_factory, make_instance):
     target.write_text(TARGET)
     table = write_library_source(tree, [kernel.symbol for kernel in linked])
     path = root / "library.so"
-    sources = (table, target, *(kernel.entry for kernel in linked), CPU / "src" / "host_model_runtime.cpp")
+    runtime = (CPU / "src" / "host_model_runtime.cpp", device_table_source())
+    sources = (table, target, *(kernel.entry for kernel in linked), *runtime)
     compile_("-O1", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", *sources, "-o", path)
     loaded = ctypes.CDLL(str(path))
     loaded.ckprof_get_library.restype = ctypes.POINTER(CLibrary)

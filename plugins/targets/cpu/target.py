@@ -12,18 +12,14 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof_plugins.targets.cpu import doctor
+from ckprof_plugins.targets.cpu.device_table import DEFAULT_ARCH, device_table_source
 from ckprof_plugins.targets.cpu.machine import machine_identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
     from ckprof.model.finding import Finding
-from ckprof.model.recipe import BuildRequest, Compiler
-
-#: devices that the host model answers for
-ARCHS: Final = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1201")
-DEFAULT_ARCH: Final = "gfx950"
+    from ckprof.model.recipe import BuildRequest, Compiler
 
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
@@ -74,8 +70,6 @@ _ANSWERS_PER_UNIT: Final = 16
 #: measured: 280 MB with g++ 12, less with clang++ 14
 _COMPILE_MEMORY: Final = 400 * 2**20
 _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
-#: CK Tile's build system sets this for the device, and rounding to bfloat16 depends on it
-_ARCH_FLAGS: Final = {"gfx950": ("-DCK_GFX950_SUPPORT",)}
 
 
 class CpuTarget:
@@ -109,13 +103,9 @@ class CpuTarget:
         """Return how to compile and link for the CPU.
 
         :raises ToolchainError: no usable compiler, or the host model is not installed.
-        :raises UsageError: the host model does not know the device.
+        :raises UsageError: there is no such architecture or API level.
         """
-        base = request.arch.partition(":")[0]
-        if request.sources_only:
-            find_architecture(base)
-        elif base not in ARCHS:
-            raise UsageError(f"--arch {request.arch}: the CPU target models {', '.join(ARCHS)}")
+        arch = find_architecture(request.arch)
         if not (INCLUDE_DIR / "ck_tile" / "core.hpp").is_file():
             raise ToolchainError(f"{INCLUDE_DIR}: the host model's headers are missing; reinstall ckprof")
         level = request.api_level or LATEST_API_LEVEL
@@ -132,7 +122,8 @@ class CpuTarget:
                 *_FLAGS,
                 *_FAMILY_FLAGS[compiler.family],
                 *_quirks(compiler),
-                *_ARCH_FLAGS.get(base, ()),
+                # CK Tile's build system defines them, and rounding to bfloat16 depends on one
+                *(f"-D{macro}" for macro in arch.macros),
                 *request.extra_flags,
             ),
             kernel_flags=_kernel_flags(request),
@@ -141,7 +132,7 @@ class CpuTarget:
             link_flags=(*_LINK_FLAGS, *request.extra_flags),
             include_dirs=(*own, INCLUDE_DIR, abi_dir()),
             prefix_header=PREFIX_HEADER,
-            support_sources=tuple(sorted(SOURCE_DIR.glob("*.cpp"))),
+            support_sources=(*sorted(SOURCE_DIR.glob("*.cpp")), device_table_source()),
             machine_identity=machine_identity(compiler),
             compile_memory_bytes=_COMPILE_MEMORY,
         )

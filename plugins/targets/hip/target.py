@@ -15,9 +15,13 @@ from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip import doctor
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.headers import find_headers
-from ckprof_plugins.targets.hip.machine import machine_table
-from ckprof_plugins.targets.hip.rocm import find_device_libraries, find_hip_root, library_folder
-from ckprof_plugins.targets.hip.toolchain import find_hip_compiler, install_advice
+from ckprof_plugins.targets.hip.rocm import (
+    find_device_libraries,
+    find_hip_root,
+    install_advice,
+    library_folder,
+)
+from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -240,6 +244,7 @@ def _recipe(
     digested: tuple[Path, ...] = (),
 ) -> BuildRecipe:
     base = request.arch.partition(":")[0]
+    machine = find_architecture(base).machine
     values = dict(product)
     flags = values.pop("flags")
     shim = _shim(hip, hip_root, base)
@@ -273,7 +278,7 @@ def _recipe(
             # headers of HIP and device libraries lie outside the folders that are searched for headers
             "machine_identity": digest_parts(*(digests.of(folder) for folder in (hip_headers, *digested))),
             "compile_memory_bytes": _COMPILE_MEMORY,
-            "last_level_cache_bytes": machine_table().last_level_cache_bytes(base),
+            "last_level_cache_bytes": machine.last_level_cache_bytes if machine else 0,
             **values,
         }  # type: ignore[arg-type]
     )
