@@ -131,8 +131,7 @@ inline bool check_async(const kernel_facts& facts)
     return reject("async-device",
                   "the pipeline " + std::string(facts.pipeline_name) +
                       " needs direct loads to local memory (" + device_names("direct_lds") +
-                      "); the device is " +
-                      current_device().name);
+                      "); the device is " + current_device().name);
 }
 
 inline bool check_specialization(const kernel_facts& facts, const conv_shape& shape)
