@@ -11,7 +11,6 @@ from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import ck_tile
 from ckprof.strings.rendering import StringError, render
 from ckprof_converters.builder_fields import LineFields
 from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native_kernel
@@ -21,6 +20,7 @@ from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -158,11 +158,11 @@ class _Reading:
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))
-        if kind.name not in {known.name for known in ck_tile.KINDS}:
+        if kind.name not in {known.name for known in string_kinds.KINDS}:
             return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
         made = native_kernel(kind, values)
         named = self._named.layout.value
-        if self._named.named_stream_k and kind.name == ck_tile.BACKWARD_WEIGHT.name:
+        if self._named.named_stream_k and kind.name == string_kinds.BACKWARD_WEIGHT.name:
             layout = layout_of_tensors(*(str(values[f"layout_{x}"]) for x in ("input", "weight", "output")))
             if layout is not None and differ_in_depth(named, layout):
                 made = in_layout(made, named)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import ck_tile
 from ckprof.strings.kinds import FLAG_NORMAL
 from ckprof_converters.builder_kernel import ASYNC_V4, LANES, Kernel
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,9 +148,9 @@ _OPERANDS: Final = {
 }
 
 _KINDS: Final = {
-    "fwd": ck_tile.FORWARD,
-    "bwd_data": ck_tile.BACKWARD_DATA,
-    "bwd_weight": ck_tile.BACKWARD_WEIGHT,
+    "fwd": string_kinds.FORWARD,
+    "bwd_data": string_kinds.BACKWARD_DATA,
+    "bwd_weight": string_kinds.BACKWARD_WEIGHT,
 }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.strings import ck_tile
 from ckprof_converters.conf_family import Drop, LineProperties, Step, StepError
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -238,7 +238,7 @@ _OTHER_PIPELINES: Final[Mapping[str, str | None]] = MappingProxyType(
 TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: pipeline
-        for name, own in ck_tile.PIPELINES.items()
+        for name, own in string_kinds.PIPELINES.items()
         if (pipeline := _OTHER_PIPELINES.get(name, own)) is not None
     }
 )

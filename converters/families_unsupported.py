@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof.strings import ck_tile
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_plugins.directions import string_kinds
 
 _WMMA: Final = "WMMA instructions of RDNA GPUs; the catalogs describe kernels for MFMA instructions"
 _DL: Final = "plain dot-product kernels without matrix instructions have no CK Tile counterpart"
@@ -31,7 +31,7 @@ FAMILIES: Final = (
     ConfFamily(
         id="native_depthwise",
         title="native depthwise",
-        names=(ck_tile.DEPTHWISE.name,),
+        names=(string_kinds.DEPTHWISE.name,),
         marker=",Depthwise,",
         rejection_rule="missing-information",
         rejection="pad_h and pad_w are not printed; use GroupedConvolutionForwardDepthwise lines instead",

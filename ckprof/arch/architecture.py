@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,15 +12,6 @@ if TYPE_CHECKING:
 
 #: Sizes along m, n and k.
 Sizes = tuple[int, int, int]
-
-
-class Capability(Enum):
-    """What some architectures can do and others cannot; code asks for these, never for a name."""
-
-    #: CK Tile runs stream-K kernels there
-    STREAM_K = "stream_k"
-    #: global memory can be loaded into local memory without passing through registers
-    DIRECT_LDS = "direct_lds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +32,9 @@ class Architecture:
     lanes_per_wave: int
     #: local memory of one workgroup in bytes
     lds_bytes: int
-    capabilities: frozenset[Capability]
+    #: what it can do and others cannot, by the names that the table declares; code asks for these, never for
+    #: an architecture's name
+    capabilities: frozenset[str]
     #: preprocessor macros that CK Tile's build system defines for the device
     macros: tuple[str, ...]
     #: instruction sets whose device library holds the same properties, best first

@@ -16,11 +16,11 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from ckprof.arch.architecture import Architecture, Capability
+from ckprof.arch.architecture import Architecture
 from ckprof.arch.machine import Machine
 from ckprof.errors import InputError, UsageError
 from ckprof.model.suggestion import unknown_name
@@ -53,7 +53,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True):
     wave_grids: list[str]
     mma_tiles: dict[str, list[str]]
     note: str = ""
-    capabilities: list[Capability] = []
+    capabilities: list[str] = []
     macros: list[str] = []
     device_libraries: list[str] = []
     clang_major: int = USUAL_CLANG_MAJOR
@@ -66,20 +66,29 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
     schema: str
     version: int
     architectures: dict[str, dict[str, Any]]
+    #: capabilities that this file's records may have, beside those of ckprof's own table -> what they mean
+    capabilities: dict[str, str] = {}
 
+
+class Records(NamedTuple):
+    """The records of a file with ``like`` resolved, and what they may say."""
+
+    entries: dict[str, dict[str, Any]]
+    capabilities: frozenset[str]
+
+
+NO_RECORDS: Final = Records({}, frozenset())
 
 _POSITIVE: Final = (
     *("compute_units", "simds_per_cu", "waves_per_simd", "lanes_per_wave", "lds_kib", "clang_major"),
 )
 
 
-def read_table(
-    data: bytes, path: Path, known: Mapping[str, dict[str, Any]] = MappingProxyType({})
-) -> dict[str, Architecture]:
+def read_table(data: bytes, path: Path, known: Records = NO_RECORDS) -> dict[str, Architecture]:
     """Return name -> architecture of a table's text.
 
     :param path: where it comes from; only for messages.
-    :param known: records of other files, for ``like``.
+    :param known: records of other files, for ``like``, and capabilities.
     :raises InputError: it is not a table of architectures, or a value is wrong.
     """
     return _checked(_records(data, path, known), path)
@@ -122,26 +131,25 @@ def find_architecture(name: str) -> Architecture:
 
 
 def _load(added: Iterable[Path]) -> dict[str, Architecture]:
-    records = _records(TABLE.read_bytes(), TABLE, {})
-    table = _checked(records, TABLE)
+    known = _records(TABLE.read_bytes(), TABLE, NO_RECORDS)
+    table = _checked(known, TABLE)
     owners = dict.fromkeys(table, TABLE)
     for path in added:
         try:
             data = path.read_bytes()
         except OSError as exc:
             raise InputError(f"cannot read: {exc.strerror}", path) from None
-        own = _records(data, path, records)
-        for name in own:
+        own = _records(data, path, known)
+        for name in own.entries:
             if name in owners:
                 raise InputError(f"{name} is in {owners[name]} already; choose another name", path)
         table |= _checked(own, path)
-        records |= own
-        owners |= dict.fromkeys(own, path)
+        known = Records({**known.entries, **own.entries}, own.capabilities)
+        owners |= dict.fromkeys(own.entries, path)
     return table
 
 
-def _records(data: bytes, path: Path, known: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the records of a file with ``like`` resolved."""
+def _records(data: bytes, path: Path, known: Records) -> Records:
     try:
         document = msgspec.json.decode(data, type=Document)
     except msgspec.DecodeError as exc:
@@ -151,28 +159,32 @@ def _records(data: bytes, path: Path, known: Mapping[str, dict[str, Any]]) -> di
             f"expected schema {SCHEMA} version {VERSION}, got {document.schema} version {document.version}",
             path,
         )
-    records: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for name, record in document.architectures.items():
         if ":" in name or not name:
             raise InputError(f"{name!r} is not a name of an architecture, expected one such as gfx942", path)
         like = record.pop("like", None)
         base: dict[str, Any] = {}
         if like is not None:
-            earlier = {**known, **records}
+            earlier = {**known.entries, **entries}
             if like not in earlier:
                 raise InputError(f"{name}.like: {unknown_name('architecture', str(like), earlier)}", path)
             base = earlier[like]
-        records[name] = {**base, **record}
-    return records
+        entries[name] = {**base, **record}
+    return Records(entries, known.capabilities | frozenset(document.capabilities))
 
 
-def _checked(records: Mapping[str, dict[str, Any]], path: Path) -> dict[str, Architecture]:
+def _checked(records: Records, path: Path) -> dict[str, Architecture]:
     table = {}
-    for name, record in records.items():
+    for name, record in records.entries.items():
         try:
             entry = msgspec.convert(record, Entry)
         except msgspec.ValidationError as exc:
             raise InputError(f"{name}: {exc}", path) from None
+        for capability in entry.capabilities:
+            if capability not in records.capabilities:
+                known = unknown_name("capability", capability, sorted(records.capabilities))
+                raise InputError(f"{name}.capabilities: {known}", path)
         table[name] = _architecture(name, entry, path)
     return table
 

@@ -207,6 +207,29 @@ class Pipeline(Protocol):
         """
 
 
+@runtime_checkable
+class NamedPipeline(Protocol):
+    """A pipeline that writes a kernel under a name that it is given, so that names can be made unique."""
+
+    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return what :meth:`Pipeline.render` returns, for a kernel of another name.
+
+        :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
+            must be made from it.
+        """
+
+
+@runtime_checkable
+class DirectionUser(Protocol):
+    """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
+
+    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+        """Serve these directions. Called once, when all plugins have registered.
+
+        :param directions: direction id -> direction, of all plugins.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSetRequest:
     """Which kernels of a rule set are asked for, in one call."""

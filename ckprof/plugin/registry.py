@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.model.suggestion import unknown_name
+from ckprof.plugin.protocols import DirectionUser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,6 +117,9 @@ class Registry:
         self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
             "parity format", "ckprof_register_parity_formats"
         )
+        for pipeline in self.pipelines:
+            if isinstance(pipeline, DirectionUser):
+                pipeline.use_directions(self.directions.as_mapping())
         families = [
             family
             for _, offered in manager.call("ckprof_register_conf_families")

@@ -47,7 +47,7 @@ def _row(arch: Architecture) -> tuple[str, ...]:
     """Return the members of ``device_record`` as C++ text."""
     from ckprof.codegen.cpp import string_literal
 
-    capabilities = "".join(f"{capability} " for capability in sorted(c.value for c in arch.capabilities))
+    capabilities = "".join(f"{capability} " for capability in sorted(arch.capabilities))
     return (
         string_literal(arch.name),
         str(arch.compute_units),
