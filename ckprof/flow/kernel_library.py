@@ -14,7 +14,7 @@ from ckprof.build.cache import ObjectCache
 from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE, Embedding
 from ckprof.codegen.library_api import CONV_API_SOURCES, library_name
 from ckprof.codegen.manifest import chunk_size_of, direction_of
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import InputError, UsageError
 from ckprof.flow.code_objects import read_ahead, write_code_objects
 from ckprof.model.outcome import Status
@@ -188,14 +188,17 @@ def generate(
     if not keep_invalid:
         valid, rejected = split_valid(candidates, build_dir.arch, build_dir.recipe.api_level)
     tree = generate_tree(
-        build_dir.root,
-        library_name(build_dir.direction.id),
-        [candidate.instance for candidate in valid],
-        {candidate.pipeline.id: candidate.pipeline for candidate in valid},
-        build_dir.direction,
-        build_dir.arch,
-        build_dir.recipe.api_level,
-        build_dir.embedding,
+        TreeRequest(
+            root=build_dir.root,
+            library_name=library_name(build_dir.direction.id),
+            direction=build_dir.direction,
+            arch=build_dir.arch,
+            api_level=build_dir.recipe.api_level,
+            instances=[candidate.instance for candidate in valid],
+            pipelines={candidate.pipeline.id: candidate.pipeline for candidate in valid},
+            names={candidate.instance.key: candidate.name for candidate in valid},
+            embedding=build_dir.embedding,
+        )
     )
     return tree, rejected
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ckprof.codegen.kernel_names import KernelNames
 from ckprof.flow.candidates import Candidate, list_candidates
 from ckprof.flow.list_files import read_list
 from ckprof.paths import conf_root
@@ -81,6 +82,7 @@ def check_validity(
     kept: list[Candidate] = []
     invalid: list[InvalidInstance] = []
     pipelines = registry.pipelines.as_mapping()
+    names = KernelNames()
     for instance, defect in entries:
         pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
         unmet_requirements: tuple[UnmetRequirement, ...] = ()
@@ -92,7 +94,7 @@ def check_validity(
             index=len(invalid) if unmet_requirements else len(kept),
             instance=instance,
             pipeline=pipeline,
-            name=pipeline.kernel_name(instance),
+            name=names.take(pipeline.kernel_name(instance), instance.key),
             source=source,
         )
         if unmet_requirements:

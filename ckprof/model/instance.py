@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from ckprof.model.layout import ConvLayout
 
 
+class _Remembered:
+    """A place for what is computed from the fields; no field itself, so neither compared nor shown."""
+
+    __slots__ = ("_key",)
+
+    _key: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class Instance(_Remembered):
     """One kernel configuration.
 
     A pipeline plugin derives its own frozen, slotted, keyword-only dataclass and sets ``pipeline`` to its id.
@@ -43,6 +51,14 @@ class Instance:
     @property
     def key(self) -> str:
         """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits."""
+        try:
+            return self._key
+        except AttributeError:
+            key = self._content_key()
+            object.__setattr__(self, "_key", key)  # of a frozen class; it depends on nothing that can change
+            return key
+
+    def _content_key(self) -> str:
         text = msgspec.json.encode(self.identity(), order="sorted")
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 

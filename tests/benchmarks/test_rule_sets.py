@@ -19,7 +19,7 @@ import pytest
 
 from ckprof.arch.architectures import find_architecture
 from ckprof.codegen.embedding import Embedding
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.flow.rule_sets import check_validity, enumerate_rule_set
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.dtype import DataType
@@ -85,14 +85,16 @@ def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str
 
     def generate(root: Path) -> Any:
         return generate_tree(
-            root,
-            "ckprof_conv_fwd",
-            instances,
-            registry.pipelines.as_mapping(),
-            registry.direction("fwd"),
-            ARCH.name,
-            LATEST_API_LEVEL,
-            embedding,
+            TreeRequest(
+                root=root,
+                library_name="ckprof_conv_fwd",
+                direction=registry.direction("fwd"),
+                arch=ARCH.name,
+                api_level=LATEST_API_LEVEL,
+                instances=instances,
+                pipelines=registry.pipelines.as_mapping(),
+                embedding=embedding,
+            )
         )
 
     if state == "empty":

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ckprof_plugins
-from ckprof.codegen import ABI_INCLUDE_DIR, generate_tree, write_library_source
+from ckprof.codegen import ABI_INCLUDE_DIR, TreeRequest, generate_tree, write_library_source
 from ckprof.model.layout import find_layout
 from ckprof.model.problem import ConvProblem
 from ckprof.model.tensor import tensor_shape
@@ -74,7 +74,17 @@ def compile_(*arguments):
 
 def generate(root, instances):
     pipelines = {PIPELINE.id: PIPELINE}
-    return generate_tree(root, "test_library", instances, pipelines, Forward(), "gfx942", "2026-06")
+    return generate_tree(
+        TreeRequest(
+            root=root,
+            library_name="test_library",
+            direction=Forward(),
+            arch="gfx942",
+            api_level="2026-06",
+            instances=instances,
+            pipelines=pipelines,
+        )
+    )
 
 
 def test_every_gemm_pipeline_compiles_without_warning(tmp_path, make_instance):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.codegen import generate_tree, state
+from ckprof.codegen import TreeRequest, generate_tree, state
 from ckprof.codegen.embedding import Embedding
 from ckprof.codegen.jinja import render
 from ckprof.codegen.template_cache import render_cached
@@ -48,7 +48,16 @@ def generate(tmp_path, recipe):
         embedding = Embedding(recipe=recipe, chunk_size=chunk_size) if chunk_size else None
         pipelines = {PIPELINE.id: PIPELINE}
         return generate_tree(
-            root, "ckprof_conv_fwd", instances, pipelines, Forward(), "gfx942", "2026-06", embedding
+            TreeRequest(
+                root=root,
+                library_name="ckprof_conv_fwd",
+                direction=Forward(),
+                arch="gfx942",
+                api_level="2026-06",
+                instances=instances,
+                pipelines=pipelines,
+                embedding=embedding,
+            )
         )
 
     return call

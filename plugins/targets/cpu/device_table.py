@@ -43,12 +43,12 @@ def device_table_source() -> Path:
     return path
 
 
-def _row(arch: Architecture) -> tuple[str, ...]:
+def _row(arch: Architecture) -> str:
     """Return the members of ``device_record`` as C++ text."""
     from ckprof.codegen.cpp import string_literal
 
     capabilities = "".join(f"{capability} " for capability in sorted(arch.capabilities))
-    return (
+    members = (
         string_literal(arch.name),
         str(arch.compute_units),
         str(arch.lanes_per_wave),
@@ -56,3 +56,4 @@ def _row(arch: Architecture) -> tuple[str, ...]:
         str(arch.simds_per_cu * arch.waves_per_simd),
         string_literal(capabilities),
     )
+    return ", ".join(members)
