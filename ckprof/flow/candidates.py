@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.conversion import Conversion
     from ckprof.model.instance import Instance
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.plugin.protocols import Pipeline
     from ckprof.plugin.registry import Registry
 
@@ -31,6 +32,8 @@ class Candidate:
     name: str
     #: ``file:line`` of the list, just the file for a catalog, or the rule set
     source: str
+    #: why a rule set should not have it, beside what the rules of its pipeline say
+    defect: UnmetRequirement | None = None
 
     @property
     def instance_string(self) -> str:
