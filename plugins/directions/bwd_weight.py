@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import DispatcherForm, PositionalForm
+from ckprof.plugin.protocols import DispatcherForm, InterfaceExtension, PositionalForm
 from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+
+_EMBED: Final = Path(__file__).parent / "embed"
 
 #: The C++ names of the direction.
 OPERATION: Final = Operation(
@@ -67,7 +70,14 @@ class BackwardWeight:
         layouts=MappingProxyType({2: ("nwgc", "nhwgc", "ndhwgc")}),
     )
 
-    dispatcher_form = DispatcherForm(number=2, buffers=("input", "output", "weight"))
+    dispatcher_form = DispatcherForm(
+        number=2,
+        buffers=("input", "output", "weight"),
+        # programs that were written before the dispatcher had other directions
+        extension=InterfaceExtension(
+            header=_EMBED / "ckprof_conv_bwdw.h", source=_EMBED / "ckprof_conv_bwdw.cpp"
+        ),
+    )
 
     default_problem = DEFAULT_PROBLEMS
 
