@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.builder_list import Loss
 from ckprof.model.requirement import UnmetRequirement
+from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     skipped = None
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
         skipped = UnmetRequirement(
-            rule="streamk-async-float", message="no stream-K kernel of fp32 loads asynchronously"
+            rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
+            message="no stream-K kernel of fp32 loads asynchronously",
         )
     return Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
 

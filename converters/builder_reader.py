@@ -17,6 +17,7 @@ from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native
 from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
@@ -141,7 +142,7 @@ class _Reading:
             return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = UnmetRequirement(
-                rule="missing-information",
+                rule=DropRule.MISSING_INFORMATION.value,
                 message=f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)

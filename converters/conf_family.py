@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+# steps of plugins import it from here
+from ckprof_converters.drop_rules import Drop as Drop
+from ckprof_converters.drop_rules import DropRule
+
 if TYPE_CHECKING:
     import msgspec
 
@@ -28,14 +32,6 @@ class LineProperties:
     mma_k_table: tuple[int, int]
     #: true for the 32-bit type
     is_float: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop:
-    """Why a well-formed line gives no instance: a stable rule id and a sentence with the numbers."""
-
-    rule: str
-    reason: str
 
 
 class StepError(Exception):
@@ -117,7 +113,7 @@ class ConfFamily:
     note: str = ""
     conflicting_family: str = ""
     rejection: str = ""
-    rejection_rule: str = "unsupported-family"
+    rejection_rule: str = DropRule.UNSUPPORTED_FAMILY.value
 
     @property
     def accepted_counts(self) -> tuple[int, ...]:

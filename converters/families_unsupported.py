@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.directions import string_kinds
 
 _WMMA: Final = "WMMA instructions of RDNA GPUs; the catalogs describe kernels for MFMA instructions"
@@ -33,7 +34,7 @@ FAMILIES: Final = (
         title="native depthwise",
         names=(string_kinds.DEPTHWISE.name,),
         marker=",Depthwise,",
-        rejection_rule="missing-information",
+        rejection_rule=DropRule.MISSING_INFORMATION.value,
         rejection="pad_h and pad_w are not printed; use GroupedConvolutionForwardDepthwise lines instead",
     ),
 )
