@@ -272,7 +272,7 @@ def _modified(session: Session, selection: Selection) -> Selection:
     """Let plugins remove, add and reorder instances, once per direction that there is."""
     found = dict.fromkeys(candidate.instance.direction for candidate in selection.candidates)
     candidates: list[Candidate] = []
-    names = KernelNames({one.instance.key: one.name for one in selection.candidates})
+    names = KernelNames((one.name, one.instance) for one in selection.candidates)
     number = max((candidate.index for candidate in selection.candidates), default=-1) + 1
     for direction in found:
         known = {one.instance.key: one for one in selection.candidates if one.instance.direction == direction}
@@ -302,7 +302,7 @@ def _added(session: Session, instance: Instance, index: int, names: KernelNames)
         index=index,
         instance=instance,
         pipeline=pipeline,
-        name=names.take(pipeline.kernel_name(instance), instance.key),
+        name=names.take(pipeline.kernel_name(instance), instance),
         source=ADDED_BY_PLUGIN,
     )
 

@@ -154,13 +154,13 @@ def _named(request: TreeRequest) -> list[_Kernel]:
     distinct: dict[str, Instance] = {}
     for instance in request.instances:
         distinct.setdefault(instance.key, instance)
-    names = KernelNames({key: request.names[key] for key in distinct if key in request.names})
+    names = KernelNames((request.names[key], one) for key, one in distinct.items() if key in request.names)
     kernels = []
     for key, instance in distinct.items():
         pipeline = request.pipelines.get(instance.pipeline)
         if pipeline is None:
             raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
-        name = request.names.get(key) or names.take(pipeline.kernel_name(instance), key)
+        name = request.names.get(key) or names.take(pipeline.kernel_name(instance), instance)
         kernels.append(_Kernel(key, instance, pipeline, name))
     return kernels
 

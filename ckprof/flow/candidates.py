@@ -63,7 +63,7 @@ def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> li
                     index=len(candidates),
                     instance=instance,
                     pipeline=pipeline,
-                    name=names.take(pipeline.kernel_name(instance), key),
+                    name=names.take(pipeline.kernel_name(instance), instance),
                     source=f"{conversion.path}:{line}" if line else str(conversion.path),
                 )
     return list(candidates.values())

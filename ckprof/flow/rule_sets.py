@@ -46,7 +46,7 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
                 index=index,
                 instance=instance,
                 pipeline=pipeline,
-                name=names.take(pipeline.kernel_name(instance), instance.key),
+                name=names.take(pipeline.kernel_name(instance), instance),
                 source=source,
                 defect=defect,
             )
