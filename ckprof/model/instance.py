@@ -20,8 +20,16 @@ if TYPE_CHECKING:
     from ckprof.model.layout import ConvLayout
 
 
+class _Remembered:
+    """A place for what is computed from the fields; no field itself, so neither compared nor shown."""
+
+    __slots__ = ("_key",)
+
+    _key: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class Instance(_Remembered):
     """One kernel configuration.
 
     A pipeline plugin derives its own frozen, slotted, keyword-only dataclass and sets ``pipeline`` to its id.
@@ -48,6 +56,14 @@ class Instance:
 
         :raises PluginError: a field of the family's class has no form in JSON.
         """
+        try:
+            return self._key
+        except AttributeError:
+            key = self._content_key()
+            object.__setattr__(self, "_key", key)  # of a frozen class; it depends on nothing that can change
+            return key
+
+    def _content_key(self) -> str:
         try:
             text = msgspec.json.encode(self.identity(), order="sorted")
         except (TypeError, msgspec.MsgspecError) as error:

@@ -81,6 +81,17 @@ class PositionalForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InterfaceExtension:
+    """C functions that the libraries of one direction have beside those that all have."""
+
+    #: declares them for programs; includes nothing of ckprof
+    header: Path
+    #: C++ that defines them; it is put behind the texts of ``ckprof_conv_api.h`` and of the header, and
+    #: includes neither
+    source: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherForm:
     """How a direction is called through the C interface of CK Tile's dispatcher."""
 
@@ -88,6 +99,8 @@ class DispatcherForm:
     number: int
     #: which of ``input``, ``weight``, ``output`` the arguments ``a``, ``b``, ``c`` of a run are
     buffers: tuple[str, str, str]
+    #: further functions that programs expect of the direction's libraries; ``None`` for none
+    extension: InterfaceExtension | None = None
 
 
 class Direction(Protocol):
@@ -224,6 +237,29 @@ class Pipeline(Protocol[RecordT]):
 
         :raises InputError: the instance cannot be written as C++.
         :raises UsageError: there is no such architecture.
+        """
+
+
+@runtime_checkable
+class NamedPipeline(Protocol):
+    """A pipeline that writes a kernel under a name that it is given, so that names can be made unique."""
+
+    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return what :meth:`Pipeline.render` returns, for a kernel of another name.
+
+        :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
+            must be made from it.
+        """
+
+
+@runtime_checkable
+class DirectionUser(Protocol):
+    """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
+
+    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+        """Serve these directions. Called once, when all plugins have registered.
+
+        :param directions: direction id -> direction, of all plugins.
         """
 
 
