@@ -90,7 +90,11 @@ class Run:
         self._session = session
         self.library = library
         self.problems = tuple(problems)
-        self.options = replace(options, last_level_cache_bytes=library.recipe.last_level_cache_bytes)
+        self.options = replace(
+            options,
+            last_level_cache_bytes=library.recipe.last_level_cache_bytes,
+            peak_flops=library.recipe.peak_flops,
+        )
         #: what the target says of the device; empty until a worker has opened it
         self.device = ""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import msgspec
 
 from ckprof.errors import PluginError
+from ckprof.model.accumulation import SplitSum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,9 @@ class Instance(_Remembered):
 
     #: id of the pipeline plugin that owns the class
     pipeline: ClassVar[str]
+
+    #: how the kernel adds up the parts of a split reduction; a family that rounds only once says so
+    split_sum: ClassVar[SplitSum] = SplitSum.RESULT_TYPE
 
     #: second name of a field of :meth:`fields` -> the field; for people who know the catalogs' spelling
     field_aliases: ClassVar[Mapping[str, str]] = {}

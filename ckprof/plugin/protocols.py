@@ -157,7 +157,7 @@ class Direction(Protocol):
         added up.
 
         :param operands: tensor name -> values in the memory order of ``layout``, shaped as
-            :func:`ckprof.model.tensor.tensor_shape` says.
+            :func:`ckprof.model.layout.tensor_shape` says.
         :returns: the result tensor in the memory order of ``layout``.
         """
 

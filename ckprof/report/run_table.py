@@ -150,13 +150,14 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
             return ["No best configuration: results were not verified, so nothing is ranked."]
         return ["No best configuration: no instance gave a verified result."]
     instance = next(i for i in results.instances if i.key == best.key)
-    gflops, gbytes = rates(results.problems[problem_index], instance, best)
+    timed = rates(results.problems[problem_index], instance, best)
     lines = [
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
         f"avg_time: {best.measurement.median_ms:.6g} (median of {best.measurement.samples})",
-        f"tflops: {(gflops or 0) / 1e3:.6g}",
-        f"GB/s: {gbytes or 0:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
+        f"tflops: {timed.tflops if timed else 0:.6g}",
+        f"GB/s: {timed.gbytes if timed else 0:.6g}"
+        + (f", SplitK {_split(best)}" if _names_split(best) else ""),
     ]
     if style == "github":
         return ["", "```", *lines, "```"]

@@ -118,10 +118,10 @@ class _ProblemRunner:
                 seconds=prepared.seconds,
             )
         )
-        self._executor.set_problem(prepared.request)
+        self._executor.set_problem(prepared)
         for split_k in self._splits:
             for instance in group:
-                yield self._executor.measure(instance.key, self._index, split_k)
+                yield self._executor.measure(instance.key, self._index, split_k, instance.split_sum)
 
     def _unsupported(self, instance: Instance, rejection: UnmetRequirement) -> Iterator[Outcome]:
         for split_k in self._splits:
