@@ -92,7 +92,7 @@ class Instance(_Remembered):
         return values
 
     def identity(self) -> dict[str, object]:
-        """Return the fields that tell two instances apart as plain JSON values."""
+        """Return the fields that distinguish two instances as plain JSON values."""
         values: dict[str, object] = {"pipeline": self.pipeline}
         kind: Any = type(self)
         for name in _identity_fields(kind):

@@ -435,7 +435,7 @@ class TreeConverter(Protocol):
     def plan_tree(self, request: TreeRequest) -> TreePlan | None:
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
 
-        A list with errors ends the plan: what stands in front of it is planned, what follows is not reached.
+        A list with errors ends the plan: what precedes it is planned, what follows is not reached.
 
         :raises InputError: a folder cannot be read, or two lists give the same catalog.
         """

@@ -66,7 +66,7 @@ PREFIX_HEADER: Final = """\
 #include "ckprof_entry.hpp"
 """
 
-#: what the newest compilers make unless told otherwise
+#: what the newest compilers make unless requested otherwise
 _USUAL_OBJECT_VERSION: Final = 6
 #: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more device function in
 #: the same source
