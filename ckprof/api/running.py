@@ -78,7 +78,7 @@ def plan_run(
 class Run:
     """One run of a library: outcomes as they come, and afterwards what is known of the device.
 
-    :param session: whose plugins and listener are told.
+    :param session: whose plugins and listener are notified.
     :param library: the built kernels.
     :param problems: what they compute.
     :param options: how they are run, verified and timed.

@@ -87,7 +87,7 @@ class ConvLibrary:
     """The kernels of one ``libckprof_conv_<direction>.so``.
 
     Nothing is loaded until it is needed, and no device is touched until a kernel is asked or run. In a forked
-    child the library is loaded anew, so that locks, threads and the device of the parent do not matter; a GPU
+    child the library is loaded again: locks, threads and the device of the parent do not matter. A GPU
     that the parent has used already cannot be used in the child, which is a limit of its driver. Threads may
     share an object; kernels run one after the other.
 

@@ -106,7 +106,7 @@ class BuildRecipe:
     machine_identity: str
     #: added behind ``compile_flags`` for kernels and their prefix header, not for support sources
     kernel_flags: tuple[str, ...] = ()
-    #: peak memory to reckon with per compiler process
+    #: peak memory to budget for per compiler process
     compile_memory_bytes: int = 600 * 2**20
     #: the same for each further device function in one translation unit
     further_memory_bytes: int = 0

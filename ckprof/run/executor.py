@@ -57,7 +57,7 @@ class Executor:
     :param arch: architecture to select; empty for the one that the library was built for.
     :param options: how to run, verify and time.
     :param work_dir: below which workers have their working directories; must exist.
-    :param on_event: told what happens.
+    :param on_event: called with what happens.
     """
 
     def __init__(

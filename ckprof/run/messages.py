@@ -1,6 +1,6 @@
 """What parent and worker say to each other: one request per line, and one reply to each.
 
-A line is a nonce, a space and a JSON object. The parent chooses the nonce anew for every request, and the
+A line is a nonce, a space and a JSON object. The parent chooses a new nonce for every request, and the
 reply must repeat it: whatever else arrives was not sent by the worker's own code. Tensors are not part of the
 lines; :class:`CopyOut` puts them into memory that both processes share.
 """

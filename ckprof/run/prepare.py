@@ -130,7 +130,7 @@ def check_memory(problem: ConvProblem, dtype: DataType, options: RunOptions, fol
     """Estimate what the tensors need before anything is allocated.
 
     Preparing holds all tensors as stored, and those of some images in double precision; the reference is
-    reckoned with as much again for its own purposes. Running holds all tensors as stored.
+    budgeted for with as much again for its own purposes. Running holds all tensors as stored.
 
     :raises InsufficientMemoryError: memory or disk do not suffice.
     """

@@ -49,7 +49,7 @@ def run_instances(
     :param direction: what the instances compute.
     :param work_dir: created if missing; operands and references are written into a folder below it, which is
         removed afterwards.
-    :param on_event: told what happens; an exception from it ends the run.
+    :param on_event: called with what happens; an exception from it ends the run.
     :param lock_dir: folder of the device locks, if not the default one.
     :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
     :raises PluginError: the direction's reference failed.

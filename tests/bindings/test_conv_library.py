@@ -191,6 +191,7 @@ def test_a_forked_child_has_a_library_of_its_own(library, fp32_2d):
 
 def test_structs_are_those_of_the_header():
     header = (EMBED_DIR / "ckprof_conv_api.h").read_text()
+    header += BackwardWeight.dispatcher_form.extension.header.read_text()
     for mirror, end in (
         (ConvProblemC, "} ConvProblemC;"),
         (ConvBwdwProblemC, "} ConvBwdwProblemC;"),
@@ -245,6 +246,7 @@ def test_other_directions(direction, split_k, tmp_path, cache, capsys):
     binary = load(path)
     expected = (direction == "bwd_data", direction == "bwd_weight")
     assert (binary.conv_dispatcher_has_bwd_data(), binary.conv_dispatcher_has_bwd_weight()) == expected
+    assert hasattr(binary, "conv_bwdw_init") == (direction == "bwd_weight")
     if direction == "bwd_weight":
         check_older_interface(binary)
 
