@@ -1,0 +1,1 @@
+"""Comparing measurements: what became faster, slower or wrong between two sides."""

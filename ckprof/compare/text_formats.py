@@ -1,0 +1,189 @@
+"""Comparisons for terminals and for pull requests."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from ckprof.compare.records import display_name
+from ckprof.statistics.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.compare.model import ComparedRow, Comparison, PartChange
+    from ckprof.statistics.change import Change
+
+#: rows of a table; the rest is counted. JSON and CSV have all of them
+MOST_ROWS: Final = 40
+
+#: verdicts with a table of their own, the most urgent first
+_SHOWN: Final = (Verdict.SLOWER, Verdict.FASTER, Verdict.UNCLEAR)
+
+
+class _Page:
+    """Text that grows, as plain text or as Markdown."""
+
+    def __init__(self, *, markdown: bool) -> None:
+        self._markdown = markdown
+        self._parts: list[str] = []
+
+    def line(self, text: str) -> None:
+        self._parts.append(text)
+
+    def heading(self, text: str) -> None:
+        self._parts.append(f"### {text}" if self._markdown else text)
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> None:
+        from tabulate import tabulate
+
+        names = {"l": "left", "r": "right"}
+        shown = [[_cell(value, markdown=self._markdown) for value in row] for row in rows[:MOST_ROWS]]
+        text = tabulate(
+            shown,
+            headers=list(headers),
+            tablefmt="github" if self._markdown else "simple",
+            colalign=tuple(names[letter] for letter in alignment),
+            disable_numparse=True,
+        )
+        more = len(rows) - MOST_ROWS
+        if more > 0:
+            text += f"\n\n... and {more} more; --format json and csv have all"
+        self._parts.append(text)
+
+    def text(self) -> str:
+        return "\n\n".join(self._parts) + "\n"
+
+
+def _cell(value: str, *, markdown: bool) -> str:
+    return value.replace("|", "\\|") if markdown else value
+
+
+def render_table(comparison: Comparison) -> str:
+    """Render the comparison for a terminal."""
+    return _render(comparison, _Page(markdown=False))
+
+
+def render_markdown(comparison: Comparison) -> str:
+    """Render the comparison as Markdown."""
+    return _render(comparison, _Page(markdown=True))
+
+
+def _render(comparison: Comparison, page: _Page) -> str:
+    _summary(comparison, page)
+    if comparison.what_changed:
+        page.heading("What changed besides the times")
+        page.table(("what", "old", "new", "rows"), [_part(one) for one in comparison.what_changed], "lllr")
+    if comparison.status_changes:
+        page.heading("Statuses that changed")
+        rows = [
+            (*_where(row), row.old.status.value, row.new.status.value, " ".join(row.new.reason.split())[:120])
+            for row in comparison.status_changes
+        ]
+        page.table(("problem", "instance", "old", "new", "reason"), rows, "lllll")
+    for verdict in _SHOWN:
+        rows_with = comparison.with_verdict(verdict)
+        if rows_with:
+            page.heading(verdict.value.upper())
+            page.table(
+                (
+                    "problem",
+                    "instance",
+                    "old ms",
+                    "new ms",
+                    "change",
+                    "interval",
+                    "margin",
+                    "rounds",
+                    "needed",
+                ),
+                [_judged(row) for row in rows_with],
+                "llrrrrrrr",
+            )
+    changed = [one for one in comparison.problems if one.changed]
+    if changed:
+        page.heading("Problems whose best instance changed")
+        rows = [
+            (
+                one.key.problem.describe(),
+                display_name(one.old),
+                display_name(one.new),
+                _percent(one.ratio),
+                _percent(one.old_best_now) if one.old_best_now else "not measured",
+            )
+            for one in changed
+        ]
+        page.table(
+            ("problem", "old best", "new best", "best time", "old best now, against new best"), rows, "lllrr"
+        )
+    return page.text()
+
+
+def _summary(comparison: Comparison, page: _Page) -> None:
+    page.line(f"{comparison.old_label} (old) against {comparison.new_label} (new)")
+    verdicts = comparison.verdicts
+    judged = sum(verdicts.values())
+    counts = ", ".join(f"{verdicts[one]} {one.value.upper()}" for one in (*_SHOWN, Verdict.SAME))
+    page.line(f"{judged} rows with times on both sides: {counts}")
+    mean = comparison.geometric_mean
+    if mean:
+        page.line(
+            f"best against best over {mean.problems} problems, geometric mean of the times: "
+            f"{_percent(mean.ratio)} ({_percent(mean.low)} to {_percent(mean.high)})"
+        )
+    for count, what in (
+        (len(comparison.rows) - judged, "rows without a verified time on one side"),
+        (len(comparison.only_old), f"rows only in {comparison.old_label}"),
+        (len(comparison.only_new), f"rows only in {comparison.new_label}"),
+        (comparison.superseded, "older measurements with another device, toolchain or method, not compared"),
+    ):
+        if count:
+            page.line(f"{count} {what}")
+    for part in comparison.what_changed:
+        if part.incomparable:
+            page.line(f"warning: {part.name} differs: times that were taken differently are compared")
+    few = [row for row in comparison.rows if row.judgement and row.judgement.change.rounds < 4]
+    if few:
+        page.line(
+            f"{len(few)} rows have fewer than 4 rounds on a side: a scatter of "
+            f"{comparison.policy.assumed_noise:.0%} between rounds is assumed for them"
+        )
+
+
+def _part(one: PartChange) -> tuple[str, str, str, str]:
+    if one.name == "kernel.object_digest":
+        return one.name, "other machine code", "", str(one.rows)
+    return one.name, _shortened(one.old), _shortened(one.new), str(one.rows) if one.rows else ""
+
+
+def _shortened(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _where(row: ComparedRow) -> tuple[str, str]:
+    return row.key.problem.problem.describe(), display_name(row.old)
+
+
+def _judged(row: ComparedRow) -> tuple[str, ...]:
+    if row.judgement is None:
+        return (*_where(row), *("" for _ in range(7)))
+    change = row.judgement.change
+    unclear = row.judgement.verdict is Verdict.UNCLEAR
+    return (
+        *_where(row),
+        f"{row.old.mean_ms:.4g}",
+        f"{row.new.mean_ms:.4g}",
+        _percent(change.ratio),
+        _interval(change),
+        f"{math.expm1(change.margin):.1%}",
+        str(change.rounds),
+        (str(row.judgement.rounds_needed or "over 1000")) if unclear else "",
+    )
+
+
+def _interval(change: Change) -> str:
+    return f"{_percent(math.exp(change.low))} to {_percent(math.exp(change.high))}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{ratio - 1:+.1%}"
