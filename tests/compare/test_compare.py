@@ -192,7 +192,7 @@ def test_slowing_down_multiplies_the_times() -> None:
 
 def check_self_test(seeds: range) -> None:
     """A quiet sweep of 1,000 rows and 20 rounds, so that a half has 10."""
-    whole = side(replace(OLD, problems=40, instances=25, rounds=20, noise=0.008))
+    whole = side(replace(OLD, problems=40, instances=25, rounds=20, noise=0.006))
     result = self_test(whole, seeds)
     assert result.rows == 1000 * len(seeds)
     assert result.false_verdicts <= result.rows / 1000

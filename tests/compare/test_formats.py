@@ -42,7 +42,7 @@ def test_the_table_says_what_happened(comparison: Comparison) -> None:
     assert "11 rows with times on both sides: 1 SLOWER, 0 FASTER, 1 UNCLEAR, 9 SAME" in text
     assert "toolchain.compiler    clang 19.1" in text
     assert "wrong_result" in text
-    slower = text[text.index("\nSLOWER\n") :].splitlines()
+    slower = text[text.index("\nSLOWER\n") :].strip().splitlines()
     assert "+30" in slower[4] or "+29" in slower[4] or "+31" in slower[4]
 
 
