@@ -82,6 +82,8 @@ class Conditions:
     round: int = 0
     #: position within the round, from 0
     order: int = 0
+    #: wall seconds of the whole attempt: loading, verification, flushes and samples
+    wall_s: float | None = None
     #: load average over one minute
     load: float | None = None
     clock_mhz: float | None = None

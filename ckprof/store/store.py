@@ -1,0 +1,160 @@
+"""Reading a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ckprof.model.outcome import Status
+from ckprof.store.database import open_for_reading
+from ckprof.store.errors import store_errors
+from ckprof.store.parts import PartReader
+from ckprof.store.query import MeasurementSummary, StoreQuery
+from ckprof.store.rows import COLUMNS, attempt_of
+from ckprof.store.selection import (
+    add_attempt_existence,
+    attempt_conditions,
+    measurement_conditions,
+    status_condition,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from types import TracebackType
+
+    from ckprof.model.problem import ConvProblem
+    from ckprof.store.attempt import Attempt, Session
+
+EVERYTHING = StoreQuery()
+
+_ATTEMPT_COLUMNS = ", ".join(f"a.{column}" for column in COLUMNS)
+#: rows fetched at once
+_BATCH = 512
+
+
+class Store:
+    """A result store that is read, also while a sweep adds to it.
+
+    Iterating yields every :class:`~ckprof.store.attempt.Attempt`. A context manager: leaving it closes the
+    file. See :class:`~ckprof.store.reader.StoreReader` for what the methods promise.
+
+    :param path: the store's file.
+    :raises StoreError: it does not exist, is damaged, is newer than this program, or is something else.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._connection = open_for_reading(self.path)
+        self._parts = PartReader(self._connection)
+
+    @classmethod
+    def sharing(cls, path: Path, connection: sqlite3.Connection) -> Store:
+        """Return a store that reads through the connection of its writer, uncommitted rows included."""
+        store = cls.__new__(cls)
+        store.path = path
+        store._connection = connection
+        store._parts = PartReader(connection)
+        return store
+
+    def close(self) -> None:
+        """Close the file; closing twice is fine."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The path, for messages."""
+        return str(self.path)
+
+    def __len__(self) -> int:
+        with store_errors(self.path):
+            return int(self._connection.execute("SELECT count(*) FROM attempts").fetchone()[0])
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return self.attempts()
+
+    def attempts(self, query: StoreQuery = EVERYTHING, *, samples: bool = True) -> Iterator[Attempt]:
+        """Yield the attempts that the query asks for, in the order they were added."""
+        conditions = measurement_conditions(query)
+        own = attempt_conditions(query)
+        conditions.add("1")
+        status_condition(query, "a.status", own)
+        text = (
+            f"SELECT a.measurement_id, a.session_id, {'s.data' if samples else 'NULL'}, {_ATTEMPT_COLUMNS} "
+        )
+        text += "FROM attempts a"
+        if len(conditions.texts) > 1:
+            text += " JOIN measurements m ON m.id = a.measurement_id"
+        if samples:
+            text += " LEFT JOIN samples s ON s.attempt_id = a.id"
+        text += f" WHERE {' AND '.join([*conditions.texts, *own.texts])} ORDER BY a.id"
+        for row in self._rows(text, [*conditions.values, *own.values]):
+            yield attempt_of(row[0], row[1], row[3:], row[2], self._parts)
+
+    def measurements(self, query: StoreQuery = EVERYTHING) -> Iterator[MeasurementSummary]:
+        """Yield one summary per measurement key that the query asks for."""
+        conditions = measurement_conditions(query)
+        status_condition(query, "m.status", conditions)
+        add_attempt_existence(query, conditions)
+        text = f"SELECT m.id FROM measurements m{conditions.where()} ORDER BY m.id"  # noqa: S608
+        for (number,) in self._rows(text, conditions.values):
+            yield self._summary(number)
+
+    def best(self, query: StoreQuery = EVERYTHING) -> Sequence[MeasurementSummary]:
+        """Return the fastest measurement that may be ranked per problem."""
+        conditions = measurement_conditions(query)
+        conditions.add("m.median_ms IS NOT NULL")
+        add_attempt_existence(query, conditions)
+        # with a bare column beside min(), SQLite takes it from the row that has the minimum
+        text = (
+            f"SELECT m.id, min(m.median_ms) FROM measurements m{conditions.where()} "  # noqa: S608
+            "GROUP BY m.context_id, m.problem_id ORDER BY m.context_id, m.problem_id"
+        )
+        return [self._summary(number) for number, _ in self._rows(text, conditions.values)]
+
+    def sessions(self) -> Sequence[Session]:
+        """Return the sessions, oldest first."""
+        rows = self._rows("SELECT id FROM sessions ORDER BY started, id", [])
+        return [self._parts.session(number) for (number,) in rows]
+
+    def problems(self) -> Sequence[ConvProblem]:
+        """Return every problem once, in the order they were added."""
+        rows = self._rows("SELECT id FROM problems ORDER BY id", [])
+        return [self._parts.problem(number) for (number,) in rows]
+
+    def _summary(self, number: int) -> MeasurementSummary:
+        with store_errors(self.path):
+            key, kernel = self._parts.measurement(number)
+            status, attempts, ranked, median_ms, min_ms, reason = self._connection.execute(
+                "SELECT m.status, m.attempts, m.ranked, m.median_ms, m.min_ms, (SELECT t.body FROM "
+                "attempts a LEFT JOIN texts t ON t.id = a.reason_id WHERE a.measurement_id = m.id "
+                "ORDER BY a.id DESC LIMIT 1) FROM measurements m WHERE m.id = ?",
+                (number,),
+            ).fetchone()
+        return MeasurementSummary(
+            key=key,
+            kernel=kernel,
+            status=Status(status),
+            reason=reason or "",
+            attempts=attempts,
+            ranked_attempts=ranked,
+            median_ms=median_ms,
+            min_ms=min_ms,
+        )
+
+    def _rows(self, statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        with store_errors(self.path):
+            cursor = self._connection.execute(statement, values)
+            rows = cursor.fetchmany(_BATCH)
+        while rows:
+            yield from rows
+            with store_errors(self.path):
+                rows = cursor.fetchmany(_BATCH)
