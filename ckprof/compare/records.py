@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ckprof.compare.model import ComparedProblem, ComparedRow
     from ckprof.compare.side import Row
+    from ckprof.model.problem import ConvProblem
 
 Value = str | int | float | bool | None
 
@@ -98,6 +99,29 @@ def unmatched_record(row: Row) -> dict[str, Value]:
         "name": display_name(row),
         "status": row.status.value,
     }
+
+
+def short_problem(problem: ConvProblem) -> str:
+    """Return the sizes without those that have no effect, e.g. ``N4 C64-K128 28x28 filter 3x3 stride 2 pad 1``.
+
+    Channels are those of one group. Values that are equal along all axes are written once.
+    """
+
+    def axes(values: tuple[int, ...]) -> str:
+        return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
+
+    parts = [f"N{problem.batch} C{problem.in_channels}-K{problem.out_channels}"]
+    if problem.groups > 1:
+        parts.insert(0, f"G{problem.groups}")
+    parts.append("x".join(map(str, problem.input)))
+    parts.append(f"filter {'x'.join(map(str, problem.filter))}")
+    for name, values, usual in (("stride", problem.strides, 1), ("dilation", problem.dilations, 1)):
+        if set(values) != {usual}:
+            parts.append(f"{name} {axes(values)}")
+    pads = axes(problem.left_pads)
+    if problem.left_pads != problem.right_pads:
+        pads += f"/{axes(problem.right_pads)}"
+    return " ".join(parts if pads == "0" else [*parts, f"pad {pads}"])
 
 
 def problem_fields(row: ComparedRow) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.records import display_name
+from ckprof.compare.records import display_name, short_problem
 from ckprof.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _render(comparison: Comparison, page: _Page) -> str:
         page.heading("Problems whose best instance changed")
         rows = [
             (
-                one.key.problem.describe(),
+                short_problem(one.key.problem),
                 display_name(one.old),
                 display_name(one.new),
                 _percent(one.ratio),
@@ -161,7 +161,7 @@ def _shortened(text: str, width: int = 60) -> str:
 
 
 def _where(row: ComparedRow) -> tuple[str, str]:
-    return row.key.problem.problem.describe(), display_name(row.old)
+    return short_problem(row.key.problem.problem), display_name(row.old)
 
 
 def _judged(row: ComparedRow) -> tuple[str, ...]:
