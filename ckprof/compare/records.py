@@ -102,7 +102,7 @@ def unmatched_record(row: Row) -> dict[str, Value]:
 
 
 def short_problem(problem: ConvProblem) -> str:
-    """Return the sizes without those that have no effect, e.g. ``N4 C64-K128 28x28 filter 3x3 stride 2 pad 1``.
+    """Return the sizes that have an effect, e.g. ``N4 C64-K128 28x28 filter 3x3 stride 2 pad 1``.
 
     Channels are those of one group. Values that are equal along all axes are written once.
     """

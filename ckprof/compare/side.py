@@ -128,12 +128,15 @@ def side_of(label: str, attempts: Iterable[Attempt], *, by_device: bool = False)
 
     :param by_device: tell devices apart instead of taking the latest one.
     """
-    groups: dict[RowKey, dict[bytes, list[Attempt]]] = defaultdict(lambda: defaultdict(list))
+    measured: dict[bytes, list[Attempt]] = defaultdict(list)
     sessions: dict[str, Session] = {}
     for attempt in attempts:
         sessions.setdefault(attempt.session.uid, attempt.session)
-        groups[row_key(attempt, by_device=by_device)][attempt.key.digest].append(attempt)
-    rows = {key: _row(key, list(measured.values())) for key, measured in groups.items()}
+        measured[attempt.key.digest].append(attempt)
+    groups: dict[RowKey, list[list[Attempt]]] = defaultdict(list)
+    for group in measured.values():
+        groups[row_key(group[0], by_device=by_device)].append(group)
+    rows = {key: _row(key, candidates) for key, candidates in groups.items()}
     ordered = sorted(sessions.values(), key=lambda session: (session.started, session.uid))
     return Side(label=label, rows=rows, sessions=tuple(ordered))
 

@@ -39,11 +39,16 @@ class BestRow:
     best: Row
     runner_up: Row | None
     lead: Lead
-    #: runner-up time / best time; ``None`` for a kernel without rivals
+    #: estimate of runner-up time / best time; ``None`` for a kernel without rivals
     change: Change | None
     #: rows with a verified time
     ranked: int
     rows: int
+
+    @property
+    def lead_ratio(self) -> float | None:
+        """Runner-up time / best time, both medians over rounds: what the ranking goes by."""
+        return self.runner_up.median_ms / self.best.median_ms if self.runner_up else None
 
     @property
     def element_bytes(self) -> int | None:

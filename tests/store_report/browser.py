@@ -52,7 +52,7 @@ class Browser:
 
         self._process = subprocess.Popen(
             [program, *FLAGS, f"--user-data-dir={profile}", "--window-size=1280,900", "about:blank"],
-            preexec_fn=connect,  # noqa: PLW1509
+            preexec_fn=connect,
             pass_fds=(3, 4),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -61,12 +61,13 @@ class Browser:
         os.close(child_in)
         os.close(child_out)
         self._session: str | None = None
-        target = next(
-            one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page"
-        )["targetId"]
+        target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")[
+            "targetId"
+        ]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def __enter__(self) -> Browser:
         return self
@@ -123,7 +124,11 @@ class Browser:
     def screenshot(self, path: Path, width: int = 1280, height: int = 900) -> None:
         """Write a PNG of the visible part."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
