@@ -1,0 +1,1 @@
+"""What sweep and compare conclude from times that vary."""
