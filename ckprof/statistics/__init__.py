@@ -1,1 +1,1 @@
-"""What sweep and compare conclude from times that vary."""
+"""Statistics of measurements that were taken in rounds: intervals, noise, verdicts."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.statistics.student import student_quantile
+from ckprof.statistics.student import t_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +143,7 @@ def _hull(estimate: float, means: NDArray[np.float64], error: _Spread, confidenc
     tail = (1 - confidence) / 2
     if math.isinf(error.sigma):
         return Interval(estimate=estimate, low=-math.inf, high=math.inf)
-    reach = student_quantile(1 - tail, error.freedom) * error.sigma
+    reach = t_quantile(1 - tail, error.freedom) * error.sigma
     low, high = np.quantile(means, (tail, 1 - tail))
     return Interval(
         estimate=estimate, low=min(float(low), estimate - reach), high=max(float(high), estimate + reach)
@@ -182,17 +182,3 @@ def pooled_noise(logs: NDArray[np.float64]) -> Noise | None:
     freedom = int(seen[rows].sum()) - int(rows.sum()) - int(seen[rows].any(axis=0).sum()) + 1
     middle = float(np.median(np.abs(np.concatenate(changes))))
     return Noise(sigma=1.4826 * middle / math.sqrt(2), freedom=max(1, freedom))
-
-
-def benjamini_hochberg(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
-    """Return which rows may be called different so that at most ``rate`` of them are false on average.
-
-    Benjamini and Hochberg, "Controlling the false discovery rate", 1995.
-    """
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    last = 0
-    for rank, index in enumerate(order, 1):
-        if p_values[index] <= rate * rank / len(p_values):
-            last = rank
-    chosen = set(order[:last])
-    return [index in chosen for index in range(len(p_values))]

@@ -1,74 +1,87 @@
-"""Quantiles of Student's t distribution, without a statistics library."""
+"""Student's t distribution and the normal one, as far as intervals and tests need them."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Final
+
+_NORMAL: Final = NormalDist()
+
+#: relative accuracy of the continued fraction, and a bound on its terms that is never reached
+_EPSILON: Final = 1e-15
+_TERMS: Final = 10_000
 
 
-@lru_cache(maxsize=1024)
-def student_quantile(probability: float, freedom: float) -> float:
-    """Return the quantile of Student's t distribution.
+def t_tail(t: float, df: float) -> float:
+    """Return the probability that a t-distributed value exceeds ``t``.
 
-    Exact for 1 and 2 degrees of freedom; otherwise the distribution function is inverted, starting from the
-    normal distribution.
+    :param df: degrees of freedom, positive; infinite for the normal distribution.
+    """
+    if math.isinf(df):
+        return _NORMAL.cdf(-t)
+    half = 0.5 * _incomplete_beta(df / (df + t * t), df / 2, 0.5)
+    return half if t >= 0 else 1 - half
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(probability: float, df: float) -> float:
+    """Return the value that a t-distributed one stays below with this probability.
 
     :param probability: between 0 and 1, both excluded.
-    :param freedom: degrees of freedom, at least 1.
-    :raises ValueError: an argument is out of range.
     """
-    if not 0 < probability < 1 or freedom < 1:
-        raise ValueError(f"no quantile for probability {probability} and {freedom} degrees of freedom")
     if probability < 0.5:
-        return -student_quantile(1 - probability, freedom)
-    if freedom == 1:
-        return math.tan(math.pi * (probability - 0.5))
-    if freedom == 2:
-        share = 4 * probability * (1 - probability)
-        return 2 * (probability - 0.5) * math.sqrt(2 / share)
-    low, high = 0.0, max(1.0, NormalDist().inv_cdf(probability))
-    while student_cdf(high, freedom) < probability:
+        return -t_quantile(1 - probability, df)
+    low, high = 0.0, 1.0
+    while t_tail(high, df) > 1 - probability:
         high *= 2
-    for _ in range(80):
+    for _ in range(200):
         middle = (low + high) / 2
-        if student_cdf(middle, freedom) < probability:
+        if middle in (low, high):
+            break
+        if t_tail(middle, df) > 1 - probability:
             low = middle
         else:
             high = middle
     return (low + high) / 2
 
 
-def student_cdf(value: float, freedom: float) -> float:
-    """Return the distribution function of Student's t distribution."""
-    share = freedom / (freedom + value * value)
-    tail = 0.5 * _beta_share(freedom / 2, 0.5, share)
-    return 1 - tail if value > 0 else tail
+def normal_tail(z: float) -> float:
+    """Return the probability that a normally distributed value exceeds ``z``."""
+    return _NORMAL.cdf(-z)
 
 
-def _beta_share(a: float, b: float, x: float) -> float:
-    """Return the regularised incomplete beta function (DLMF 8.17.22, the continued fraction)."""
-    if x <= 0 or x >= 1:
-        return 0.0 if x <= 0 else 1.0
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _beta_share(b, a, 1 - x)
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function (NIST DLMF 8.17)."""
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return 1.0
     front = math.exp(
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
+    if x > (a + 1) / (a + b + 2):  # there the fraction of the mirrored function converges faster
+        return 1 - front * _fraction(1 - x, b, a) / b
+    return front * _fraction(x, a, b) / a
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    """Evaluate the continued fraction 8.17.22 from the front, by Lentz's method."""
     tiny = 1e-300
-    c, d = 1.0, 1 - (a + b) * x / (a + 1)
-    d = 1 / (d if abs(d) > tiny else tiny)
-    fraction = d
-    for m in range(1, 300):
-        for numerator in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 + numerator * d
-            d = 1 / (d if abs(d) > tiny else tiny)
-            c = 1 + numerator / c
-            c = c if abs(c) > tiny else tiny
-            fraction *= d * c
-        if abs(d * c - 1) < 1e-14:
+    c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1), tiny)
+    value = d
+    for m in range(1, _TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d = 1 / _not_zero(1 + term * d, tiny)
+            c = _not_zero(1 + term / c, tiny)
+            value *= c * d
+        if abs(c * d - 1) < _EPSILON:
             break
-    return front * fraction / a
+    return value
+
+
+def _not_zero(value: float, tiny: float) -> float:
+    return value if abs(value) > tiny else tiny
