@@ -21,6 +21,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("errors", "version"),
     ("model",),
+    ("statistics",),
     ("arch",),
     ("strings",),
     ("plugin",),
@@ -33,6 +34,8 @@ LAYERS = (
     ("bindings",),
     ("flow", "parity"),
     ("report",),
+    ("store",),
+    ("sweep",),
     ("cli",),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

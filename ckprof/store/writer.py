@@ -50,18 +50,19 @@ class StoreWriter:
         self._lock = WriterLock(self.path)
         self._lock.acquire(wait_s=wait_s, on_wait=on_wait)
         try:
-            self._connection = open_for_writing(self.path)
+            #: for maintenance; everything else goes through the methods
+            self.connection = open_for_writing(self.path)
         except BaseException:
             self._lock.release()
             raise
-        self._parts = PartWriter(self._connection)
+        self._parts = PartWriter(self.connection)
         #: the same store, for reading
-        self.reader = Store.sharing(self.path, self._connection)
+        self.reader = Store.sharing(self.path, self.connection)
 
     def close(self) -> None:
         """Close the file and give the lock back; closing twice is fine."""
         try:
-            self._connection.close()
+            self.connection.close()
         finally:
             self._lock.release()
 
@@ -110,48 +111,48 @@ class StoreWriter:
         """
         with self._transaction():
             for uid, sequence, mark in marks:
-                row = self._connection.execute(
+                row = self.connection.execute(
                     "SELECT a.id, t.body FROM attempts a JOIN sessions s ON s.id = a.session_id "
                     "LEFT JOIN texts t ON t.id = a.marks_id WHERE s.uid = ? AND a.sequence = ?",
                     (uid, sequence),
                 ).fetchone()
                 if row is not None:
                     text = encode_marks((*decode_marks(row[1] or ""), mark))
-                    self._connection.execute(
+                    self.connection.execute(
                         "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._parts.text(text), row[0])
                     )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with store_errors(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self._connection.execute("COMMIT")
+                self.connection.execute("COMMIT")
             except BaseException:
                 # SQLite has rolled back on its own after some errors
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
                 self._parts.forget()
                 raise
 
     def _add(self, attempt: Attempt) -> bool:
         session = self._parts.session(attempt.session)
-        known = self._connection.execute(
+        known = self.connection.execute(
             "SELECT 1 FROM attempts WHERE session_id = ? AND sequence = ?", (session, attempt.sequence)
         )
         if known.fetchone() is not None:
             return False
         measurement = self._parts.measurement(attempt.key, attempt.kernel)
         cells = attempt_cells(attempt, self._parts)
-        cursor = self._connection.execute(_INSERT, (measurement, session, *cells))
+        cursor = self.connection.execute(_INSERT, (measurement, session, *cells))
         timing = attempt.measurement
         if timing is not None and timing.samples_ms:
-            self._connection.execute(
+            self.connection.execute(
                 "INSERT INTO samples (attempt_id, data) VALUES (?, ?)",
                 (cursor.lastrowid, pack_samples(timing.samples_ms)),
             )
-        sum_up(self._connection, measurement)
+        sum_up(self.connection, measurement)
         return True
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import shutil
 import sqlite3
 import statistics
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -289,32 +293,52 @@ def test_damaged_stores_say_what_to_do(path):
 def test_a_full_disk_keeps_what_was_stored(path):
     fill(path, make_attempt())
     with StoreWriter(path) as writer:
-        pages = writer._connection.execute("PRAGMA page_count").fetchone()[0]
-        writer._connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        pages = writer.connection.execute("PRAGMA page_count").fetchone()[0]
+        writer.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
         added = 0
         with pytest.raises(StoreFullError, match="disk is full"):
             for added in range(1, 10_000):
                 writer.append(make_attempt(0, added, reason="x" * 500 + str(added)))
-        writer._connection.execute("PRAGMA max_page_count = 1000000")
+        writer.connection.execute("PRAGMA max_page_count = 1000000")
         assert writer.append(make_attempt(0, added, reason="again"))
     assert integrity(path) == "ok"
     with Store(path) as store:
         assert [attempt.sequence for attempt in store] == list(range(added + 1))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
-def test_read_only_stores_are_read_and_not_written(path):
-    fill(path, make_attempt())
-    path.with_name("results.db.lock").unlink(missing_ok=True)
-    path.chmod(0o444)
-    path.parent.chmod(0o555)
+def _use_as_nobody(path, answers):
+    # the superuser may write everything
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    with Store(path) as store:
+        answers.send(len(store))
     try:
-        with Store(path) as store:
-            assert len(store) == 1
-        with pytest.raises(ReadOnlyStoreError):
-            StoreWriter(path)
+        StoreWriter(path)
+    except ReadOnlyStoreError as exc:
+        answers.send(str(exc))
+
+
+def test_read_only_stores_are_read_and_not_written():
+    # not below the folder of pytest, which only its user may enter
+    folder = Path(tempfile.mkdtemp(prefix="ckprof-read-only-"))
+    path = folder / "results.db"
+    try:
+        fill(path, make_attempt())
+        for file in folder.iterdir():
+            file.chmod(0o444)
+        folder.chmod(0o555)
+        fork = multiprocessing.get_context("fork")
+        receiver, sender = fork.Pipe(duplex=False)
+        child = fork.Process(target=_use_as_nobody, args=(path, sender))
+        child.start()
+        sender.close()
+        count, message = receiver.recv(), receiver.recv()
+        child.join()
     finally:
-        path.parent.chmod(0o755)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+    assert (count, child.exitcode) == (1, 0)
+    assert message.startswith(f"{path}: ") and "cannot make the lock file" in message
 
 
 def test_a_network_file_system_is_rejected_with_the_remedy(path, monkeypatch):
