@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.cli.building import build_candidates
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.errors import ExitCode
@@ -29,9 +29,9 @@ Prints the path of the library; on a target whose device is not there, of the fo
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof build``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     add_instance_options(parser, session)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--link",
@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong.
     """
-    direction = options.chosen_direction(arguments, session)
+    direction = shared_options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
-    target = options.chosen_target(arguments, session)
+    target = shared_options.chosen_target(arguments, session)
     if arguments.link:
         return _link(arguments, session, chosen, direction, target)
     return build_and_report(arguments, session, chosen, direction, target)
@@ -62,20 +62,20 @@ def _link(
     direction: Direction,
     target: Target,
 ) -> ExitCode:
-    from ckprof.cli.building import place_for
+    from ckprof.cli.building import build_dir_for
     from ckprof.flow.cmake_build import build_with_cmake
-    from ckprof.flow.library import generate
+    from ckprof.flow.kernel_library import generate
 
-    place = place_for(arguments, session, chosen.candidates, direction, target, embed=True)
-    with place.lock:
-        tree, rejected = generate(chosen.candidates, place, keep_refused=chosen.keep_refused)
+    build_dir = build_dir_for(arguments, session, chosen.candidates, direction, target, embed=True)
+    with build_dir.lock:
+        tree, rejected = generate(chosen.candidates, build_dir, keep_invalid=chosen.keep_invalid)
         for rejection in rejected:
             session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
         if not tree.kernels:
             return ExitCode.FAILED
         jobs = arguments.jobs or session.settings.jobs
         with session.console.progress("build") as progress:
-            library = build_with_cmake(tree, place.recipe, jobs=jobs, on_progress=progress.update)
+            library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=progress.update)
     session.console.result(str(library))
     return ExitCode.OK
 
@@ -97,7 +97,7 @@ def build_and_report(
         chosen.candidates,
         direction,
         target,
-        keep_refused=chosen.keep_refused,
+        keep_invalid=chosen.keep_invalid,
         purpose=Purpose.BUILD,
     )
     for rejection in library.rejected:

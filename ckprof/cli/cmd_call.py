@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.errors import ExitCode, UsageError
 from ckprof.problems.read import parse_problem
 from ckprof.problems.tokens import ProblemLine
@@ -23,14 +23,14 @@ examples:
   ckprof call fwd out/libckprof_conv_fwd.so --problem "..." --kernel 3 --warmup 3 --repeat 10
 
 Prints one JSON object and nothing else. The kernel runs in a process of its own; one that crashes, hangs or
-refuses the problem is told in 'error', with exit code 1.
+rejects the problem is told in 'error', with exit code 1.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof call``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     parser.add_argument("library", type=Path, metavar="LIBRARY", help="a libckprof_conv_<direction>.so")
     parser.add_argument(
         "--problem", required=True, metavar="LINE", help="a MIOpenDriver conv line or ckProfiler's arguments"
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             raise UsageError(f"--{option.replace('_', '-')} {value}: expected {least} or more")
     if not 0 < arguments.timeout < float("inf"):
         raise UsageError(f"--timeout {arguments.timeout:g}: expected a positive number of seconds")
-    direction = options.chosen_direction(arguments, session)
+    direction = shared_options.chosen_direction(arguments, session)
     line = ProblemLine(text=arguments.problem, path="--problem")
     parsed = parse_problem(line, direction, tuple(session.registry.directions))
     which = arguments.kernel

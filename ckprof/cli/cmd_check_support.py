@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tabulate import tabulate
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.cli.building import build_candidates
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.cli.problem_options import add_problem_options, parsed_problems
 from ckprof.errors import ExitCode, UsageError
-from ckprof.flow.support import random_questions, support_table
+from ckprof.flow.support import random_queries, support_table
 from ckprof.model.recipe import Purpose
-from ckprof.run.answers import Question
+from ckprof.run.support_queries import SupportQuery
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.flow.library import BuiltLibrary
+    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.flow.support import SupportTable
     from ckprof.plugin.protocols import Target
 
@@ -31,18 +31,18 @@ examples:
   ckprof check-support fwd --conf legacy.conf --target hip --random 1000
 
 Asks the kernels' own support tests, compiled from the headers of the target; nothing is run, and no device is
-needed. The same questions go to the model of these headers on the CPU, at their API level; --no-model leaves
-that out. Exit code 1 when both answer a question differently, or when no kernel supports a given problem.
+needed. The same queries go to the model of these headers on the CPU, at their API level; --no-model leaves
+that out. Exit code 1 when both answer a query differently, or when no kernel supports a given problem.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof check-support``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     add_instance_options(parser, session)
     add_problem_options(parser)
-    group = parser.add_argument_group("questions")
+    group = parser.add_argument_group("queries")
     group.add_argument(
         "--random", type=int, default=0, metavar="N", help="ask about so many random problems as well"
     )
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random problems (default: 0)")
     group.add_argument("--no-model", action="store_true", help="do not ask the model on the CPU")
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
 
@@ -65,19 +65,19 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    direction = options.chosen_direction(arguments, session)
+    direction = shared_options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
     given = [
-        Question(problem=one.problem, split_k=split)
+        SupportQuery(problem=one.problem, split_k=split)
         for one in parsed_problems(arguments, session, direction)
         for split in ([one.split_k] if one.split_k else arguments.split_k)
     ]
     ndim = chosen.candidates[0].instance.ndim
-    questions = given + random_questions(arguments.random, ndim, arguments.seed)
-    if not questions:
+    queries = given + random_queries(arguments.random, ndim, arguments.seed)
+    if not queries:
         raise UsageError("nothing to ask: give --problem, --problems or --random")
-    target = options.chosen_target(arguments, session)
+    target = shared_options.chosen_target(arguments, session)
 
     def build(place: Target) -> BuiltLibrary:
         return build_candidates(
@@ -86,8 +86,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             chosen.candidates,
             direction,
             place,
-            keep_refused=chosen.keep_refused,
-            purpose=Purpose.ANSWER,
+            keep_invalid=chosen.keep_invalid,
+            purpose=Purpose.SUPPORT_CHECK,
         )
 
     library = build(target)
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         model = build(embedded) if embedded is not None else None
     if library.path is None:
         return ExitCode.FAILED
-    table = support_table(library, questions, model)
+    table = support_table(library, queries, model)
     if arguments.format == "json":
         session.console.result(json.dumps(_content(table, library), indent=1))
     else:
@@ -126,8 +126,8 @@ _splits.__name__ = "list of positive integers"
 def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
     rows = []
     for index in range(given):
-        question = table.questions[index]
-        refused = [
+        query = table.queries[index]
+        rejected = [
             table.answers[candidate.instance.key][index].reason
             for candidate in table.candidates
             if not table.answers[candidate.instance.key][index].supported
@@ -136,9 +136,9 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
             (
                 index,
                 f"{table.supporters(index)} of {len(table.candidates)}",
-                question.split_k,
-                question.problem.describe(),
-                max(set(refused), key=refused.count) if refused else "",
+                query.split_k,
+                query.problem.describe(),
+                max(set(rejected), key=rejected.count) if rejected else "",
             )
         )
     lines = []
@@ -149,18 +149,18 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
     for candidate, index in differing[:20]:
         key = candidate.instance.key
         real, model = table.answers[key][index], (table.model or {})[key][index]
-        question = table.questions[index]
+        query = table.queries[index]
         lines.append(
-            f"differs: {candidate.name}: {question.problem.describe()} split_k {question.split_k}: "
+            f"differs: {candidate.name}: {query.problem.describe()} split_k {query.split_k}: "
             f"{'yes' if real.supported else 'no'}, model {'yes' if model.supported else 'no'}"
             + (f" ({model.reason or real.reason})" if model.reason or real.reason else "")
         )
     if len(differing) > len(differing[:20]):
         lines.append(f"... and {len(differing) - 20} more")
-    asked = len(table.candidates) * len(table.questions)
-    supported = sum(table.supporters(index) for index in range(len(table.questions)))
+    asked = len(table.candidates) * len(table.queries)
+    supported = sum(table.supporters(index) for index in range(len(table.queries)))
     lines.append(
-        f"{asked} answers of {len(table.candidates)} kernels to {len(table.questions)} questions, "
+        f"{asked} answers of {len(table.candidates)} kernels to {len(table.queries)} queries, "
         f"{supported} of them yes (target {library.recipe.target}, API level {library.recipe.api_level})"
     )
     if table.model is not None:
@@ -179,7 +179,7 @@ def _content(table: SupportTable, library: BuiltLibrary) -> dict[str, Any]:
         "target": library.recipe.target,
         "arch": library.recipe.arch,
         "api_level": library.recipe.api_level,
-        "questions": msgspec.to_builtins(table.questions),
+        "queries": msgspec.to_builtins(table.queries),
         "kernels": [
             {
                 "name": candidate.name,

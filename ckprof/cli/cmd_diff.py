@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import parity_options
-from ckprof.flow.inputs import find_list
+from ckprof.flow.list_files import find_list
 from ckprof.parity.builder_side import against_each_other
 from ckprof.parity.compare import compare
-from ckprof.parity.inputs import side_of_file
+from ckprof.parity.side_files import side_of_file
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     registry = session.registry
     registry.parity_formats.find(arguments.format)
-    fail_on = parity_options.chosen_troubles(arguments)
+    fail_on = parity_options.chosen_findings(arguments)
     reading = parity_options.chosen_reading(arguments)
     direction = registry.direction(arguments.direction).id if arguments.direction else None
     first, second = (

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tabulate import tabulate
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.errors import ExitCode
-from ckprof.flow.explain import ExplainedPlace, explain_in_file, explain_text
+from ckprof.flow.explain_line import ExplainedPlace, explain_in_file, explain_text
 
 if TYPE_CHECKING:
     import argparse
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         nargs="+",
         help="a line of a list, or where it stands; several in turn",
     )
-    options.add_reading_options(parser, lenient=False)
-    options.add_conversion_options(parser)
+    shared_options.add_reading_options(parser, lenient=False)
+    shared_options.add_conversion_options(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
 
 
@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: there is no such file or line, or no converter knows such lines.
     """
     reading = {
-        "layout": options.chosen_layout(arguments),
-        "dtype": options.chosen_dtype(arguments),
-        "mma_k_table": options.parse_mma_k_table(arguments.mma_k_table),
+        "layout": shared_options.chosen_layout(arguments),
+        "dtype": shared_options.chosen_dtype(arguments),
+        "mma_k_table": shared_options.parse_mma_k_table(arguments.mma_k_table),
         "upstream_comments": arguments.upstream_comments,
     }
     explained = [_explained(text, session, reading) for text in arguments.line]

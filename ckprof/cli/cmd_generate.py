@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
-from ckprof.cli.building import place_for
+from ckprof.cli import shared_options
+from ckprof.cli.building import build_dir_for
 from ckprof.cli.instance_report import export_json
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.flow.library import Rejection
+    from ckprof.flow.kernel_library import Rejection
 
 _EPILOG = """\
 examples:
@@ -33,9 +33,9 @@ not touched; files of an earlier generation that are gone are removed.
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof generate``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     add_instance_options(parser, session)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--chunk-size",
@@ -56,13 +56,13 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
-    from ckprof.flow.library import generate, split_valid
+    from ckprof.flow.kernel_library import generate, split_valid
 
-    direction = options.chosen_direction(arguments, session)
+    direction = shared_options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
-    target = options.chosen_target(arguments, session)
-    place = place_for(
+    target = shared_options.chosen_target(arguments, session)
+    build_dir = build_dir_for(
         arguments,
         session,
         chosen.candidates,
@@ -73,19 +73,19 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     )
     valid = list(chosen.candidates)
     rejected: list[Rejection] = []
-    if not chosen.is_judged_for(place.arch, place.recipe.api_level):
-        valid, rejected = split_valid(chosen.candidates, place.arch, place.recipe.api_level)
+    if not chosen.is_checked_for(build_dir.arch, build_dir.recipe.api_level):
+        valid, rejected = split_valid(chosen.candidates, build_dir.arch, build_dir.recipe.api_level)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
     if not valid:
-        raise NothingLeftError(f"no instance of {chosen.source} is valid for {place.arch}")
-    with place.lock:
-        tree, _ = generate(valid, place, keep_refused=True)
+        raise NothingLeftError(f"no instance of {chosen.source} is valid for {build_dir.arch}")
+    with build_dir.lock:
+        tree, _ = generate(valid, build_dir, keep_invalid=True)
     if arguments.export_json:
         export_json(chosen, arguments.export_json)
-    left_out = len(rejected) + len(chosen.left_out)
+    invalid = len(rejected) + len(chosen.invalid)
     session.console.info(
-        f"generated {len(tree.kernels)} kernels, left out {left_out}; "
+        f"generated {len(tree.kernels)} kernels, left out {invalid}; "
         f"{len(tree.written)} files written, {len(tree.removed)} removed"
     )
     session.console.result(str(tree.root))

@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.cli.building import build_candidates
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.cli.problem_options import add_problem_options, parsed_problems
 from ckprof.errors import ExitCode, NothingLeftError, UsageError
 from ckprof.flow.code_objects import read_code_objects
-from ckprof.flow.inspection import inspect_build, load_inspection, render_report
+from ckprof.flow.inspect_build import inspect_build, load_inspection, render_report
 from ckprof.model.inspection import compare
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.protocols import InspectableTarget
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     add_instance_options(parser, session)
     add_problem_options(parser)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--diff",
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
     """Build the instances; return what is in their code objects, and whether one did not compile."""
     arguments.direction = arguments.what
-    direction = options.chosen_direction(arguments, session)
+    direction = shared_options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
     problems = parsed_problems(arguments, session, direction)
@@ -117,7 +117,7 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
         chosen.candidates,
         direction,
         target,
-        keep_refused=chosen.keep_refused,
+        keep_invalid=chosen.keep_invalid,
         purpose=Purpose.INSPECT,
     )
     for rejection in library.rejected:
@@ -138,7 +138,7 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
 def _target(arguments: argparse.Namespace, session: Session) -> Target:
     """Return the target that was asked for, or the first one that reads machine code."""
     if arguments.target:
-        return options.chosen_target(arguments, session)
+        return shared_options.chosen_target(arguments, session)
     for target in session.registry.targets:
         if isinstance(target, InspectableTarget):
             return target

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from ckprof.arch.table import architectures
+from ckprof.arch.architectures import architectures
 from ckprof.cli.cmd_plugins import plugin_rows
 from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
 from ckprof.cli.instances import (
@@ -114,23 +114,23 @@ _Table = tuple["Sequence[str]", "list[tuple[object, ...]]"]
 
 
 def _directions(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.directions
+    entries = session.registry.directions
     return ("id", "aliases", "what", "plugin"), [
-        (d.id, ", ".join(d.aliases), d.label, shelf.owner(d.id)) for d in shelf
+        (d.id, ", ".join(d.aliases), d.label, entries.owner(d.id)) for d in entries
     ]
 
 
 def _pipelines(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.pipelines
+    entries = session.registry.pipelines
     return ("id", "directions", "what", "plugin"), [
-        (p.id, ", ".join(sorted(p.directions)), p.label, shelf.owner(p.id)) for p in shelf
+        (p.id, ", ".join(sorted(p.directions)), p.label, entries.owner(p.id)) for p in entries
     ]
 
 
 def _targets(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.targets
+    entries = session.registry.targets
     return ("id", "default arch", "what", "plugin"), [
-        (t.id, t.default_arch, t.label, shelf.owner(t.id)) for t in shelf
+        (t.id, t.default_arch, t.label, entries.owner(t.id)) for t in entries
     ]
 
 
@@ -155,7 +155,7 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     if arguments.export_json:
         export_json(chosen, arguments.export_json)
     if arguments.count:
-        session.console.result(str(len(chosen.left_out if arguments.why else chosen.candidates)))
+        session.console.result(str(len(chosen.invalid if arguments.why else chosen.candidates)))
     elif arguments.why:
         session.console.result(render_reasons(chosen, arguments.format))
     elif chosen.candidates:
@@ -166,8 +166,8 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
 
 
 def _rule_sets(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.rule_sets
-    return ("id", "what", "plugin"), [(r.id, r.label, shelf.owner(r.id)) for r in shelf]
+    entries = session.registry.rule_sets
+    return ("id", "what", "plugin"), [(r.id, r.label, entries.owner(r.id)) for r in entries]
 
 
 def _archs(arguments: argparse.Namespace, session: Session) -> _Table:

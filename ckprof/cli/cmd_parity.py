@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options, parity_options
+from ckprof.cli import parity_options, shared_options
 from ckprof.cli.parity_tasks import parity_tasks, shown
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.flow.selection import list_candidates
+from ckprof.flow.candidates import list_candidates
 from ckprof.parity.agreement import agree
 from ckprof.parity.compare import compare
 from ckprof.parity.dispatcher_side import catalog_side
-from ckprof.parity.inputs import built_side, expected_side, read_bytes
-from ckprof.parity.lock import (
+from ckprof.parity.lockfile import (
     DEFAULT_PATH,
     ListContent,
     Lock,
@@ -22,6 +21,7 @@ from ckprof.parity.lock import (
     locked_side,
     write_lock,
 )
+from ckprof.parity.side_files import built_side, expected_side, read_bytes
 
 if TYPE_CHECKING:
     import argparse
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof.model.conversion import Conversion
     from ckprof.model.parity import Comparison
-    from ckprof.parity.inputs import Reading
-    from ckprof.parity.lock import LockedStrings
+    from ckprof.parity.lockfile import LockedStrings
     from ckprof.parity.side import Side
+    from ckprof.parity.side_files import Reading
 
 _EPILOG = """\
 examples:
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     parity_options.add_comparison_options(parser, session)
     parity_options.add_reading_options(parser)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     _settle(arguments, session)
     session.registry.parity_formats.find(arguments.format)
-    fail_on = parity_options.chosen_troubles(arguments)
+    fail_on = parity_options.chosen_findings(arguments)
     tasks = parity_tasks(arguments, session)
     # A lock names its revision, so this follows the tasks.
     reading = parity_options.chosen_reading(arguments)
@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _settle(arguments: argparse.Namespace, session: Session) -> None:
-    """Fill in defaults and refuse options that contradict each other.
+    """Fill in defaults and reject options that contradict each other.
 
     :raises UsageError: they do.
     """
@@ -259,7 +259,7 @@ class _Run:
             return built_side(self._arguments.library, candidates, self._registry)
         from ckprof.cli.building import build_candidates
 
-        target = options.chosen_target(self._arguments, self._session)
+        target = shared_options.chosen_target(self._arguments, self._session)
         library = build_candidates(self._arguments, self._session, candidates, self._task.direction, target)
         for rejection in library.rejected:
             if rejection.status.is_failure:

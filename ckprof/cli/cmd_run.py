@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.catalog.writer import write_atomically
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
 from ckprof.cli.list_run import Stages, build_and_run, exit_code_of, list_instances, report_plan
 from ckprof.cli.problem_options import add_problem_options, parsed_problems, problems_for
@@ -27,9 +27,9 @@ examples:
   ckprof run fwd --conf legacy.conf --filter compv4 --json results.json
   ckprof run fwd --rule-set tiny --arch gfx942
   ckprof run bwd_weight --conf legacy.conf --split-k 1,2,4,auto
-  ckprof run fwd --conf legacy.conf --why                 # which conditions refuse how many instances
+  ckprof run fwd --conf legacy.conf --why                 # which conditions reject how many instances
   ckprof run --tree conf --set tests                      # every list, one line each and a total
-  ckprof run bwd_data --tree conf --set profiler --json tour.json
+  ckprof run bwd_data --tree conf --set profiler --json batch.json
 
 problem lines:
   MIOpenDriver:  conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1
@@ -45,7 +45,7 @@ on behind a list that cannot be read; its exit code is 3 if there was one, else 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof run``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session, optional=True)
+    shared_options.add_direction(parser, session, optional=True)
     add_instance_options(parser, session)
     group = parser.add_argument_group("trees of lists")
     group.add_argument(
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="of the tree, only lists in folders of this name, e.g. tests or profiler",
     )
     add_problem_options(parser)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     add_run_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--why",
         action="store_true",
         help="for each unsupported instance every condition that is not met, and how many instances each "
-        "condition refuses",
+        "condition rejects",
     )
     group.add_argument(
         "--format",
@@ -93,9 +93,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
     if arguments.tree is not None:
-        from ckprof.cli.tour import run_tour
+        from ckprof.cli.batch import run_batch
 
-        return run_tour(arguments, session)
+        return run_batch(arguments, session)
     _check_usage(arguments, session)
     return _run_lists(arguments, session)
 
@@ -110,7 +110,7 @@ def _check_usage(arguments: argparse.Namespace, session: Session) -> None:
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     stages = Stages()
-    direction = options.chosen_direction(arguments, session)
+    direction = shared_options.chosen_direction(arguments, session)
     chosen = chosen_instances(arguments, session, [direction])
     require_instances(chosen)
     conversions, candidates = chosen.conversions, chosen.candidates
@@ -122,7 +122,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     run_options = chosen_run_options(
         arguments, session, [one.split_k for one in parsed if one.split_k is not None]
     )
-    target = options.chosen_target(arguments, session)
+    target = shared_options.chosen_target(arguments, session)
     stages.done("convert")
     if arguments.dry_run:
         report_plan(candidates, problems, direction, target, session)
@@ -141,7 +141,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         target=target,
         options=run_options,
         stages=stages,
-        keep_refused=chosen.keep_refused,
+        keep_invalid=chosen.keep_invalid,
     )
     if arguments.json:
         from ckprof.report.json_report import render_json

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.cli.instances import Chosen
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
 
 #: Values of ``--format``.
 FORMATS: Final = ("table", "json", "csv", "names")
@@ -43,7 +43,7 @@ def render_instances(chosen: Chosen, format_: str) -> str:
 def render_reasons(chosen: Chosen, format_: str) -> str:
     """Return what was left out in one of :data:`FORMATS`: one row per broken rule."""
     if format_ == "names":
-        return "\n".join(one.candidate.name for one in chosen.left_out)
+        return "\n".join(one.candidate.name for one in chosen.invalid)
     rows = _reasons(chosen)
     if format_ == "json":
         return _json(rows)
@@ -95,13 +95,13 @@ def _reasons(chosen: Chosen) -> list[dict[str, Any]]:
     return [
         {
             "name": one.candidate.name,
-            "rule": refusal.rule,
-            "found": refusal.found,
-            "allowed": refusal.allowed,
-            "message": refusal.message,
+            "rule": rejection.rule,
+            "found": rejection.found,
+            "allowed": rejection.allowed,
+            "message": rejection.message,
         }
-        for one in chosen.left_out
-        for refusal in one.refusals
+        for one in chosen.invalid
+        for rejection in one.unmet_requirements
     ]
 
 

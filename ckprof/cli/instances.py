@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckprof.arch.table import find_architecture
-from ckprof.cli import options
+from ckprof.arch.architectures import find_architecture
+from ckprof.cli import shared_options
 from ckprof.errors import InputError, NothingLeftError, UsageError
-from ckprof.flow.rule_sets import enumerate_rule_set, judge, judge_candidates
-from ckprof.flow.selection import list_candidates, select
+from ckprof.flow.candidates import list_candidates, select
+from ckprof.flow.rule_sets import check_candidates, check_validity, enumerate_rule_set
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.dtype import DataType
 from ckprof.plugin.protocols import RuleSetEntry
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ckprof.arch.architecture import Architecture
     from ckprof.cli.session import Session
-    from ckprof.flow.rule_sets import LeftOut, Selection
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
+    from ckprof.flow.rule_sets import InvalidInstance, Selection
     from ckprof.model.conversion import Conversion
     from ckprof.model.instance import Instance
     from ckprof.plugin.protocols import Direction
@@ -40,26 +40,26 @@ class Chosen:
     conversions: list[Conversion]
     candidates: list[Candidate]
     #: instances that are not valid for the architecture, if it was asked
-    left_out: list[LeftOut]
+    invalid: list[InvalidInstance]
     #: how many instances the filters dropped
     filtered: int
     #: what the instances come from, for messages
     source: str
     #: the architecture whose rules were asked; ``None``: the build will ask
     arch: Architecture | None
-    #: keep what the rules refuse
-    keep_refused: bool
+    #: keep what the rules reject
+    keep_invalid: bool
 
-    def is_judged_for(self, arch: str, api_level: str) -> bool:
+    def is_checked_for(self, arch: str, api_level: str) -> bool:
         """Say whether the rules need not be asked again before kernels are written for these."""
-        if self.keep_refused:
+        if self.keep_invalid:
             return True
         return self.arch is not None and (self.arch.name, LATEST_API_LEVEL) == (arch, api_level)
 
 
 def add_instance_options(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add everything that says which instances are meant."""
-    options.add_list_options(parser)
+    shared_options.add_list_options(parser)
     group = parser.add_argument_group("rule sets")
     known = "; ".join(f"{rule_set.id}: {rule_set.label}" for rule_set in session.registry.rule_sets)
     group.add_argument("--rule-set", metavar="ID", help=f"enumerate the instances instead ({known})")
@@ -93,13 +93,13 @@ def chosen_instances(
     """
     for id_ in arguments.pipeline:
         session.registry.pipelines.find(id_)
-    by_hand = _instances_by_hand(arguments, session, directions)
+    from_cli = _instances_from_cli(arguments, session, directions)
     sources = [
         name
         for name, given in (
             ("--conf", arguments.conf),
             ("--rule-set", arguments.rule_set),
-            ("an instance given by hand", by_hand is not None),
+            ("an instance given by hand", from_cli is not None),
         )
         if given
     ]
@@ -113,8 +113,8 @@ def chosen_instances(
         if getattr(arguments, option):
             raise UsageError(f"--{option} says how a list is read, {sources[0]} reads none")
     arch = chosen_arch(arguments, session)
-    if by_hand is not None:
-        entries, source = [RuleSetEntry(instance) for instance in by_hand], "given by hand"
+    if from_cli is not None:
+        entries, source = [RuleSetEntry(instance) for instance in from_cli], "given by hand"
     else:
         rule_set = session.registry.rule_sets.find(arguments.rule_set)
         source = f"rule set {rule_set.id}"
@@ -128,7 +128,7 @@ def chosen_instances(
                 dtypes=_dtypes(arguments, _DTYPES),
             )
         )
-    selection = judge(
+    selection = check_validity(
         entries,
         session.registry,
         arch=arch,
@@ -145,7 +145,7 @@ def chosen_arch(arguments: argparse.Namespace, session: Session) -> Architecture
     :raises UsageError: there is none of that name.
     """
     name = arguments.arch or session.settings.arch
-    return find_architecture(name or options.chosen_target(arguments, session).default_arch)
+    return find_architecture(name or shared_options.chosen_target(arguments, session).default_arch)
 
 
 def _of_lists(
@@ -155,13 +155,13 @@ def _of_lists(
         raise UsageError("lists are read for one direction: name one with --direction, or none")
     if arguments.ndim:
         raise UsageError("--ndim chooses from a rule set, --conf says the dimensions itself")
-    conversions = options.read_lists(arguments, session, directions[0] if directions else None)
+    conversions = shared_options.read_lists(arguments, session, directions[0] if directions else None)
     candidates = list_candidates(conversions, session.registry)
     source = ", ".join(arguments.conf)
     arch = chosen_arch(arguments, session) if ask_arch else None
     if arch is None or arguments.upstream_defects:
         return _chosen(arguments, session, conversions, candidates, source, arch)
-    selection = judge_candidates(candidates, arch, LATEST_API_LEVEL)
+    selection = check_candidates(candidates, arch, LATEST_API_LEVEL)
     return _chosen(arguments, session, conversions, selection, source, arch)
 
 
@@ -174,8 +174,8 @@ def _chosen(
     arch: Architecture | None,
 ) -> Chosen:
     """Apply the filters, and say what the rules left out."""
-    candidates, left_out = (
-        (instances, []) if isinstance(instances, list) else (instances.candidates, list(instances.left_out))
+    candidates, invalid = (
+        (instances, []) if isinstance(instances, list) else (instances.candidates, list(instances.invalid))
     )
 
     def pick(among: Sequence[Candidate], indices: Sequence[int]) -> list[Candidate]:
@@ -187,24 +187,24 @@ def _chosen(
             pipelines=arguments.pipeline,
         )
 
-    everything = [*candidates, *(one.candidate for one in left_out)]
+    everything = [*candidates, *(one.candidate for one in invalid)]
     wanted = {id(candidate) for candidate in pick(everything, ())}
     chosen = [c for c in pick(candidates, arguments.instance) if id(c) in wanted]
-    refused = [one for one in left_out if id(one.candidate) in wanted]
-    if refused and arch is not None:
-        rules = Counter(one.refusals[0].rule for one in refused)
+    rejected = [one for one in invalid if id(one.candidate) in wanted]
+    if rejected and arch is not None:
+        rules = Counter(one.unmet_requirements[0].rule for one in rejected)
         session.console.info(
-            f"{source} for {arch.name}: {len(chosen)} instances; left out {len(refused)} that are not valid "
+            f"{source} for {arch.name}: {len(chosen)} instances; left out {len(rejected)} that are not valid "
             f"({', '.join(f'{count} {rule}' for rule, count in rules.most_common())})"
         )
     return Chosen(
         conversions=conversions,
         candidates=chosen,
-        left_out=refused,
-        filtered=len(everything) - len(chosen) - len(refused),
+        invalid=rejected,
+        filtered=len(everything) - len(chosen) - len(rejected),
         source=source,
         arch=arch,
-        keep_refused=arguments.upstream_defects,
+        keep_invalid=arguments.upstream_defects,
     )
 
 
@@ -217,16 +217,16 @@ def require_instances(chosen: Chosen) -> None:
     """
     if chosen.candidates:
         return
-    if chosen.filtered and not chosen.left_out:
+    if chosen.filtered and not chosen.invalid:
         raise UsageError(
             f"none of the {chosen.filtered} instances passes --instance, --filter, --exclude and --pipeline"
         )
     what = f"no instance is left of {chosen.source}"
-    if chosen.left_out and chosen.arch is not None:
-        first = chosen.left_out[0]
+    if chosen.invalid and chosen.arch is not None:
+        first = chosen.invalid[0]
         raise NothingLeftError(
-            f"{what}: all {len(chosen.left_out)} are not valid for {chosen.arch.name}, "
-            f"the first because {first.refusals[0].message}; "
+            f"{what}: all {len(chosen.invalid)} are not valid for {chosen.arch.name}, "
+            f"the first because {first.unmet_requirements[0].message}; "
             "'ckprof list instances --why' tells all reasons, --upstream-defects keeps them"
         )
     if chosen.conversions:
@@ -234,7 +234,7 @@ def require_instances(chosen: Chosen) -> None:
     raise NothingLeftError(f"{what}" + (f": it has none for {chosen.arch.name}" if chosen.arch else ""))
 
 
-def _instances_by_hand(
+def _instances_from_cli(
     arguments: argparse.Namespace, session: Session, directions: Sequence[Direction]
 ) -> list[Instance] | None:
     """Return the instances that plugins make of their own options; ``None`` if none is used."""

@@ -1,4 +1,4 @@
-"""Building and running the instances of one call of ``ckprof run``, or of one list of a tour."""
+"""Building and running the instances of one call of ``ckprof run``, or of one list of a batch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.flow.library import BuiltLibrary
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
+    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.conversion import Conversion
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
@@ -74,18 +74,18 @@ def build_and_run(
     target: Target,
     options: RunOptions,
     stages: Stages,
-    keep_refused: bool,
+    keep_invalid: bool,
 ) -> RunResults:
     """Build the candidates' library, run it on the problems, and return everything that was found out.
 
-    :param keep_refused: try to build what the rules refuse, too.
+    :param keep_invalid: try to build what the rules reject, too.
     :raises CkprofError: no toolchain, or a plugin broke its contract.
     """
     instances = [candidate.instance for candidate in candidates]
     session.call("ckprof_modify_instances", direction=direction.id, instances=instances)
     kept = {instance.key for instance in instances}
     candidates = [candidate for candidate in candidates if candidate.instance.key in kept]
-    library = build_candidates(arguments, session, candidates, direction, target, keep_refused=keep_refused)
+    library = build_candidates(arguments, session, candidates, direction, target, keep_invalid=keep_invalid)
     stages.done("build")
     options = replace(options, last_level_cache_bytes=library.recipe.last_level_cache_bytes)
     watch = _Watch(session)
@@ -138,8 +138,8 @@ def _results(
     watch: _Watch,
     outcomes: Sequence[Outcome],
 ) -> RunResults:
-    from ckprof.flow.environment import run_environment
     from ckprof.flow.profile import as_run_instance
+    from ckprof.flow.run_environment import run_environment
     from ckprof.model.results import RunResults
 
     plain = {

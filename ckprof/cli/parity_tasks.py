@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.errors import InputError, UsageError
-from ckprof.flow.inputs import find_list
-from ckprof.parity.lock import read_lock
+from ckprof.flow.list_files import find_list
+from ckprof.parity.lockfile import read_lock
 from ckprof.paths import conf_root
 from ckprof.strings.revision import find_revision
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof.cli.session import Session
-    from ckprof.parity.lock import LockedStrings
+    from ckprof.parity.lockfile import LockedStrings
     from ckprof.plugin.protocols import Direction
 
 
@@ -39,7 +39,7 @@ def parity_tasks(arguments: argparse.Namespace, session: Session) -> list[Parity
     if arguments.locked is not None:
         tasks = list(_locked_tasks(arguments, session))
     elif arguments.conf:
-        direction = options.chosen_direction(arguments, session)
+        direction = shared_options.chosen_direction(arguments, session)
         paths = tuple(dict.fromkeys(find_list(name) for name in arguments.conf))
         together = arguments.against is not None or arguments.source != "catalog"
         groups = [paths] if together else [(path,) for path in paths]
@@ -47,7 +47,7 @@ def parity_tasks(arguments: argparse.Namespace, session: Session) -> list[Parity
     else:
         tasks = list(_tree_tasks(arguments.tree or conf_root(), session))
         if arguments.direction is not None:
-            wanted = options.chosen_direction(arguments, session).id
+            wanted = shared_options.chosen_direction(arguments, session).id
             tasks = [task for task in tasks if task.direction.id == wanted]
         if not tasks:
             raise InputError(
@@ -77,7 +77,7 @@ def _locked_tasks(arguments: argparse.Namespace, session: Session) -> Iterator[P
     found: set[Path] = set()
     for expected in lock.expected:
         direction = session.registry.direction(expected.direction)
-        if arguments.direction and options.chosen_direction(arguments, session).id != direction.id:
+        if arguments.direction and shared_options.chosen_direction(arguments, session).id != direction.id:
             continue
         paths = tuple(_locked_list(item.path, path) for item in expected.lists)
         resolved = {each.resolve() for each in paths}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.protocols import Direction
     from ckprof.problems.tokens import ParsedProblem

@@ -93,7 +93,7 @@ def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--threads",
         type=int,
-        default=default.workers,
+        default=default.cpu_threads,
         metavar="N",
         help="CPU threads of the kernels (default: all)",
     )
@@ -130,7 +130,7 @@ def chosen_run_options(
         criterion_parameters=tuple(_criterion_parameters(parameters)),
         timeout_s=session.settings.timeout if arguments.timeout is None else arguments.timeout,
         splits=_splits(arguments.split_k, problem_splits),
-        workers=arguments.threads,
+        cpu_threads=arguments.threads,
         device=arguments.device,
         keep_samples=arguments.samples,
     )

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.bindings.conv_library import ConvLibrary, Timing
 from ckprof.config.settings import load_settings
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
-from ckprof.flow.inputs import find_list, read_list
-from ckprof.flow.library import build, choose_place
-from ckprof.flow.rule_sets import enumerate_rule_set, judge, judge_candidates
-from ckprof.flow.selection import list_candidates, select
+from ckprof.flow.candidates import list_candidates, select
+from ckprof.flow.kernel_library import build, choose_build_dir
+from ckprof.flow.list_files import find_list, read_list
+from ckprof.flow.rule_sets import check_candidates, check_validity, enumerate_rule_set
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRequest
 from ckprof.plugin.manager import PluginManager
@@ -55,9 +55,9 @@ class JitKernel:
         """Compute the result and say how long it took."""
         return self.library.run(self.problem, operands, self.kernel, split_k=split_k, timing=timing)
 
-    def refusal(self, split_k: int = 1) -> str:
+    def rejection(self, split_k: int = 1) -> str:
         """Return why the kernel does not support the problem; empty if it does."""
-        return self.library.refusal(self.kernel, self.problem, split_k)
+        return self.library.rejection(self.kernel, self.problem, split_k)
 
 
 def jit(
@@ -114,7 +114,7 @@ def jit(
         conversions = [
             read_list(find_list(str(name)), registry, direction=chosen_direction.id) for name in names
         ]
-        selection = judge_candidates(list_candidates(conversions, registry), architecture, api_level)
+        selection = check_candidates(list_candidates(conversions, registry), architecture, api_level)
     else:
         entries = enumerate_rule_set(
             registry.rule_sets.find(rule_set or "tiny"),
@@ -124,7 +124,7 @@ def jit(
             ndims=[problem.ndim],
             dtypes=dtypes,
         )
-        selection = judge(entries, registry, arch=architecture, api_level=api_level, source="jit")
+        selection = check_validity(entries, registry, arch=architecture, api_level=api_level, source="jit")
     candidates = [
         candidate
         for candidate in select(
@@ -139,7 +139,7 @@ def jit(
         )
     built = build(
         candidates,
-        choose_place(
+        choose_build_dir(
             candidates,
             chosen_direction,
             chosen_target,
@@ -166,7 +166,7 @@ def jit(
         )
         for candidate in built.built
     ]
-    return [kernel for kernel in ready if not kernel.refusal()]
+    return [kernel for kernel in ready if not kernel.rejection()]
 
 
 def _target(registry: Registry, name: str | None) -> Target:

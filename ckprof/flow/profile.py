@@ -15,8 +15,8 @@ from ckprof.run.schedule import run_instances
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ckprof.flow.library import BuiltLibrary
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
+    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Direction
@@ -71,7 +71,7 @@ def profile(
                 problem_index=index,
                 status=rejection.status,
                 reason=rejection.reason,
-                refusals=rejection.refusals,
+                unmet_requirements=rejection.unmet_requirements,
                 split_k=split_k,
                 split_k_deduced=split_k < 1,
             )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckprof.flow.inputs import read_list
-from ckprof.flow.selection import Candidate, list_candidates
+from ckprof.flow.candidates import Candidate, list_candidates
+from ckprof.flow.list_files import read_list
 from ckprof.paths import conf_root
 from ckprof.plugin.protocols import RuleSetRequest
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from ckprof.arch.architecture import Architecture
     from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
-    from ckprof.model.refusal import Refusal
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.plugin.protocols import RuleSet, RuleSetEntry
     from ckprof.plugin.registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class InvalidInstance:
     """An instance that is not valid for the architecture, and every reason."""
 
     candidate: Candidate
-    refusals: tuple[Refusal, ...]
+    unmet_requirements: tuple[UnmetRequirement, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Selection:
     """Instances in a fixed order, and those that were sorted out on the way."""
 
     candidates: tuple[Candidate, ...]
-    left_out: tuple[LeftOut, ...] = field(default=())
+    invalid: tuple[InvalidInstance, ...] = field(default=())
 
 
 def enumerate_rule_set(
@@ -64,7 +64,7 @@ def enumerate_rule_set(
     )
 
 
-def judge(
+def check_validity(
     entries: Iterable[RuleSetEntry],
     registry: Registry,
     *,
@@ -79,37 +79,39 @@ def judge(
     :param keep_defects: keep what is not valid, too.
     """
     kept: list[Candidate] = []
-    left_out: list[LeftOut] = []
+    invalid: list[InvalidInstance] = []
     pipelines = registry.pipelines.as_mapping()
     for instance, defect in entries:
         pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
-        refusals: tuple[Refusal, ...] = ()
+        unmet_requirements: tuple[UnmetRequirement, ...] = ()
         if not keep_defects:
-            refusals = tuple(pipeline.refusals(instance, arch.name, api_level))
+            unmet_requirements = tuple(pipeline.unmet_requirements(instance, arch.name, api_level))
             if defect is not None:
-                refusals = (defect, *refusals)
+                unmet_requirements = (defect, *unmet_requirements)
         candidate = Candidate(
-            index=len(left_out) if refusals else len(kept),
+            index=len(invalid) if unmet_requirements else len(kept),
             instance=instance,
             pipeline=pipeline,
             name=pipeline.kernel_name(instance),
             source=source,
         )
-        if refusals:
-            left_out.append(LeftOut(candidate=candidate, refusals=refusals))
+        if unmet_requirements:
+            invalid.append(InvalidInstance(candidate=candidate, unmet_requirements=unmet_requirements))
         else:
             kept.append(candidate)
-    return Selection(candidates=tuple(kept), left_out=tuple(left_out))
+    return Selection(candidates=tuple(kept), invalid=tuple(invalid))
 
 
-def judge_candidates(candidates: Iterable[Candidate], arch: Architecture, api_level: str) -> Selection:
+def check_candidates(candidates: Iterable[Candidate], arch: Architecture, api_level: str) -> Selection:
     """Sort the candidates of lists into those that are valid and those that are not."""
     kept: list[Candidate] = []
-    left_out: list[LeftOut] = []
+    invalid: list[InvalidInstance] = []
     for candidate in candidates:
-        refusals = tuple(candidate.pipeline.refusals(candidate.instance, arch.name, api_level))
-        if refusals:
-            left_out.append(LeftOut(candidate=candidate, refusals=refusals))
+        unmet_requirements = tuple(
+            candidate.pipeline.unmet_requirements(candidate.instance, arch.name, api_level)
+        )
+        if unmet_requirements:
+            invalid.append(InvalidInstance(candidate=candidate, unmet_requirements=unmet_requirements))
         else:
             kept.append(candidate)
-    return Selection(candidates=tuple(kept), left_out=tuple(left_out))
+    return Selection(candidates=tuple(kept), invalid=tuple(invalid))

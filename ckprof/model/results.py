@@ -58,7 +58,7 @@ class RunResults:
     direction: str
     target: str
     arch: str
-    #: facts needed to reproduce the run: host, compiler, flags, git state, seed, options
+    #: properties needed to reproduce the run: host, compiler, flags, git state, seed, options
     environment: Mapping[str, object]
     conversions: tuple[Conversion, ...]
     instances: tuple[RunInstance, ...]
@@ -67,7 +67,7 @@ class RunResults:
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage
     stages_s: Mapping[str, float] = field(default_factory=dict)
-    #: whether reports shall say every condition that refused an instance
+    #: whether reports shall say every condition that rejected an instance
     why: bool = False
 
     def of_problem(self, problem_index: int) -> list[Outcome]:

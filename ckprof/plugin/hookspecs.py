@@ -96,7 +96,7 @@ def ckprof_register_conf_families() -> Sequence[object]:
     """Return the grammar tables of conf line families that the plugin adds.
 
     Called once, by the conf converter, which documents the type of a table:
-    :class:`ckprof_converters.family.ConfFamily`.
+    :class:`ckprof_converters.conf_family.ConfFamily`.
     """
 
 

@@ -66,7 +66,7 @@ def render_csv(results: RunResults) -> str:
                     "gbytes_per_s": row.gbytes,
                     "max_error": verification.max_error if verification else None,
                     "wrong_elements": verification.wrong_elements if verification else None,
-                    "refused_by": " ".join(dict.fromkeys(one.rule for one in row.outcome.refusals)),
+                    "refused_by": " ".join(dict.fromkeys(one.rule for one in row.outcome.unmet_requirements)),
                     "reason": reason_of(row.outcome, why=results.why),
                 }
             )

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.codegen.embedding import Embedding
-from ckprof.codegen.tree import generate_tree
-from ckprof.flow.rule_sets import enumerate_rule_set, judge
+from ckprof.codegen.source_tree import generate_tree
+from ckprof.flow.rule_sets import check_validity, enumerate_rule_set
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRequest
@@ -59,7 +59,7 @@ def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:
         ndims=[2, 3],
         dtypes=DTYPES,
     )
-    selection = judge(
+    selection = check_validity(
         entries,
         registry,
         arch=ARCH,

@@ -67,7 +67,7 @@ def test_kernels_are_callable_and_cached(elsewhere, tmp_path):
     expected = Forward().reference(PROBLEM, layout, doubles)
     for kernel in kernels:
         np.testing.assert_allclose(kernel(**operands).astype(float), expected, rtol=1e-3, atol=1e-3)
-        assert kernel.refusal() == "" and kernel.refusal(split_k=2) != ""
+        assert kernel.rejection() == "" and kernel.rejection(split_k=2) != ""
         assert kernel.run(operands).time_ms > 0
         assert kernel.instance_string.startswith("GroupedConvolution")
     # Another process finds everything: not even a compiler that compiles nothing is missed.
