@@ -36,6 +36,8 @@ LAYERS = (
     ("report",),
     ("store",),
     ("sweep",),
+    ("compare",),
+    ("store_report",),
     ("cli",),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

@@ -53,7 +53,7 @@ class BestRow:
     @property
     def element_bytes(self) -> int | None:
         """Bytes of one element, where the input says the type."""
-        return DataType(self.key.dtype).facts.size_bytes if self.key.dtype else None
+        return DataType(self.key.dtype).properties.size_bytes if self.key.dtype else None
 
     @property
     def gflops(self) -> float:
