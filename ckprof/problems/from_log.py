@@ -84,10 +84,13 @@ def problems_from_log(path: Path, directions: Iterable[Direction]) -> LogProblem
     return problems_from_text(text, path, directions)
 
 
-def problems_from_text(text: str, path: Path | str, directions: Iterable[Direction]) -> LogProblems:
+def problems_from_text(
+    text: str, path: Path | str, directions: Iterable[Direction], *, bare: bool = False
+) -> LogProblems:
     """Do the same for text that was read before.
 
     :param path: for messages.
+    :param bare: every line is a problem, also one with the convolution parameters alone.
     """
     reading = _Reading(directions=tuple(directions))
     lines = text.splitlines()
@@ -97,7 +100,12 @@ def problems_from_text(text: str, path: Path | str, directions: Iterable[Directi
             problems=tuple(merged(found)), commands=len(found) + len(errors), errors=tuple(errors)
         )
     for number, line in _joined(lines):
+        if bare and line.strip()[:1].isdigit():
+            line = f"ckProfiler {line}"
+        before = reading.other_lines
         _read_line(line, number, path, reading)
+        if bare and reading.other_lines > before and not line.lstrip().startswith("#"):
+            reading.errors.append(InputError("this is no problem line", path, number))
     return LogProblems(
         problems=tuple(merged(reading.found)),
         commands=reading.commands,
@@ -138,7 +146,7 @@ def _read_line(line: str, number: int, path: Path | str, reading: _Reading) -> N
     reading.commands += 1
     operation = rest.split(maxsplit=1)[0] if rest.split() else ""
     known = BASES if program == "MIOpenDriver" else operations
-    if operation not in known and not operation.startswith(("conv", "grouped_conv", "$")):
+    if operation not in known and not operation.startswith(("conv", "grouped_conv", "$", *"123")):
         reading.others[f"{program} {operation}".strip()] += 1
         return
     command = ProblemLine(text=f"{program} {rest}", path=path, line=number)

@@ -124,6 +124,33 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[CountedProblem]:
     return [_counted(one, index, path) for index, one in enumerate(record.problems)]
 
 
+def read_any(path: Path, directions: Sequence[Direction]) -> list[CountedProblem]:
+    """Read a problem file of any form: a JSON list, problem lines, a script, a table.
+
+    :raises InputError: the file cannot be read, has no problem, or a line is wrong.
+    """
+    from ckprof.problems.from_log import problems_from_text
+
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    if data.lstrip().startswith(b"{"):
+        found = parse_problem_list(data, path)
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as exc:
+            raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
+        log = problems_from_text(text, path, directions, bare=True)
+        if log.errors:
+            raise log.errors[0]
+        found = list(log.problems)
+    if not found:
+        raise InputError("no problem in this file; expected one a line", path)
+    return found
+
+
 def _counted(record: ProblemRecord, index: int, path: Path | str) -> CountedProblem:
     where = f"problem {index}" + (f" ({record.name})" if record.name else "")
     if record.count < 1:
