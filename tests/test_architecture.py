@@ -38,6 +38,7 @@ LAYERS = (
     ("sweep",),
     ("compare",),
     ("store_report",),
+    ("api",),
     ("cli",),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.build.files import write_atomically
+from ckprof.catalog.writer import write_atomically
 from ckprof.errors import ExitCode, InputError
 from ckprof.model.dtype import DataType, spellings
 from ckprof.problems.list_file import FORMS, render_problems
