@@ -36,6 +36,7 @@ LAYERS = (
     ("report",),
     ("store",),
     ("sweep",),
+    ("api",),
     ("cli",),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

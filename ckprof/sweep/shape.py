@@ -20,8 +20,8 @@ _LEAST_SEPARATION: Final = 4.0
 def is_bimodal(samples: Sequence[float]) -> bool:
     """Say whether samples fall into two groups with a gap between them, as with a clock that has two states.
 
-    The samples are split at their widest gap. Neither group may be small, and the spread of each must be small
-    against the distance of the two.
+    The samples are split at their widest gap. Neither group may be small, and the spread of each must be
+    small against the distance of the two.
     """
     if len(samples) < _FEWEST:
         return False
