@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import KernelInfo
-from ckprof.store.key import MeasurementKey
+from ckprof.store.key import DeviceKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 
 if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
@@ -53,3 +54,34 @@ class MeasurementSummary:
     median_ms: float | None
     #: least of all medians of the ranked attempts
     min_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedKey:
+    """What all kernels that compete on a problem have in common."""
+
+    operation: OperationKey
+    device: DeviceKey
+    toolchain: ToolchainKey
+    method: MethodKey
+    dtype: DataType | None = None
+    layout: str = ""
+
+
+class PastVisit(NamedTuple):
+    """One attempt, as far as a sweep that goes on has to know it."""
+
+    instance: str
+    object_digest: str
+    split_k: int
+    round: int
+    #: value of the status
+    status: str
+    median_ms: float | None
+    min_ms: float | None
+    spread_ms: float | None
+    #: ``None``: the output was not compared
+    wrong_elements: int | None
+    #: values of the marks, separated by commas; ``None`` without marks
+    marks: str | None
+    wall_s: float | None

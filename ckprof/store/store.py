@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ckprof.model.outcome import Status
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import store_errors
+from ckprof.store.key import canonical
 from ckprof.store.parts import PartReader
-from ckprof.store.query import MeasurementSummary, StoreQuery
+from ckprof.store.query import MeasurementSummary, PastVisit, SharedKey, StoreQuery
 from ckprof.store.rows import COLUMNS, attempt_of
 from ckprof.store.selection import (
     add_attempt_existence,
@@ -129,6 +130,32 @@ class Store:
         """Return every problem once, in the order they were added."""
         rows = self._rows("SELECT id FROM problems ORDER BY id", [])
         return [self._parts.problem(number) for (number,) in rows]
+
+    def past_visits(self, shared: SharedKey, problem: ConvProblem) -> list[PastVisit]:
+        """Return what earlier sweeps measured on a problem under the same conditions, in order.
+
+        Lean on purpose: a sweep that goes on reads all of it before it begins.
+        """
+        parts = (shared.operation, shared.device, shared.toolchain, shared.method)
+        rows = self._rows(
+            "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
+            "a.spread_ms, a.wrong_elements, t.body, a.wall_s FROM contexts c "
+            "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
+            "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "
+            "LEFT JOIN texts t ON t.id = a.marks_id "
+            "WHERE c.operation_id = (SELECT id FROM operations WHERE body = ?) "
+            "AND c.device_id = (SELECT id FROM devices WHERE body = ?) "
+            "AND c.toolchain_id = (SELECT id FROM toolchains WHERE body = ?) "
+            "AND c.method_id = (SELECT id FROM methods WHERE body = ?) AND c.dtype = ? AND c.layout = ? "
+            "AND m.problem_id = (SELECT id FROM problems WHERE body = ?) ORDER BY a.id",
+            [
+                *(canonical(part).decode() for part in parts),
+                shared.dtype.value if shared.dtype is not None else "",
+                shared.layout,
+                canonical(problem).decode(),
+            ],
+        )
+        return [PastVisit(*row) for row in rows]
 
     def _summary(self, number: int) -> MeasurementSummary:
         with store_errors(self.path):

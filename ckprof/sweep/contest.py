@@ -48,6 +48,7 @@ class Contest(Generic[Cell]):
     :param cells: what competes: kernels, with their numbers of splits.
     :param options: when kernels leave and when it is enough.
     :param on_round: told after each round.
+    :param rounds_before: numbers of rounds that are taken by measurements that shall not count any more.
     """
 
     def __init__(
@@ -55,17 +56,23 @@ class Contest(Generic[Cell]):
         cells: Sequence[Cell],
         options: RoundOptions,
         on_round: Callable[[RoundReport[Cell]], None] = lambda report: None,
+        *,
+        rounds_before: int = 0,
     ) -> None:
         self._cells = tuple(dict.fromkeys(cells))
         self._options = options
         self._on_round = on_round
         self._state: _State[Cell] = _State(times={cell: {} for cell in self._cells})
-        self._round = 0
+        self._round = rounds_before
         self._known_logs: dict[Cell, dict[int, float]] = {}
         #: set by :meth:`visits` at the end, or by :meth:`resume`
         self.ending: Ending | None = None
 
     # --- what was seen ------------------------------------------------------------------------------------
+
+    def listen(self, on_round: Callable[[RoundReport[Cell]], None]) -> None:
+        """Have somebody told after each round, in place of whoever was told before."""
+        self._on_round = on_round
 
     def record(self, visit: Visit[Cell], timing: Timing | None) -> None:
         """Note what a visit gave.
@@ -93,19 +100,26 @@ class Contest(Generic[Cell]):
         :param drifted: rounds that were marked.
         """
         told, self._on_round = self._on_round, lambda report: None
-        last = max((number for visits in history.values() for number, _ in visits), default=0)
+        by_round: dict[int, list[tuple[Cell, Timing | None]]] = {}
+        for cell, visits in history.items():
+            if cell in self._state.times:
+                for number, timing in visits:
+                    by_round.setdefault(number, []).append((cell, timing))
+        last = max(by_round, default=0)
         self._state.drifted = {number for number in drifted if number <= last}
         self._known_logs.clear()
-        for number in range(1, last + 1):
-            for cell, visits in history.items():
-                if cell in self._state.times:
-                    for round, timing in visits:
-                        if round == number:
-                            self._note(cell, number, timing)
+        for number in sorted(by_round):
+            for cell, timing in by_round[number]:
+                self._note(cell, number, timing)
             if number < last or not self._missing(number):
                 self._choose_reference()
                 self._decide(number, drifted=number in self._state.drifted, drift=None)
         self._on_round = told
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Everything that competes, those that left included."""
+        return self._cells
 
     @property
     def rounds(self) -> int:
@@ -133,9 +147,9 @@ class Contest(Generic[Cell]):
         if self.ending is None and not self.active:
             self.ending = Ending.NO_CONTEST
         number = self._round
-        if number and not self._missing(number):
+        begun = any(number in rounds for rounds in self._state.times.values())
+        if not begun or not self._missing(number):
             number += 1
-        number = max(1, number)
         while self.ending is None:
             order = 0
             for visit in self._round_visits(number):
