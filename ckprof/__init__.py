@@ -16,6 +16,8 @@ Names:
   :class:`CallOptions`: what is asked for; frozen, with defaults.
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
+* :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`ReportOptions`: how measurements are judged
+  and shown.
 * :class:`ConvLibrary`: a built kernel library with numpy arrays; :func:`jit`: kernels on demand.
 * :data:`hookimpl`: marks the hooks of a plugin.
 """
@@ -28,6 +30,7 @@ from ckprof.plugin.markers import hookimpl
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
+    from ckprof.api.comparison import CompareOptions
     from ckprof.api.jit import jit
     from ckprof.api.problem import Problem
     from ckprof.api.profiler import Profiler
@@ -36,16 +39,21 @@ if TYPE_CHECKING:
     from ckprof.bindings.conv_library import ConvLibrary
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
+    from ckprof.statistics.change import ChangePolicy
+    from ckprof.store_report.options import ReportOptions
 
 __all__ = [
     "BuildOptions",
     "CallOptions",
+    "ChangePolicy",
+    "CompareOptions",
     "ConvLibrary",
     "ConvProblem",
     "InstanceQuery",
     "ListReading",
     "Problem",
     "Profiler",
+    "ReportOptions",
     "Results",
     "RunOptions",
     "__version__",
@@ -57,12 +65,15 @@ __all__ = [
 _LAZY = {
     "BuildOptions": "ckprof.api.requests",
     "CallOptions": "ckprof.api.requests",
+    "ChangePolicy": "ckprof.statistics.change",
+    "CompareOptions": "ckprof.api.comparison",
     "ConvLibrary": "ckprof.bindings.conv_library",
     "ConvProblem": "ckprof.model.problem",
     "InstanceQuery": "ckprof.api.requests",
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",
     "Profiler": "ckprof.api.profiler",
+    "ReportOptions": "ckprof.store_report.options",
     "Results": "ckprof.api.results",
     "RunOptions": "ckprof.run.options",
     "jit": "ckprof.api.jit",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ckprof.api.batch import Batch, BatchRequest
+    from ckprof.api.comparison import CompareOptions, SideInput
     from ckprof.api.events import Listener
     from ckprof.api.instances import Selection
     from ckprof.api.parity_request import ParityRequest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ckprof.api.running import RunRequest
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.codegen.source_tree import SourceTree
+    from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.config.settings import Settings
     from ckprof.flow.explain_line import ExplainedPlace
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
+    from ckprof.store_report.content import ReportContent
+    from ckprof.store_report.options import ReportOptions
 
 
 class Profiler:
@@ -413,6 +417,37 @@ class Profiler:
             names=(str(first), str(second)), direction=direction, revision=revision, fail_on=fail_on
         )
         return compare_files(self._session, files, reading or ListReading())
+
+    # --- what was measured ----------------------------------------------------------------------------------
+
+    def compare(
+        self, old: SideInput, new: SideInput, options: CompareOptions | None = None
+    ) -> MeasurementComparison:
+        """Judge what became faster, slower or wrong between two sides of measurements.
+
+        :param old: a store, ``STORE@TAG``, or a file that can be imported into a store.
+        :param new: the other side.
+        :raises CkprofError: an input cannot be read.
+        """
+        from ckprof.api.comparison import CompareOptions, compare_inputs
+
+        how = options or CompareOptions()
+        if how.direction is not None:
+            how = replace(how, direction=self.registry.direction(how.direction).id)
+        return compare_inputs(old, new, how)
+
+    def report(self, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:
+        """Compute the report of a store, or of the second one compared with the first.
+
+        ``registry.store_report_formats.find("html").render(...)`` writes it.
+
+        :param inputs: as for :meth:`compare`.
+        :raises CkprofError: an input cannot be read, or there are more than two.
+        """
+        from ckprof.api.comparison import report_inputs
+        from ckprof.store_report.options import ReportOptions
+
+        return report_inputs(inputs, options or ReportOptions())
 
     def doctor(self) -> list[tuple[str, Finding]]:
         """Return (target id, what is there or missing) for every target."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
-from ckprof.cli.problem_options import add_problem_options
+from ckprof.cli.problem_options import add_problem_options, given_problems
 from ckprof.cli.report_file import write_report
 from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
@@ -113,7 +113,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     build = shared_options.chosen_build_options(arguments)
     plan = profiler.plan(
         query,
-        arguments.problem,
+        given_problems(arguments),
         files=arguments.problems,
         build=build,
         run=chosen_run_options(arguments, session),

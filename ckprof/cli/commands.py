@@ -68,6 +68,21 @@ COMMANDS: Final = (
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
     ),
     Command(
+        name="problems",
+        module="ckprof.cli.cmd_problems",
+        summary="show problem sets, convert and sample problems, collect them from logs",
+    ),
+    Command(
+        name="compare",
+        module="ckprof.cli.cmd_compare",
+        summary="judge what became faster, slower or wrong between two sides of measurements",
+    ),
+    Command(
+        name="report",
+        module="ckprof.cli.cmd_report",
+        summary="show a store as one HTML page, or as Markdown",
+    ),
+    Command(
         name="list",
         module="ckprof.cli.cmd_list",
         summary="list directions, pipelines, targets, plugins, instances or shipped lists",

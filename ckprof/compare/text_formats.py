@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.records import display_name, short_problem
+from ckprof.statistics.change import ENOUGH_ROUNDS
 from ckprof.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def _summary(comparison: Comparison, page: _Page) -> None:
     for part in comparison.what_changed:
         if part.incomparable:
             page.line(f"warning: {part.name} differs: times that were taken differently are compared")
-    few = [row for row in comparison.rows if row.judgement and row.judgement.change.rounds < 4]
+    few = [row for row in comparison.rows if row.judgement and row.judgement.change.rounds < ENOUGH_ROUNDS]
     if few:
         page.line(
-            f"{len(few)} rows have fewer than 4 rounds on a side: a scatter of "
-            f"{comparison.policy.assumed_noise:.0%} between rounds is assumed for them"
+            f"{len(few)} rows have fewer than {ENOUGH_ROUNDS} rounds on a side: for them, a scatter of "
+            f"{max(row.judgement.change.scatter for row in few if row.judgement):.1%} between rounds is assumed"
         )
 
 

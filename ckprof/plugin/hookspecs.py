@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
     from ckprof.strings.kind import StringKind
@@ -135,6 +137,22 @@ def ckprof_register_parity_formats() -> Sequence[ParityFormat]:
 @hookspec
 def ckprof_register_report_formats() -> Sequence[ReportFormat]:
     """Return the output formats that the plugin adds to ``--format``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_comparison_formats() -> Sequence[ComparisonFormat]:
+    """Return the output formats that the plugin adds to ``ckprof compare``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
+    """Return the output formats that the plugin adds to ``ckprof report``.
 
     Called once, after all plugins are loaded. Two formats with the same id are an error.
     """

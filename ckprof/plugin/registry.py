@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
     from ckprof.strings.kind import StringKind
@@ -115,6 +117,12 @@ class Registry:
         )
         self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
             "parity format", "ckprof_register_parity_formats"
+        )
+        self.comparison_formats: RegistryEntries[ComparisonFormat] = self._entries_of(
+            "comparison format", "ckprof_register_comparison_formats"
+        )
+        self.store_report_formats: RegistryEntries[StoreReportFormat] = self._entries_of(
+            "store report format", "ckprof_register_store_report_formats"
         )
         families = [
             family

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError
 from ckprof.problems.miopen import looks_like_miopen, parse_miopen
 from ckprof.problems.positional import parse_positional
-from ckprof.problems.tokens import ProblemLine
+from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from ckprof.plugin.protocols import Direction
-    from ckprof.problems.tokens import ParsedProblem
 
 
 def parse_problem(line: ProblemLine, direction: Direction, directions: Iterable[Direction]) -> ParsedProblem:
@@ -33,7 +32,9 @@ def parse_problem(line: ProblemLine, direction: Direction, directions: Iterable[
 def read_problem_file(
     path: Path, direction: Direction, directions: Iterable[Direction]
 ) -> list[ParsedProblem]:
-    """Read a file with one problem a line; blank lines and lines that start with ``#`` are skipped.
+    """Read a file with one problem a line, or a JSON list of ``ckprof problems``.
+
+    Blank lines and lines that start with ``#`` are skipped, so are problems of other directions in a list.
 
     :raises InputError: the file cannot be read, has no problem, or a line is wrong.
     """
@@ -44,6 +45,8 @@ def read_problem_file(
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     except UnicodeDecodeError as exc:
         raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
+    if text.lstrip().startswith("{"):
+        return _listed(text, path, direction)
     problems = [
         parse_problem(ProblemLine(text=line, path=path, line=number), direction, known)
         for number, line in enumerate(text.splitlines(), start=1)
@@ -51,4 +54,17 @@ def read_problem_file(
     ]
     if not problems:
         raise InputError("no problem in this file; expected one a line", path)
+    return problems
+
+
+def _listed(text: str, path: Path, direction: Direction) -> list[ParsedProblem]:
+    from ckprof.problems.list_file import parse_problem_list
+
+    problems = [
+        ParsedProblem(problem=one.problem, dtype=one.dtype, layout=one.layout, split_k=one.split_k)
+        for one in parse_problem_list(text.encode(), path)
+        if one.direction in (None, direction.id)
+    ]
+    if not problems:
+        raise InputError(f"no problem for {direction.id} in this list", path)
     return problems

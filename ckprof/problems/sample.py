@@ -93,7 +93,7 @@ def sample(spec: SampleSpec) -> list[CountedProblem]:
         except InputError:
             continue  # an empty output: another draw
         if _within(problem, spec):
-            found.setdefault(problem, kind[0] if kind else "random")
+            found.setdefault(problem, kind[0] if kind else "")
     if len(found) < spec.count:
         raise InputError(
             f"only {len(found)} of {spec.count} problems could be drawn: the ranges hold no more, or the "

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 #: rounds of a side below which its scatter is too little known to be relied on
 ENOUGH_ROUNDS: Final = 4
 
+#: rows with enough rounds that tell the scatter of the others
+_ENOUGH_ROWS: Final = 10
+
+#: share of their scatters that is not larger than what the others are taken to have
+_SCATTER_QUANTILE: Final = 0.9
+
 #: random halvings of a side's rounds that its noise is taken from
 _HALVINGS: Final = 200
 
@@ -44,7 +50,8 @@ class ChangePolicy:
     confidence: float = 0.95
     #: expected share of wrong verdicts among those that say FASTER or SLOWER
     false_discovery_rate: float = 0.05
-    #: scatter between rounds that is assumed where a side has fewer than :data:`ENOUGH_ROUNDS`
+    #: scatter between rounds that is assumed where a side has fewer than :data:`ENOUGH_ROUNDS`, and too few
+    #: other rows have more
     assumed_noise: float = 0.05
     resamples: int = 2000
     seed: int = 0
@@ -99,34 +106,54 @@ def estimate_changes(pairs: Sequence[RoundPair], policy: ChangePolicy) -> list[C
 
     :param pairs: each side with at least one round.
     """
-    estimates = [_Estimate(pair, policy) for pair in pairs]
+    scatter = _usual_scatter(pairs, policy)
+    estimates = [_Estimate(pair, scatter) for pair in pairs]
     _fill_intervals(estimates, policy)
-    noises = _noises(estimates, policy)
+    noises = _noises(estimates, policy, scatter)
     floor = float(np.median(noises)) if len(noises) else 0.0
     return [
         estimate.change(max(noise, floor), policy) for estimate, noise in zip(estimates, noises, strict=True)
     ]
 
 
-class _Estimate:
-    """One row on its way to a :class:`Change`."""
+def _usual_scatter(pairs: Sequence[RoundPair], policy: ChangePolicy) -> float:
+    """Return the scatter of one round that rows with few rounds are taken to have.
 
-    def __init__(self, pair: RoundPair, policy: ChangePolicy) -> None:
+    A sweep stops measuring a kernel that is surely slow: such rows have the scatter of the machine that the
+    others were measured on. With few others, it is assumed.
+    """
+    scatters = [
+        max(float(np.std(side, ddof=1)) for side in (pair.old, pair.new))
+        for pair in pairs
+        if _is_enough(pair)
+    ]
+    if len(scatters) < _ENOUGH_ROWS:
+        return policy.assumed_noise
+    return float(np.quantile(scatters, _SCATTER_QUANTILE))
+
+
+def _is_enough(pair: RoundPair) -> bool:
+    return min(len(pair.old), len(pair.new)) >= ENOUGH_ROUNDS
+
+
+class _Estimate:
+    """One row on its way to a :class:`Change`.
+
+    :param scatter: of one round, for rows with few rounds.
+    """
+
+    def __init__(self, pair: RoundPair, scatter: float) -> None:
         old, new = np.asarray(pair.old), np.asarray(pair.new)
         # resampled independently of each other; the mean of the last minus that of the first is the change
         self.parts: tuple[Array, ...] = (new - old,) if pair.interleaved else (old, new)
         self.rounds = min(len(old), len(new))
-        self.assumed = self.rounds < ENOUGH_ROUNDS
-        self.variances = [self._variance(part, policy, pair.interleaved) for part in self.parts]
+        self.assumed = not _is_enough(pair)
+        least = scatter**2 * (2 if pair.interleaved else 1) if self.assumed else 0.0
+        self.variances = [_variance(part, least) for part in self.parts]
         self.log_ratio = float(self.parts[-1].mean() - (0 if pair.interleaved else self.parts[0].mean()))
         self.scatter = math.sqrt(sum(self.variances) / (2 if pair.interleaved else len(self.parts)))
         self.error, self.freedom = self._error()
         self.low = self.high = self.log_ratio
-
-    def _variance(self, part: Array, policy: ChangePolicy, interleaved: bool) -> float:
-        measured = float(part.var(ddof=1)) if len(part) > 1 else 0.0
-        least = policy.assumed_noise**2 * (2 if interleaved else 1) if self.assumed else 0.0
-        return max(measured, least)
 
     def _error(self) -> tuple[float, float]:
         """Return the standard error of the change and its degrees of freedom (Welch and Satterthwaite)."""
@@ -156,6 +183,10 @@ class _Estimate:
             scatter=self.scatter,
             rounds=self.rounds,
         )
+
+
+def _variance(part: Array, least: float) -> float:
+    return max(float(part.var(ddof=1)) if len(part) > 1 else 0.0, least)
 
 
 def _fill_intervals(estimates: Sequence[_Estimate], policy: ChangePolicy) -> None:
@@ -201,7 +232,7 @@ def _resampled(group: Sequence[_Estimate], weights: Sequence[Array]) -> Array:
     return result
 
 
-def _noises(estimates: Sequence[_Estimate], policy: ChangePolicy) -> list[float]:
+def _noises(estimates: Sequence[_Estimate], policy: ChangePolicy, scatter: float) -> list[float]:
     """Return A of each row: what halves of a side's own rounds differ by, the larger of both sides.
 
     It is the ``confidence`` quantile of the differences over random halvings.
@@ -210,9 +241,9 @@ def _noises(estimates: Sequence[_Estimate], policy: ChangePolicy) -> list[float]
     groups: dict[int, list[tuple[int, int, Array]]] = defaultdict(list)
     for row, estimate in enumerate(estimates):
         if estimate.assumed:
-            # halves of two rounds each at least would be needed: the quantile for the assumed scatter instead
+            # there are no halves to compare: what two sides of so many rounds would differ by
             reach = t_quantile(0.5 + policy.confidence / 2, math.inf)
-            values[row, 0] = reach * math.sqrt(2 / estimate.rounds) * policy.assumed_noise
+            values[row, 0] = reach * math.sqrt(2 / estimate.rounds) * scatter
             continue
         for number, rounds in enumerate(estimate.parts):
             groups[len(rounds)].append((row, number, rounds))

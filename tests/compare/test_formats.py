@@ -97,7 +97,7 @@ def test_junit_survives_control_characters() -> None:
 
 
 def test_few_rounds_are_said() -> None:
-    assert "12 rows have fewer than 4 rounds on a side" in render_table(
+    assert "12 rows have fewer than 4 rounds on a side: for them, a scatter of 5.0%" in render_table(
         comparison_of(Made(rounds=2, seed=2, session=later()))
     )
 

@@ -22,7 +22,7 @@ def test_as_many_distinct_problems_as_asked_for(seed: int, ndim: int, edges: flo
     drawn = sample(SampleSpec(count=20, seed=seed, ndim=ndim, edges=edges))
     assert len({one.problem for one in drawn}) == 20
     assert all(one.problem.ndim == ndim for one in drawn)
-    assert sum(one.name != "random" for one in drawn) == round(20 * edges)
+    assert sum(one.name != "" for one in drawn) == round(20 * edges)
 
 
 def test_ranges_and_limits_hold() -> None:

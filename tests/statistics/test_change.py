@@ -86,6 +86,15 @@ def test_few_rounds_are_not_relied_on() -> None:
     assert second.verdict is Verdict.SLOWER
 
 
+def test_rows_with_few_rounds_have_the_scatter_of_the_others() -> None:
+    few = RoundPair(old=(0.0, 0.0001), new=(0.06, 0.06))
+    alone, *_ = judged([few])
+    among, *_ = judged([few, *pairs(40, 10, 0.004)])
+    assert alone.change.scatter == pytest.approx(POLICY.assumed_noise)
+    assert 0.004 < among.change.scatter < 0.008
+    assert (alone.verdict, among.verdict) == (Verdict.UNCLEAR, Verdict.SLOWER)
+
+
 def test_one_round_is_enough_for_an_estimate() -> None:
     (change,) = estimate_changes([RoundPair(old=(0.0,), new=(0.1,))], POLICY)
     assert change.ratio == pytest.approx(math.exp(0.1))

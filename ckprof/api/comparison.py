@@ -1,0 +1,74 @@
+"""Comparing and reporting what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.compare.side import Side
+from ckprof.errors import UsageError
+from ckprof.statistics.change import ChangePolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.compare.model import Comparison
+    from ckprof.store_report.content import ReportContent
+    from ckprof.store_report.options import ReportOptions
+
+#: a store or an importable file, ``PATH@TAG``, or a side that was read before
+SideInput = str | Path | Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """How two sides are compared."""
+
+    policy: ChangePolicy = field(default_factory=ChangePolicy)
+    #: compare only this direction; ``None`` for all
+    direction: str | None = None
+
+
+def compare_inputs(old: SideInput, new: SideInput, options: CompareOptions) -> Comparison:
+    """Compare two inputs.
+
+    :raises CkprofError: an input cannot be read.
+    """
+    from ckprof.compare.compare import compare
+
+    sides = (_side(old), _side(new))
+    if options.direction is not None:
+        sides = (_only(sides[0], options.direction), _only(sides[1], options.direction))
+    return compare(*sides, options.policy)
+
+
+def report_inputs(inputs: Sequence[SideInput], options: ReportOptions) -> ReportContent:
+    """Compute the report of one input, or of the second one against the first.
+
+    :raises UsageError: there are more inputs, or none.
+    :raises CkprofError: an input cannot be read.
+    """
+    from ckprof.store_report.content import report_content
+
+    if not 1 <= len(inputs) <= 2:
+        raise UsageError(
+            f"a report is of one store, or of two that it compares, not of {len(inputs)}; merge stores with "
+            "'ckprof results merge'"
+        )
+    # devices are told apart in a report of one store; rows of two stores match whatever the device
+    side = _side(inputs[-1], by_device=len(inputs) == 1)
+    return report_content(side, options, _side(inputs[0]) if len(inputs) == 2 else None)
+
+
+def _side(given: SideInput, *, by_device: bool = False) -> Side:
+    if isinstance(given, Side):
+        return given
+    from ckprof.compare.sources import read_side
+
+    return read_side(str(given), by_device=by_device)
+
+
+def _only(side: Side, direction: str) -> Side:
+    rows = {key: row for key, row in side.rows.items() if key.problem.direction == direction}
+    return Side(label=side.label, rows=rows, sessions=side.sessions)
