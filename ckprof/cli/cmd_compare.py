@@ -160,7 +160,7 @@ def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePo
         raise UsageError("no kernel has two rounds: there is nothing to halve")
     least, most = result.rounds
     session.console.result(
-        f"{result.false_verdicts} of {result.rows} rows are called faster or slower between halves of {least} "
-        f"to {most} rounds\n{result.found} of {result.injected} injected slowdowns of 5% were found"
+        f"{result.false_verdicts} of {result.rows} rows are called faster or slower "
+        f"between halves of {least} to {most} rounds\n{result.found} of {result.injected} injected slowdowns of 5% were found"
     )
     return ExitCode.FAILED if result.false_verdicts > result.rows / 1000 else ExitCode.OK

@@ -143,11 +143,15 @@ def _summary(comparison: Comparison, page: _Page) -> None:
     for part in comparison.what_changed:
         if part.incomparable:
             page.line(f"warning: {part.name} differs: times that were taken differently are compared")
-    few = [row for row in comparison.rows if row.judgement and row.judgement.change.rounds < ENOUGH_ROUNDS]
-    if few:
+    scatters = [
+        row.judgement.change.scatter
+        for row in comparison.rows
+        if row.judgement and row.judgement.change.rounds < ENOUGH_ROUNDS
+    ]
+    if scatters:
         page.line(
-            f"{len(few)} rows have fewer than {ENOUGH_ROUNDS} rounds on a side: for them, a scatter of "
-            f"{max(row.judgement.change.scatter for row in few if row.judgement):.1%} between rounds is assumed"
+            f"{len(scatters)} rows have fewer than {ENOUGH_ROUNDS} rounds on a side: for them, a scatter of "
+            f"{max(scatters):.1%} between rounds is assumed"
         )
 
 

@@ -154,3 +154,13 @@ def test_the_library_does_the_same(stores):
     assert profiler.compare(stores / "old.db", stores / "slow.db", options).verdicts[Verdict.SLOWER] == 0
     content = profiler.report(stores / "old.db")
     assert "<h1>Measurements of" in profiler.registry.store_report_formats.find("html").render(content)
+
+
+@pytest.mark.parametrize("name", ["old.db", "report.json", "shard.ndjson"])
+def test_diff_points_at_compare(ckprof, stores, tmp_path, name):
+    (tmp_path / "report.json").write_text('{\n  "schema": "ckprof.run",\n  "version": 1\n}\n')
+    (tmp_path / "shard.ndjson").write_text('{"schema":"ckprof.attempts","version":1}\n')
+    path = stores / name if name.endswith(".db") else name
+    called = ckprof("diff", path, "forward/tests/nhwgc_fp16")
+    assert called.code == 2
+    assert "ckprof compare" in called.err

@@ -59,7 +59,8 @@ def test_the_command_line_takes_them(tmp_path, monkeypatch, capsys) -> None:
         "    return [ComparisonFormat(id='n', label='a number', render=lambda c: f'{len(c.rows)} rows')]\n"
         "@hookimpl\n"
         "def ckprof_register_store_report_formats():\n"
-        "    return [StoreReportFormat(id='n', label='n', suffix='.n', render=lambda c: f'{len(c.best)} best')]\n"
+        "    render = lambda content: f'{len(content.best)} best'\n"
+        "    return [StoreReportFormat(id='n', label='n', suffix='.n', render=render)]\n"
     )
     with StoreWriter(tmp_path / "a.db") as writer:
         writer.append_many(attempts(Made(rounds=4)))
