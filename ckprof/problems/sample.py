@@ -157,7 +157,7 @@ def _one_channel(problem: ConvProblem, _: random.Random) -> ConvProblem:
     return replace(problem, in_channels=1)
 
 
-def _depthwise(problem: ConvProblem, _: random.Random) -> ConvProblem:
+def _group_per_channel(problem: ConvProblem, _: random.Random) -> ConvProblem:
     return replace(problem, groups=problem.out_channels, in_channels=1, out_channels=1)
 
 
@@ -207,7 +207,7 @@ def _flat_filter(problem: ConvProblem, _: random.Random) -> ConvProblem:
 #: kinds of edge cases with what makes one of a random shape
 _EDGES: Final[tuple[tuple[str, Callable[[ConvProblem, random.Random], ConvProblem]], ...]] = (
     ("one input channel", _one_channel),
-    ("depthwise", _depthwise),
+    ("a group per channel", _group_per_channel),
     ("odd channels", _odd_channels),
     ("batch of one", _single_image),
     ("image of one element", _single_pixel),

@@ -59,7 +59,7 @@ def test_all_kinds_of_edge_cases_come() -> None:
     assert len(kinds) == 9
     by_kind = {one.name: one.problem for one in sample(SampleSpec(count=9, edges=1))}
     assert by_kind["unequal pads"].left_pads != by_kind["unequal pads"].right_pads
-    assert by_kind["depthwise"].in_channels == by_kind["depthwise"].out_channels == 1
+    assert by_kind["a group per channel"].in_channels == by_kind["a group per channel"].out_channels == 1
     assert by_kind["filter as large as the image"].output == (1, 1)
     assert (
         by_kind["stride larger than the filter"].strides[0]
