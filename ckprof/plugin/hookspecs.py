@@ -32,7 +32,9 @@ if TYPE_CHECKING:
         RuleSet,
         Target,
     )
+    from ckprof.store.formats import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.observer import Observer
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -137,6 +139,23 @@ def ckprof_register_report_formats() -> Sequence[ReportFormat]:
     """Return the output formats that the plugin adds to ``--format``.
 
     Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_observers() -> Sequence[Observer]:
+    """Return what reads evidence about the machine during sweeps, e.g. clocks, power or other processes.
+
+    Called once per sweep. What observers read is kept beside each outcome and never decides which
+    measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_store_formats() -> Sequence[StoreFormat]:
+    """Return the formats that the plugin adds to ``ckprof results import`` and ``export``.
+
+    Called once per command. Two formats with the same id are an error.
     """
 
 
