@@ -15,6 +15,8 @@ Names:
 * :class:`InstanceQuery`, :class:`ListReading`, :class:`BuildOptions`, :class:`RunOptions`,
   :class:`CallOptions`: what is asked for; frozen, with defaults.
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
+* :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
+  iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
 * :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`ReportOptions`: how measurements are judged
   and shown.
@@ -34,13 +36,16 @@ if TYPE_CHECKING:
     from ckprof.api.jit import jit
     from ckprof.api.problem import Problem
     from ckprof.api.profiler import Profiler
-    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading
+    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, SweepOptions
     from ckprof.api.results import Results
     from ckprof.bindings.conv_library import ConvLibrary
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
     from ckprof.statistics.change import ChangePolicy
+    from ckprof.store.query import StoreQuery
+    from ckprof.store.store import Store
     from ckprof.store_report.options import ReportOptions
+    from ckprof.sweep.options import RoundOptions
 
 __all__ = [
     "BuildOptions",
@@ -55,7 +60,11 @@ __all__ = [
     "Profiler",
     "ReportOptions",
     "Results",
+    "RoundOptions",
     "RunOptions",
+    "Store",
+    "StoreQuery",
+    "SweepOptions",
     "__version__",
     "hookimpl",
     "jit",
@@ -75,7 +84,11 @@ _LAZY = {
     "Profiler": "ckprof.api.profiler",
     "ReportOptions": "ckprof.store_report.options",
     "Results": "ckprof.api.results",
+    "RoundOptions": "ckprof.sweep.options",
     "RunOptions": "ckprof.run.options",
+    "Store": "ckprof.store.store",
+    "StoreQuery": "ckprof.store.query",
+    "SweepOptions": "ckprof.api.requests",
     "jit": "ckprof.api.jit",
 }
 

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.events import ignore
-from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, RunPlanOptions
+from ckprof.api.requests import (
+    BuildOptions,
+    CallOptions,
+    InstanceQuery,
+    ListReading,
+    RunPlanOptions,
+    SweepOptions,
+)
 from ckprof.api.session import Session
 from ckprof.config.settings import load_settings
 from ckprof.model.parity import DEFAULT_FAIL_ON
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from ckprof.api.results import Results
     from ckprof.api.running import RunRequest
     from ckprof.api.support import SupportReport, SupportRequest
+    from ckprof.api.sweeping import SweepResult
     from ckprof.codegen.source_tree import SourceTree
     from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.config.settings import Settings
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     from ckprof.run.options import RunOptions
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
+    from ckprof.sweep.plan import Plan as SweepPlan
 
 
 class Profiler:
@@ -271,6 +280,48 @@ class Profiler:
         from ckprof.api.running import build_and_run
 
         return Results(build_and_run(self._session, request))
+
+    def sweep(
+        self,
+        query: InstanceQuery,
+        problems: Sequence[str | ConvProblem],
+        options: SweepOptions,
+        *,
+        build: BuildOptions | None = None,
+        run: RunOptions | None = None,
+    ) -> SweepResult:
+        """Measure many kernels on many problems in rounds, into a store: what ``ckprof sweep`` does.
+
+        The same call goes on where an earlier one was stopped, at whatever moment.
+
+        :param query: which instances, all of one direction.
+        :param problems: lines or problems.
+        :param options: where the outcomes go, and when it is enough.
+        :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
+        :raises CkprofError: as the single steps, or the store cannot be written.
+        """
+        from ckprof.sweep.defaults import round_run_options
+
+        run = run or round_run_options(self.settings.timeout)
+        return self.execute_sweep(self.plan(query, problems, build=build, run=run), options)
+
+    def execute_sweep(self, request: RunRequest, options: SweepOptions) -> SweepResult:
+        """Build what was planned, and measure what the store does not have.
+
+        :raises CkprofError: as :meth:`sweep`.
+        """
+        from ckprof.api.sweeping import run_sweep
+
+        return run_sweep(self._session, request, options)
+
+    def plan_sweep(self, request: RunRequest, options: SweepOptions) -> SweepPlan:
+        """Return what :meth:`execute_sweep` would do, without building.
+
+        :raises CkprofError: the store cannot be read, or there is no toolchain.
+        """
+        from ckprof.api.sweeping import plan_sweep
+
+        return plan_sweep(self._session, request, options)
 
     def problems(
         self, direction: str, lines: Sequence[str | ConvProblem] = (), *, files: Sequence[Path] = ()

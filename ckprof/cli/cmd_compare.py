@@ -161,6 +161,7 @@ def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePo
     least, most = result.rounds
     session.console.result(
         f"{result.false_verdicts} of {result.rows} rows are called faster or slower "
-        f"between halves of {least} to {most} rounds\n{result.found} of {result.injected} injected slowdowns of 5% were found"
+        f"between halves of {least} to {most} rounds\n"
+        f"{result.found} of {result.injected} injected slowdowns of 5% were found"
     )
     return ExitCode.FAILED if result.false_verdicts > result.rows / 1000 else ExitCode.OK

@@ -23,6 +23,16 @@ COMMANDS: Final = (
         summary="convert, generate, build, run, verify, time and rank the kernels of an instance list",
     ),
     Command(
+        name="sweep",
+        module="ckprof.cli.cmd_sweep",
+        summary="measure many kernels on many problems in rounds, into a store; the same call goes on",
+    ),
+    Command(
+        name="results",
+        module="ckprof.cli.cmd_results",
+        summary="look at a result store, import, export, merge, check, recover or prune it",
+    ),
+    Command(
         name="convert",
         module="ckprof.cli.cmd_convert",
         summary="turn legacy instance lists into JSON catalogs, check them, or write lists again",

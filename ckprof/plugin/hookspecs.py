@@ -34,7 +34,9 @@ if TYPE_CHECKING:
         StoreReportFormat,
         Target,
     )
+    from ckprof.store.formats import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.observer import Observer
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -155,6 +157,26 @@ def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
     """Return the output formats that the plugin adds to ``ckprof report``.
 
     Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+# --- measurements that last -------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_register_observers() -> Sequence[Observer]:
+    """Return what reads evidence about the machine during sweeps, e.g. clocks, power or other processes.
+
+    Called once per sweep. What observers read is kept beside each outcome and never decides which
+    measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_store_formats() -> Sequence[StoreFormat]:
+    """Return the formats that the plugin adds to ``ckprof results import`` and ``export``.
+
+    Called once per command. Two formats with the same id are an error.
     """
 
 

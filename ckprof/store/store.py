@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ckprof.model.outcome import Status
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import store_errors
-from ckprof.store.key import canonical
+from ckprof.store.key import DeviceKey, canonical
 from ckprof.store.parts import PartReader
 from ckprof.store.query import MeasurementSummary, PastVisit, SharedKey, StoreQuery
 from ckprof.store.rows import COLUMNS, attempt_of
@@ -125,6 +127,11 @@ class Store:
         """Return the sessions, oldest first."""
         rows = self._rows("SELECT id FROM sessions ORDER BY started, id", [])
         return [self._parts.session(number) for (number,) in rows]
+
+    def devices(self) -> Sequence[DeviceKey]:
+        """Return every device once, in the order they were added."""
+        rows = self._rows("SELECT body FROM devices ORDER BY id", [])
+        return [msgspec.json.decode(body, type=DeviceKey) for (body,) in rows]
 
     def problems(self) -> Sequence[ConvProblem]:
         """Return every problem once, in the order they were added."""

@@ -244,7 +244,7 @@ class Sweep:
             text = f"the samples of {attempt.kernel.name} fall into two groups: the machine has two speeds"
             self._warn(text, kind="samples in two groups")
         if Mark.CUT_OFF in attempt.marks:
-            text = f"{attempt.kernel.name} got too little time for its samples; see --max-sample-time"
+            text = f"{attempt.kernel.name} got too little time for its samples; see --round-time"
             self._warn(text, kind="samples cut off")
         self._watch.on_attempt(planned, attempt)
         return attempt

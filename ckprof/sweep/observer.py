@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 #: a clock below this share of its base is throttled
 _LOW_CLOCK_SHARE = 0.97
@@ -55,6 +55,7 @@ class Reading:
         )
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Reads evidence once per round. Plugins add their own."""
 

@@ -1,0 +1,1 @@
+"""``ckprof results``: everything about stores but filling them."""
