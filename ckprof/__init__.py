@@ -18,8 +18,8 @@ Names:
 * :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
   iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
-* :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`ReportOptions`: how measurements are judged
-  and shown.
+* :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`SettleOptions`, :class:`ReportOptions`: how
+  measurements are judged and shown.
 * :class:`ConvLibrary`: a built kernel library with numpy arrays; :func:`jit`: kernels on demand.
 * :data:`hookimpl`: marks the hooks of a plugin.
 """
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ckprof.api.profiler import Profiler
     from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, SweepOptions
     from ckprof.api.results import Results
+    from ckprof.api.settling import SettleOptions
     from ckprof.bindings.conv_library import ConvLibrary
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
@@ -62,6 +63,7 @@ __all__ = [
     "Results",
     "RoundOptions",
     "RunOptions",
+    "SettleOptions",
     "Store",
     "StoreQuery",
     "SweepOptions",
@@ -87,6 +89,7 @@ _LAZY = {
     "RoundOptions": "ckprof.sweep.options",
     "RunOptions": "ckprof.run.options",
     "Store": "ckprof.store.store",
+    "SettleOptions": "ckprof.api.settling",
     "StoreQuery": "ckprof.store.query",
     "SweepOptions": "ckprof.api.requests",
     "jit": "ckprof.api.jit",

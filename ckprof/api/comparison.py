@@ -13,6 +13,8 @@ from ckprof.statistics.change import ChangePolicy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.api.session import Session
+    from ckprof.api.settling import SettleOptions
     from ckprof.compare.model import Comparison
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
@@ -28,19 +30,26 @@ class CompareOptions:
     policy: ChangePolicy = field(default_factory=ChangePolicy)
     #: compare only this direction; ``None`` for all
     direction: str | None = None
+    #: measure the unclear rows again, both sides interleaved; ``None``: do not
+    settle: SettleOptions | None = None
 
 
-def compare_inputs(old: SideInput, new: SideInput, options: CompareOptions) -> Comparison:
-    """Compare two inputs.
+def compare_inputs(session: Session, old: SideInput, new: SideInput, options: CompareOptions) -> Comparison:
+    """Compare two inputs, and settle what is unclear if asked for.
 
-    :raises CkprofError: an input cannot be read.
+    :raises CkprofError: an input cannot be read, or the kernels cannot be run again.
     """
     from ckprof.compare.compare import compare
 
     sides = (_side(old), _side(new))
     if options.direction is not None:
         sides = (_only(sides[0], options.direction), _only(sides[1], options.direction))
-    return compare(*sides, options.policy)
+    comparison = compare(*sides, options.policy)
+    if options.settle is None:
+        return comparison
+    from ckprof.api.settling import settle_unclear
+
+    return settle_unclear(session, comparison, sides, options.settle)
 
 
 def report_inputs(inputs: Sequence[SideInput], options: ReportOptions) -> ReportContent:

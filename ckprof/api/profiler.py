@@ -478,14 +478,14 @@ class Profiler:
 
         :param old: a store, ``STORE@TAG``, or a file that can be imported into a store.
         :param new: the other side.
-        :raises CkprofError: an input cannot be read.
+        :raises CkprofError: an input cannot be read, or kernels that shall be settled cannot be run.
         """
         from ckprof.api.comparison import CompareOptions, compare_inputs
 
         how = options or CompareOptions()
         if how.direction is not None:
             how = replace(how, direction=self.registry.direction(how.direction).id)
-        return compare_inputs(old, new, how)
+        return compare_inputs(self._session, old, new, how)
 
     def report(self, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:
         """Compute the report of a store, or of the second one compared with the first.

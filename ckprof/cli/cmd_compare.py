@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.report_file import write_report
+from ckprof.cli.settle_options import add_settle_options, chosen_settling
 from ckprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ examples:
   ckprof compare yesterday.db results.db
   ckprof compare results.db@main results.db@branch --fail-on slower,status,missing
   ckprof compare old.db new.db --min-change 5 --format junit -o compare.xml
+  ckprof compare old.db new.db --settle --conf legacy.conf --old-compiler clang++-19 --compiler clang++-22
   ckprof compare --self-test results.db
 
 A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the interval of the change
@@ -73,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--seeds", type=int, default=20, metavar="N", help="halvings of the self-test (default: 20)"
     )
+    add_settle_options(parser, session)
     group = parser.add_argument_group("output")
     formats = session.registry.comparison_formats
     group.add_argument(
@@ -104,7 +107,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError(f"expected two inputs, OLD and NEW, got {len(arguments.inputs)}")
     from ckprof.api.comparison import CompareOptions
 
-    options = CompareOptions(policy=policy, direction=arguments.direction)
+    options = CompareOptions(
+        policy=policy, direction=arguments.direction, settle=chosen_settling(arguments, session)
+    )
     old, new = arguments.inputs
     comparison = session.profiler.compare(old, new, options)
     if not comparison.rows:

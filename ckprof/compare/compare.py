@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 DEFAULT_POLICY: Final = ChangePolicy()
 
 
-def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY) -> Comparison:
-    """Match the rows of two sides by operation, problem, instance and splits, and judge each of them."""
+def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled: int = 0) -> Comparison:
+    """Match the rows of two sides by operation, problem, instance and splits, and judge each of them.
+
+    :param settled: rows whose times were measured again for this comparison, which is only reported.
+    """
     matched = [(row, new.rows[key]) for key, row in old.rows.items() if key in new.rows]
     timed = [index for index, (before, after) in enumerate(matched) if before.ranked and after.ranked]
     changes = estimate_changes([round_pair(*matched[index]) for index in timed], policy)
@@ -38,6 +41,7 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY) -> Comp
         what_changed=what_changed(matched, old, new),
         only_old=tuple(row for key, row in old.rows.items() if key not in new.rows),
         only_new=tuple(row for key, row in new.rows.items() if key not in old.rows),
+        settled=settled,
         superseded=sum(row.superseded for side in (old, new) for row in side.rows.values()),
     )
 
@@ -47,8 +51,7 @@ def round_pair(old: Row, new: Row) -> RoundPair:
     before = {one.place: one for one in old.rounds if one.place}
     after = {one.place: one for one in new.rounds if one.place}
     shared = [place for place in before if place in after]
-    same_measurement = old.measurement.digest == new.measurement.digest
-    if len(shared) >= ENOUGH_ROUNDS and not same_measurement:
+    if len(shared) >= ENOUGH_ROUNDS:
         return RoundPair(
             old=tuple(math.log(before[place].median_ms) for place in shared),
             new=tuple(math.log(after[place].median_ms) for place in shared),

@@ -42,6 +42,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "policy": asdict(comparison.policy),
         "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
         "geometric_mean": asdict(comparison.geometric_mean) if comparison.geometric_mean else None,
+        "settled": comparison.settled,
         "what_changed": [asdict(one) for one in comparison.what_changed],
         "problems": [problem_record(one) for one in comparison.problems],
         "rows": [

@@ -111,6 +111,8 @@ class Comparison:
     what_changed: tuple[PartChange, ...]
     only_old: tuple[Row, ...]
     only_new: tuple[Row, ...]
+    #: rows that were measured again, both sides beside each other, because they were unclear
+    settled: int = 0
     #: rows of a side that stood back for later measurements of the same kernel and problem
     superseded: int = 0
 

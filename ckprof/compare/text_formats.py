@@ -136,6 +136,7 @@ def _summary(comparison: Comparison, page: _Page) -> None:
         (len(comparison.rows) - judged, "rows without a verified time on one side"),
         (len(comparison.only_old), f"rows only in {comparison.old_label}"),
         (len(comparison.only_new), f"rows only in {comparison.new_label}"),
+        (comparison.settled, "unclear rows measured again, both sides interleaved"),
         (comparison.superseded, "older measurements with another device, toolchain or method, not compared"),
     ):
         if count:
