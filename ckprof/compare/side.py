@@ -7,16 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
-from typing import TYPE_CHECKING
+from statistics import geometric_mean, median
 
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import Measurement, Status
 from ckprof.model.problem import ConvProblem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
 from ckprof.store.key import MeasurementKey
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,19 +183,35 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
     )
 
 
-def _rounds(attempts: list[Attempt]) -> Iterator[RoundTime]:
-    """Yield the ranked rounds; those that were repeated for their drift only if there are no others."""
-    timed = [one for one in attempts if one.ranked and one.measurement and one.measurement.median_ms > 0]
-    steady = [one for one in timed if Mark.DRIFT not in one.marks]
-    for one in steady or timed:
-        assert one.measurement is not None  # noqa: S101 - for the type checker: filtered above
-        place = (one.session.uid, one.conditions.round) if one.conditions.round else None
-        yield RoundTime(
-            median_ms=one.measurement.median_ms,
-            started=one.conditions.started,
-            place=place,
-            marks=one.marks,
-        )
+def _rounds(attempts: list[Attempt]) -> list[RoundTime]:
+    """Return the ranked rounds; those that were repeated for their drift only if there are no others.
+
+    A kernel that ran several times in one round, as the reference kernel does, has one time in it: their
+    geometric mean.
+    """
+    timed = [_round_time(one, one.measurement) for one in attempts if one.ranked and one.measurement]
+    timed = [one for one in timed if one.median_ms > 0]
+    steady = [one for one in timed if Mark.DRIFT not in one.marks] or timed
+    groups: dict[object, list[RoundTime]] = {}
+    for index, one in enumerate(steady):
+        groups.setdefault(one.place or index, []).append(one)
+    return [_joined(group) for group in groups.values()]
+
+
+def _round_time(attempt: Attempt, measurement: Measurement) -> RoundTime:
+    conditions = attempt.conditions
+    return RoundTime(
+        median_ms=measurement.median_ms,
+        started=conditions.started,
+        place=(attempt.session.uid, conditions.round) if conditions.round else None,
+        marks=attempt.marks,
+    )
+
+
+def _joined(group: list[RoundTime]) -> RoundTime:
+    if len(group) == 1:
+        return group[0]
+    return replace(group[0], median_ms=geometric_mean(one.median_ms for one in group))
 
 
 def with_rounds(row: Row, rounds: Iterable[RoundTime]) -> Row:

@@ -144,6 +144,23 @@ def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
     assert {len(row.rounds) for row in side_of("x", only).rows.values()} == {1}
 
 
+def test_several_attempts_in_a_round_are_one_time() -> None:
+    """The reference kernel runs at both ends of a round."""
+    first = list(attempts(replace(OLD, problems=1, instances=1, rounds=4)))
+    again = [
+        replace(
+            one,
+            sequence=one.sequence + 100,
+            measurement=replace(one.measurement, median_ms=4 * one.measurement.median_ms),
+        )
+        for one in first
+        if one.measurement
+    ]
+    (alone,), (twice,) = (side_of("x", some).rows.values() for some in (first, [*first, *again]))
+    assert len(twice.rounds) == 4
+    assert twice.mean_ms == pytest.approx(2 * alone.mean_ms)
+
+
 def test_rounds_of_one_session_are_paired() -> None:
     """Both sides in the same rounds, as interleaved measurements are: common drift cancels."""
     new_code = replace(OLD, seed=3, toolchain=replace(TOOLCHAIN, compiler="clang 22.0"))
