@@ -164,3 +164,9 @@ def test_diff_points_at_compare(ckprof, stores, tmp_path, name):
     called = ckprof("diff", path, "forward/tests/nhwgc_fp16")
     assert called.code == 2
     assert "ckprof compare" in called.err
+
+
+def test_settling_needs_the_kernels(ckprof, stores):
+    called = ckprof("compare", stores / "old.db", stores / "slow.db", "--settle")
+    assert called.code == 2
+    assert "--conf or --rule-set" in called.err
