@@ -129,6 +129,15 @@ def problem_fields(row: ComparedRow) -> dict[str, object]:
     return asdict(row.key.problem.problem)
 
 
+def change_text(ratio: float) -> str:
+    """Return a ratio of times as percent, or as a factor where percent are hard to read."""
+    if ratio >= 2:
+        return f"x{ratio:.3g}"
+    if ratio <= 0.5:
+        return f"/{1 / ratio:.3g}"
+    return f"{100 * (ratio - 1):+.1f}%"
+
+
 def display_name(row: Row) -> str:
     """Return what readers call the kernel: its name, with the splits where they are not 1."""
     name = row.kernel.name or row.kernel.instance_string or row.key.instance[:12]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
+from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.records import display_name, short_problem
+from ckprof.compare.records import change_text, display_name, short_problem
 from ckprof.statistics.change import ENOUGH_ROUNDS
 from ckprof.statistics.verdict import Verdict
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.compare.model import ComparedRow, Comparison, PartChange
+    from ckprof.compare.side import Row
     from ckprof.statistics.change import Change
 
 #: rows of a table; the rest is counted. JSON and CSV have all of them
@@ -23,11 +26,18 @@ _SHOWN: Final = (Verdict.SLOWER, Verdict.FASTER, Verdict.UNCLEAR)
 
 
 class _Page:
-    """Text that grows, as plain text or as Markdown."""
+    """Text that grows, as plain text or as Markdown.
 
-    def __init__(self, *, markdown: bool) -> None:
+    :param start: what names begin with, and are shown without.
+    """
+
+    def __init__(self, *, markdown: bool, start: str) -> None:
         self._markdown = markdown
+        self.start = start
         self._parts: list[str] = []
+
+    def name(self, row: Row) -> str:
+        return display_name(row)[len(self.start) :]
 
     def line(self, text: str) -> None:
         self._parts.append(text)
@@ -62,12 +72,20 @@ def _cell(value: str, *, markdown: bool) -> str:
 
 def render_table(comparison: Comparison) -> str:
     """Render the comparison for a terminal."""
-    return _render(comparison, _Page(markdown=False))
+    return _render(comparison, _Page(markdown=False, start=_common_start(comparison)))
 
 
 def render_markdown(comparison: Comparison) -> str:
     """Render the comparison as Markdown."""
-    return _render(comparison, _Page(markdown=True))
+    return _render(comparison, _Page(markdown=True, start=_common_start(comparison)))
+
+
+def _common_start(comparison: Comparison) -> str:
+    """Return the whole words that all names begin with, where there are several names."""
+    names = {display_name(side) for row in comparison.rows for side in (row.old, row.new)}
+    columns = zip(*(name.split("_")[:-1] for name in names), strict=False)
+    common = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, columns)]
+    return "".join(f"{word}_" for word in common) if len(names) > 1 else ""
 
 
 def _render(comparison: Comparison, page: _Page) -> str:
@@ -78,7 +96,12 @@ def _render(comparison: Comparison, page: _Page) -> str:
     if comparison.status_changes:
         page.heading("Statuses that changed")
         rows = [
-            (*_where(row), row.old.status.value, row.new.status.value, " ".join(row.new.reason.split())[:120])
+            (
+                *_where(row, page),
+                row.old.status.value,
+                row.new.status.value,
+                " ".join(row.new.reason.split())[:120],
+            )
             for row in comparison.status_changes
         ]
         page.table(("problem", "instance", "old", "new", "reason"), rows, "lllll")
@@ -98,7 +121,7 @@ def _render(comparison: Comparison, page: _Page) -> str:
                     "rounds",
                     "needed",
                 ),
-                [_judged(row) for row in rows_with],
+                [_judged(row, page) for row in rows_with],
                 "llrrrrrrr",
             )
     changed = [one for one in comparison.problems if one.changed]
@@ -107,10 +130,10 @@ def _render(comparison: Comparison, page: _Page) -> str:
         rows = [
             (
                 short_problem(one.key.problem),
-                display_name(one.old),
-                display_name(one.new),
-                _percent(one.ratio),
-                _percent(one.old_best_now) if one.old_best_now else "not measured",
+                page.name(one.old),
+                page.name(one.new),
+                change_text(one.ratio),
+                change_text(one.old_best_now) if one.old_best_now else "not measured",
             )
             for one in changed
         ]
@@ -126,12 +149,20 @@ def _summary(comparison: Comparison, page: _Page) -> None:
     judged = sum(verdicts.values())
     counts = ", ".join(f"{verdicts[one]} {one.value.upper()}" for one in (*_SHOWN, Verdict.SAME))
     page.line(f"{judged} rows with times on both sides: {counts}")
+    margins = [row.judgement.change.margin for row in comparison.rows if row.judgement]
+    if margins:
+        usual, largest = (change_text(math.exp(one)).lstrip("+") for one in (median(margins), max(margins)))
+        page.line(
+            f"margin within which a change does not count: {usual} for the median row, {largest} at most"
+        )
     mean = comparison.geometric_mean
     if mean:
         page.line(
             f"best against best over {mean.problems} problems, geometric mean of the times: "
-            f"{_percent(mean.ratio)} ({_percent(mean.low)} to {_percent(mean.high)})"
+            f"{change_text(mean.ratio)} ({change_text(mean.low)} to {change_text(mean.high)})"
         )
+    if page.start:
+        page.line(f"names without what they all begin with: {page.start}")
     for count, what in (
         (len(comparison.rows) - judged, "rows without a verified time on one side"),
         (len(comparison.only_old), f"rows only in {comparison.old_label}"),
@@ -166,30 +197,26 @@ def _shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-def _where(row: ComparedRow) -> tuple[str, str]:
-    return short_problem(row.key.problem.problem), display_name(row.old)
+def _where(row: ComparedRow, page: _Page) -> tuple[str, str]:
+    return short_problem(row.key.problem.problem), page.name(row.old)
 
 
-def _judged(row: ComparedRow) -> tuple[str, ...]:
+def _judged(row: ComparedRow, page: _Page) -> tuple[str, ...]:
     if row.judgement is None:
-        return (*_where(row), *("" for _ in range(7)))
+        return (*_where(row, page), *("" for _ in range(7)))
     change = row.judgement.change
     unclear = row.judgement.verdict is Verdict.UNCLEAR
     return (
-        *_where(row),
+        *_where(row, page),
         f"{row.old.mean_ms:.4g}",
         f"{row.new.mean_ms:.4g}",
-        _percent(change.ratio),
+        change_text(change.ratio),
         _interval(change),
-        f"{math.expm1(change.margin):.1%}",
+        change_text(math.exp(change.margin)).lstrip("+"),
         str(change.rounds),
         (str(row.judgement.rounds_needed or "over 1000")) if unclear else "",
     )
 
 
 def _interval(change: Change) -> str:
-    return f"{_percent(math.exp(change.low))} to {_percent(math.exp(change.high))}"
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio - 1:+.1%}"
+    return f"{change_text(math.exp(change.low))} to {change_text(math.exp(change.high))}"

@@ -47,6 +47,16 @@ def t_quantile(probability: float, df: float) -> float:
     return (low + high) / 2
 
 
+@lru_cache(maxsize=4096)
+def quick_t_quantile(probability: float, df: float) -> float:
+    """Return about the same as :func:`t_quantile`, much faster: for estimates.
+
+    The first terms of the expansion in 1 / df (Abramowitz and Stegun 26.7.5).
+    """
+    z = _NORMAL.inv_cdf(probability)
+    return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
+
+
 def normal_tail(z: float) -> float:
     """Return the probability that a normally distributed value exceeds ``z``."""
     return _NORMAL.cdf(-z)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from ckprof.statistics.false_discovery import benjamini_hochberg
-from ckprof.statistics.student import t_quantile
+from ckprof.statistics.student import quick_t_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,13 +81,13 @@ def rounds_needed(change: Change, policy: ChangePolicy, threshold: float) -> int
 
 
 def _settled(change: Change, rounds: int, policy: ChangePolicy, threshold: float) -> bool:
-    freedom = max(1, 2 * rounds - 2)
+    freedom = max(2, 2 * rounds - 2)
     error = change.scatter * math.sqrt(2 / rounds)
-    reach = t_quantile(0.5 + policy.confidence / 2, freedom) * error
+    reach = quick_t_quantile(0.5 + policy.confidence / 2, freedom) * error
     size = abs(change.log_ratio)
     least = math.log1p(policy.min_change)
     # differences of halves scatter by sqrt(2) more than those of the sides
-    noise = t_quantile(0.5 + policy.confidence / 2, math.inf) * math.sqrt(2) * error
+    noise = quick_t_quantile(0.5 + policy.confidence / 2, math.inf) * math.sqrt(2) * error
     margin = max(least, noise)
-    strict = t_quantile(1 - min(0.5, max(threshold, 1e-12)), freedom) * error
+    strict = quick_t_quantile(1 - min(0.5, max(threshold, 1e-12)), freedom) * error
     return size - max(reach, strict) > margin or size + reach < least

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.records import display_name, short_problem
+from ckprof.compare.records import change_text, display_name, short_problem
 from ckprof.model.outcome import Status
 from ckprof.statistics.verdict import Verdict
 from ckprof.store_report.charts import BANDS, coverage_chart, heat_chart, roofline_chart
@@ -76,7 +76,7 @@ def _percent(value: float | None) -> str:
 
 
 def _signed(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{100 * (ratio - 1):+.1f}\N{NO-BREAK SPACE}%"  # noqa: RUF001
+    return "–" if ratio is None else change_text(ratio).replace("%", "\N{NO-BREAK SPACE}%")  # noqa: RUF001
 
 
 def _bands() -> list[tuple[str, str]]:
