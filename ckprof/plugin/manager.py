@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 #: packages that ship with ckprof; each lists its hook modules in ``PLUGIN_MODULES``
-BUILTIN_PACKAGES: Final = ("ckprof.report", "ckprof_converters", "ckprof_plugins")
+BUILTIN_PACKAGES: Final = ("ckprof.report", "ckprof.store", "ckprof_converters", "ckprof_plugins")
 
 #: comma-separated names of plugins that are not loaded
 DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"
