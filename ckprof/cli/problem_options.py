@@ -33,7 +33,14 @@ def add_problem_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="a file with one problem a line, or a JSON list of 'ckprof problems'",
+        help="a file with one problem a line, or a JSON list of 'ckprof problems'; those that do not fit the "
+        "instances are counted by reason",
+    )
+    group.add_argument(
+        "--strict-layout",
+        action="store_true",
+        help="a line that names another layout than all instances have does not fit (default: its sizes are "
+        "used)",
     )
     add_problem_set_options(group)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         StoreReportFormat,
         Target,
     )
-    from ckprof.store.formats import StoreFormat
+    from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
     from ckprof.sweep.observer import Observer
 

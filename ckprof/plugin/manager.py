@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: packages that ship with ckprof; each lists its hook modules in ``PLUGIN_MODULES``
 BUILTIN_PACKAGES: Final = (
     "ckprof.report",
+    "ckprof.store",
     "ckprof.compare",
     "ckprof.store_report",
     "ckprof_converters",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -61,8 +62,9 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             "there is no such store; 'ckprof sweep --store' and 'ckprof results import' make one", path
         )
     with store_errors(path):
-        connection = _connect(path, "ro" if _may_share(path) else "ro&immutable=1")
+        connection = _connect(path, _reading_mode(path))
         try:
+            connection.execute("PRAGMA query_only = ON")
             version = stored_version(connection, str(path))
         except BaseException:
             connection.close()
@@ -85,31 +87,30 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S, check_same_thread=False)
 
 
-def _may_share(path: Path) -> bool:
-    """Say whether readers can take part in the shared memory of writers.
+def _reading_mode(path: Path) -> str:
+    """Return how a reader opens the file.
 
-    Where nothing can be written, or on a network file system, the file is read as it lies, which is right as
-    long as nothing waits in the write-ahead log.
+    Usually it takes part in the shared memory of writers, and the last one tidies up. Where nothing can be
+    written, or on a network file system, the file is read as it lies, which is right as long as nothing waits
+    in the write-ahead log.
 
     :raises ReadOnlyStoreError: something does.
     """
-    import os
-
     log = path.with_name(f"{path.name}-wal")
     network = file_system_of(path.parent) in NETWORK_FILE_SYSTEMS
     if not network and os.access(path.parent, os.W_OK):
-        return True
+        return "rw" if os.access(path, os.W_OK) else "ro"
     if log.exists() and log.stat().st_size > 0:
         if network:
             check_location(path)
         if path.with_name(f"{path.name}-shm").exists() and os.access(path, os.R_OK):
-            return True
+            return "ro"
         raise ReadOnlyStoreError(
             f"outcomes wait in {log.name}, which cannot be read in a read-only folder; copy both files to "
             "where you may write",
             path,
         )
-    return False
+    return "ro&immutable=1"
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:

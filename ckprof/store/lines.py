@@ -14,7 +14,7 @@ from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SCHEMA: Final = "ckprof.attempts"
@@ -52,6 +52,8 @@ class BadLine:
     #: one-based
     line: int
     reason: str
+    #: the last line, which its writer did not finish: what it was adding was not stored
+    torn: bool = False
 
 
 _LINES: Final = msgspec.json.Decoder(Line)
@@ -67,10 +69,7 @@ def header_line() -> bytes:
 
 def attempt_line(attempt: Attempt) -> bytes:
     """Return the line of an attempt."""
-    check = attempt.verification
-    if check is not None and not math.isfinite(check.max_error):
-        attempt = replace(attempt, verification=replace(check, max_error=_INFINITE))
-    return msgspec.json.encode(Line(attempt=attempt)) + b"\n"
+    return msgspec.json.encode(Line(attempt=finite(attempt))) + b"\n"
 
 
 def mark_line(session: str, sequence: int, mark: Mark) -> bytes:
@@ -113,14 +112,46 @@ def _check_header(line: bytes, path: Path) -> None:
 
 def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
     if not line.endswith(b"\n"):
-        return BadLine(path=path, line=number, reason="incomplete: its writer ended while it was written")
+        return BadLine(
+            path=path, line=number, reason="incomplete: its writer ended while it was written", torn=True
+        )
     try:
         found = _LINES.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
         return BadLine(path=path, line=number, reason=str(exc))
-    attempt = found.attempt
-    if attempt is not None and attempt.verification is not None:
-        check = attempt.verification
-        if check.max_error == _INFINITE:
-            return Line(attempt=replace(attempt, verification=replace(check, max_error=math.inf)))
-    return found
+    return found if found.attempt is None else Line(attempt=_infinite(found.attempt))
+
+
+def finite(attempt: Attempt) -> Attempt:
+    """Return the attempt without infinite numbers, which JSON does not have."""
+    check = attempt.verification
+    if check is not None and not math.isfinite(check.max_error):
+        return replace(attempt, verification=replace(check, max_error=_INFINITE))
+    return attempt
+
+
+def _infinite(attempt: Attempt) -> Attempt:
+    """Undo :func:`finite`."""
+    check = attempt.verification
+    if check is not None and check.max_error == _INFINITE:
+        return replace(attempt, verification=replace(check, max_error=math.inf))
+    return attempt
+
+
+def without_samples(attempt: Attempt) -> Attempt:
+    """Return the attempt without its raw samples."""
+    if attempt.measurement is None or not attempt.measurement.samples_ms:
+        return attempt
+    return replace(attempt, measurement=replace(attempt.measurement, samples_ms=()))
+
+
+def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
+    """Return the attempt of a record that came from JSON.
+
+    :param samples_ms: raw samples that were kept apart from it.
+    :raises msgspec.MsgspecError: it is none.
+    """
+    attempt = _infinite(msgspec.convert(record, Attempt))
+    if samples_ms and attempt.measurement is not None:
+        return replace(attempt, measurement=replace(attempt.measurement, samples_ms=tuple(samples_ms)))
+    return attempt

@@ -11,6 +11,8 @@ import msgspec
 from ckprof.model.outcome import Status
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import store_errors
+from ckprof.store.flat import COLUMNS as COLUMNS_OF_ROWS
+from ckprof.store.flat import flat_row
 from ckprof.store.key import DeviceKey, canonical
 from ckprof.store.parts import PartReader
 from ckprof.store.query import MeasurementSummary, PastVisit, SharedKey, StoreQuery
@@ -25,6 +27,8 @@ from ckprof.store.selection import (
 if TYPE_CHECKING:
     import sqlite3
     from types import TracebackType
+
+    import pandas
 
     from ckprof.model.problem import ConvProblem
     from ckprof.store.attempt import Attempt, Session
@@ -137,6 +141,29 @@ class Store:
         """Return every problem once, in the order they were added."""
         rows = self._rows("SELECT id FROM problems ORDER BY id", [])
         return [self._parts.problem(number) for (number,) in rows]
+
+    def query(self, **conditions: Any) -> Iterator[Attempt]:
+        """Yield the attempts that meet conditions, by the names of :class:`~ckprof.store.query.StoreQuery`.
+
+        >>> import ckprof
+        >>> with ckprof.Store("results.db") as store:  # doctest: +SKIP
+        ...     failed = list(store.query(direction="fwd", tag="nightly", statuses={"wrong_result"}))
+        """
+        statuses = frozenset(Status(one) for one in conditions.pop("statuses", ()))
+        return self.attempts(StoreQuery(statuses=statuses, **conditions))
+
+    def to_dicts(self, query: StoreQuery = EVERYTHING) -> list[dict[str, object]]:
+        """Return one flat dictionary per attempt, with the columns of :data:`ckprof.store.flat.COLUMNS`."""
+        return [flat_row(attempt) for attempt in self.attempts(query, samples=False)]
+
+    def to_pandas(self, query: StoreQuery = EVERYTHING) -> pandas.DataFrame:
+        """Return a DataFrame with one row per attempt.
+
+        :raises ImportError: pandas is not installed.
+        """
+        import pandas
+
+        return pandas.DataFrame(self.to_dicts(query), columns=list(COLUMNS_OF_ROWS))
 
     def past_visits(self, shared: SharedKey, problem: ConvProblem) -> list[PastVisit]:
         """Return what earlier sweeps measured on a problem under the same conditions, in order.
