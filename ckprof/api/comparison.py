@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.compare.side import Side
 from ckprof.errors import UsageError
 from ckprof.statistics.change import ChangePolicy
+from ckprof.store.format import ImportHints, StoreFormats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,8 @@ def compare_inputs(session: Session, old: SideInput, new: SideInput, options: Co
     """
     from ckprof.compare.compare import compare
 
-    sides = (_side(old), _side(new))
+    hints = ImportHints(direction=options.direction or "")
+    sides = (read_input(session, old, hints), read_input(session, new, hints))
     if options.direction is not None:
         sides = (_only(sides[0], options.direction), _only(sides[1], options.direction))
     comparison = compare(*sides, options.policy)
@@ -52,7 +54,7 @@ def compare_inputs(session: Session, old: SideInput, new: SideInput, options: Co
     return settle_unclear(session, comparison, sides, options.settle)
 
 
-def report_inputs(inputs: Sequence[SideInput], options: ReportOptions) -> ReportContent:
+def report_inputs(session: Session, inputs: Sequence[SideInput], options: ReportOptions) -> ReportContent:
     """Compute the report of one input, or of the second one against the first.
 
     :raises UsageError: there are more inputs, or none.
@@ -66,16 +68,24 @@ def report_inputs(inputs: Sequence[SideInput], options: ReportOptions) -> Report
             "'ckprof results merge'"
         )
     # devices are told apart in a report of one store; rows of two stores match whatever the device
-    side = _side(inputs[-1], by_device=len(inputs) == 1)
-    return report_content(side, options, _side(inputs[0]) if len(inputs) == 2 else None)
+    side = read_input(session, inputs[-1], by_device=len(inputs) == 1)
+    return report_content(side, options, read_input(session, inputs[0]) if len(inputs) == 2 else None)
 
 
-def _side(given: SideInput, *, by_device: bool = False) -> Side:
+def read_input(
+    session: Session, given: SideInput, hints: ImportHints | None = None, *, by_device: bool = False
+) -> Side:
+    """Return a side, read if it is not yet.
+
+    :param hints: what a file does not say itself.
+    :param by_device: tell devices apart.
+    :raises CkprofError: the input cannot be read.
+    """
     if isinstance(given, Side):
         return given
     from ckprof.compare.sources import read_side
 
-    return read_side(str(given), by_device=by_device)
+    return read_side(str(given), StoreFormats(session.manager), hints, by_device=by_device)
 
 
 def _only(side: Side, direction: str) -> Side:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ckprof.api.sweeping import SweepResult
     from ckprof.codegen.source_tree import SourceTree
     from ckprof.compare.model import Comparison as MeasurementComparison
+    from ckprof.compare.self_test import SelfTest
     from ckprof.config.settings import Settings
     from ckprof.flow.explain_line import ExplainedPlace
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
+    from ckprof.statistics.change import ChangePolicy
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
     from ckprof.sweep.plan import Plan as SweepPlan
@@ -505,7 +507,21 @@ class Profiler:
         from ckprof.api.comparison import report_inputs
         from ckprof.store_report.options import ReportOptions
 
-        return report_inputs(inputs, options or ReportOptions())
+        return report_inputs(self._session, inputs, options or ReportOptions())
+
+    def self_test(
+        self, given: SideInput, seeds: Sequence[int] = range(20), policy: ChangePolicy | None = None
+    ) -> SelfTest:
+        """Compare random halves of one input with each other, and look for an injected slowdown of 5 %.
+
+        :param seeds: one halving each.
+        :raises CkprofError: the input cannot be read.
+        """
+        from ckprof.api.comparison import read_input
+        from ckprof.compare.self_test import self_test
+        from ckprof.statistics.change import ChangePolicy
+
+        return self_test(read_input(self._session, given), seeds, policy or ChangePolicy())
 
     def doctor(self) -> list[tuple[str, Finding]]:
         """Return (target id, what is there or missing) for every target."""

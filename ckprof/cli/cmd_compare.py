@@ -157,10 +157,7 @@ def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePo
         raise UsageError(f"--self-test takes one input, got {len(arguments.inputs)}")
     if arguments.seeds < 1:
         raise UsageError(f"--seeds {arguments.seeds}: expected at least 1")
-    from ckprof.compare.self_test import self_test
-    from ckprof.compare.sources import read_side
-
-    result = self_test(read_side(arguments.inputs[0]), range(arguments.seeds), policy)
+    result = session.profiler.self_test(arguments.inputs[0], range(arguments.seeds), policy)
     if not result.rows:
         raise UsageError("no kernel has two rounds: there is nothing to halve")
     least, most = result.rounds
