@@ -120,16 +120,23 @@ def _usual_scatter(pairs: Sequence[RoundPair], policy: ChangePolicy) -> float:
     """Return the scatter of one round that rows with few rounds are taken to have.
 
     A sweep stops measuring a kernel that is surely slow: such rows have the scatter of the machine that the
-    others were measured on. With few others, it is assumed.
+    others were measured on. With few others, it is assumed. It is never less than what the changes of the
+    rows with few rounds say: most kernels did not change, so that most changes are noise.
     """
-    scatters = [
+    known = [
         max(float(np.std(side, ddof=1)) for side in (pair.old, pair.new))
         for pair in pairs
         if _is_enough(pair)
     ]
-    if len(scatters) < _ENOUGH_ROWS:
-        return policy.assumed_noise
-    return float(np.quantile(scatters, _SCATTER_QUANTILE))
+    enough = len(known) >= _ENOUGH_ROWS
+    scatter = float(np.quantile(known, _SCATTER_QUANTILE)) if enough else policy.assumed_noise
+    few = [pair for pair in pairs if not _is_enough(pair)]
+    if len(few) < _ENOUGH_ROWS:
+        return scatter
+    changes = np.array([np.mean(pair.new) - np.mean(pair.old) for pair in few])
+    scales = np.sqrt([1 / len(pair.old) + 1 / len(pair.new) for pair in few])
+    spread = float(np.quantile(np.abs(changes - np.median(changes)) / scales, _SCATTER_QUANTILE))
+    return max(scatter, spread / t_quantile(0.5 + _SCATTER_QUANTILE / 2, math.inf))
 
 
 def _is_enough(pair: RoundPair) -> bool:

@@ -21,7 +21,11 @@ def t_tail(t: float, df: float) -> float:
     """
     if math.isinf(df):
         return _NORMAL.cdf(-t)
-    half = 0.5 * _incomplete_beta(df / (df + t * t), df / 2, 0.5)
+    square = t * t
+    if square < 1:  # the other argument would be rounded to 1
+        half = 0.5 * (1 - _incomplete_beta(square / (df + square), 0.5, df / 2))
+    else:
+        half = 0.5 * _incomplete_beta(df / (df + square), df / 2, 0.5)
     return half if t >= 0 else 1 - half
 
 

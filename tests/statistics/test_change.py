@@ -95,6 +95,20 @@ def test_rows_with_few_rounds_have_the_scatter_of_the_others() -> None:
     assert (alone.verdict, among.verdict) == (Verdict.UNCLEAR, Verdict.SLOWER)
 
 
+def test_single_rounds_on_a_busy_machine_give_no_verdict() -> None:
+    """What the rows differ by shows how busy the machine was."""
+    generator = np.random.default_rng(2)
+    noise = generator.normal(0, 0.05, (80, 2)) + generator.exponential(0.5, (80, 2))
+    rows = [RoundPair(old=(a,), new=(b,)) for a, b in noise.tolist()]
+    assert {one.verdict for one in judged(rows)}.isdisjoint({Verdict.SLOWER, Verdict.FASTER})
+
+
+def test_a_change_of_most_rows_alike_is_no_noise() -> None:
+    generator = np.random.default_rng(2)
+    rows = [RoundPair(old=(a,), new=(b + 0.5,)) for a, b in generator.normal(0, 0.02, (80, 2)).tolist()]
+    assert {one.verdict for one in judged(rows)} == {Verdict.SLOWER}
+
+
 def test_one_round_is_enough_for_an_estimate() -> None:
     (change,) = estimate_changes([RoundPair(old=(0.0,), new=(0.1,))], POLICY)
     assert change.ratio == pytest.approx(math.exp(0.1))
