@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.problems.counted import CountedProblem, merged
 from ckprof.problems.csv_problems import looks_like_csv, read_csv
-from ckprof.problems.miopen import BASES
+from ckprof.problems.miopen_flags import BASES
 from ckprof.problems.read import parse_problem
 from ckprof.problems.tokens import ProblemLine
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.problems.miopen import BASES
+from ckprof.problems.miopen_flags import BASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
