@@ -311,8 +311,10 @@ class Profiler:
         """
         from ckprof.sweep.defaults import round_run_options
 
+        how = build or BuildOptions()
+        query = replace(query, arch=query.arch or how.arch, target=query.target or how.target)
         run = run or round_run_options(self.settings.timeout)
-        return self.execute_sweep(self.plan(query, problems, build=build, run=run), options)
+        return self.execute_sweep(self.plan(query, problems, build=how, run=run), options)
 
     def execute_sweep(self, request: RunRequest, options: SweepOptions) -> SweepResult:
         """Build what was planned, and measure what the store does not have.

@@ -145,6 +145,18 @@ class SweepOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """Where the outcomes of a run go as well."""
+
+    #: file of the store, or a folder for shards, as for :class:`SweepOptions`
+    store: str | Path
+    #: names for this session, to find it again
+    tags: tuple[str, ...] = ()
+    #: wait while another process writes the store, instead of failing
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
     """How ``Profiler.call`` runs one kernel of a library that is built already."""
 

@@ -23,7 +23,7 @@ from ckprof.sweep.plan import PlanRequest, make_plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.api.requests import SweepOptions
+    from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
     from ckprof.model.problem import ConvProblem
@@ -88,7 +88,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
     """
     with ExitStack() as stack:
         # The store first: who cannot write it need not build for hours.
-        sink = _open_sink(session, options)
+        sink = open_sink(session, options)
         stack.callback(sink.close)
         library = build_library(
             session,
@@ -110,7 +110,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
 
 
-def _open_sink(session: Session, options: SweepOptions) -> StoreWriter | ShardWriter:
+def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:
     """Open the store, or make a shard in a folder of shards."""
     if is_shard_folder(options.store):
         return ShardWriter(Path(options.store))
@@ -133,7 +133,7 @@ def _plan_request(
 ) -> PlanRequest:
     return PlanRequest(
         kernels=kernels,
-        problems=list(dict.fromkeys(request.problems)),
+        problems=request.problems,
         splits=request.options.splits,
         shared=shared,
         rounds=options.rounds,

@@ -154,6 +154,7 @@ def _plan(arguments: argparse.Namespace, session: Session) -> RunRequest:
         build=shared_options.chosen_build_options(arguments),
         run=chosen_run_options(arguments, session),
         splits=chosen_splits(arguments),
+        strict_layout=arguments.strict_layout,
     )
 
 

@@ -22,12 +22,8 @@ def overview(store: Store, query: StoreQuery) -> str:
     counts = Counter(one.status.value for one in summaries)
     attempts = sum(one.attempts for one in summaries)
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    held = (
-        f"{len(summaries)} measurements ({statuses}), {attempts} attempts"
-        if summaries
-        else "nothing that fits"
-    )
-    lines = [f"{store.name}: {held}"]
+    held = f"{len(summaries)} measurements ({statuses}), {attempts} attempts"
+    lines = [f"{store.name}: {held if summaries else 'nothing that fits'}"]
     sessions = store.sessions()
     if len(sessions) > _SESSIONS:
         lines.append(f"{len(sessions)} sessions, the last {_SESSIONS}:")

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
+from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
+from ckprof.model.problem_run import ProblemRun, as_problem_run
 from ckprof.store.attempt import KernelInfo, Mark
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.sweep.contest import Contest
@@ -42,7 +44,9 @@ class PlanRequest:
     """What a sweep is asked for."""
 
     kernels: Sequence[PlannedKernel]
-    problems: Sequence[ConvProblem]
+    #: what they compute; a problem may say which types, layouts and numbers of splits are meant
+    problems: Sequence[ConvProblem | ProblemRun]
+    #: numbers of splits for problems that do not say them
     splits: Sequence[int]
     #: keys without data type and layout, which are those of the kernels
     shared: SharedKey
@@ -138,25 +142,44 @@ def make_plan(request: PlanRequest, past: PastReader) -> Plan:
 
     Kernels whose number of dimensions is not that of a problem do not take part on it.
     """
-    groups: dict[tuple[object, ...], list[PlannedKernel]] = {}
+    groups: dict[_Group, list[PlannedKernel]] = {}
     for kernel in request.kernels:
-        group = (kernel.ndim, kernel.info.dtype, kernel.info.layout)
-        groups.setdefault(group, []).append(kernel)
+        groups.setdefault((kernel.ndim, kernel.info.dtype, kernel.info.layout), []).append(kernel)
+    # a problem that is named twice is measured once, with the splits of both
+    wanted: dict[tuple[ConvProblem, _Group], _Wanted] = {}
+    for index, given in enumerate(request.problems):
+        one = as_problem_run(given)
+        for group in groups:
+            ndim, dtype, layout = group
+            if ndim == one.problem.ndim and one.dtype in (None, dtype) and one.layout in (None, layout):
+                place = wanted.setdefault((one.problem, group), _Wanted(index=index))
+                place.splits.update(dict.fromkeys(one.splits or request.splits))
     contests = [
-        _planned(request, kernels, problem, index, past)
-        for index, problem in enumerate(request.problems)
-        for (ndim, *_), kernels in groups.items()
-        if ndim == problem.ndim
+        _planned(request, groups[group], problem, place, past) for (problem, group), place in wanted.items()
     ]
     seconds = [one.visit_s for one in contests if one.visit_s is not None]
     return Plan(contests=contests, usual_visit_s=sum(seconds) / len(seconds) if seconds else None)
+
+
+#: number of dimensions, data type and layout
+_Group = tuple[int, DataType | None, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Wanted:
+    """What is asked of one problem for the kernels of one type and layout."""
+
+    #: position of the problem
+    index: int
+    #: numbers of splits, in the order they were asked for
+    splits: dict[int, None] = field(default_factory=dict)
 
 
 def _planned(
     request: PlanRequest,
     kernels: Sequence[PlannedKernel],
     problem: ConvProblem,
-    index: int,
+    place: _Wanted,
     past: PastReader,
 ) -> PlannedContest:
     shared = SharedKey(
@@ -168,7 +191,7 @@ def _planned(
         layout=kernels[0].info.layout,
     )
     by_key = {kernel.instance: kernel for kernel in kernels}
-    cells = [KernelCell(kernel.instance, split) for kernel in kernels for split in request.splits]
+    cells = [KernelCell(kernel.instance, split) for kernel in kernels for split in place.splits]
     visits = [visit for visit in past(shared, problem) if _same_object(visit, by_key)]
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
     last_round = max((visit.round for visit in visits), default=0)
@@ -184,7 +207,7 @@ def _planned(
         failed = {cell for cell in known if any(timing is None for _, timing in history[cell])}
     return PlannedContest(
         problem=problem,
-        problem_index=index,
+        problem_index=place.index,
         shared=shared,
         kernels=by_key,
         contest=contest,

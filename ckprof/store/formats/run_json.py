@@ -12,6 +12,7 @@ from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.model.problem import ConvProblem
+from ckprof.run.options import AUTO_SPLITS
 from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
 from ckprof.store.errors import NewerStoreError
 from ckprof.store.format import ImportHints, StoreFormat
@@ -128,7 +129,7 @@ def _attempt(
         key=MeasurementKey(
             operation=shared.operation,
             problem=problem,
-            split_k=-1 if outcome.split_k_deduced else outcome.split_k,
+            split_k=AUTO_SPLITS if outcome.split_k_deduced else outcome.split_k,
             kernel=KernelKey(instance=outcome.key),
             device=shared.device,
             toolchain=shared.toolchain,
