@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ckprof.compare.model import ComparedProblem, ComparedRow
     from ckprof.compare.side import Row
     from ckprof.model.problem import ConvProblem
@@ -136,6 +139,14 @@ def change_text(ratio: float) -> str:
     if ratio <= 0.5:
         return f"/{1 / ratio:.3g}"
     return f"{100 * (ratio - 1):+.1f}%"
+
+
+def common_start(names: Iterable[str]) -> str:
+    """Return the whole words that all names begin with, where there are several names."""
+    distinct = set(names)
+    columns = zip(*(name.split("_")[:-1] for name in distinct), strict=False)
+    common = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, columns)]
+    return "".join(f"{word}_" for word in common) if len(distinct) > 1 else ""
 
 
 def display_name(row: Row) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from itertools import takewhile
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.records import change_text, display_name, short_problem
+from ckprof.compare.records import change_text, common_start, display_name, short_problem
 from ckprof.statistics.change import ENOUGH_ROUNDS
 from ckprof.statistics.verdict import Verdict
 
@@ -81,11 +80,7 @@ def render_markdown(comparison: Comparison) -> str:
 
 
 def _common_start(comparison: Comparison) -> str:
-    """Return the whole words that all names begin with, where there are several names."""
-    names = {display_name(side) for row in comparison.rows for side in (row.old, row.new)}
-    columns = zip(*(name.split("_")[:-1] for name in names), strict=False)
-    common = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, columns)]
-    return "".join(f"{word}_" for word in common) if len(names) > 1 else ""
+    return common_start(display_name(side) for row in comparison.rows for side in (row.old, row.new))
 
 
 def _render(comparison: Comparison, page: _Page) -> str:

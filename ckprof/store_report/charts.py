@@ -116,7 +116,7 @@ def heat_chart(heat: HeatMap, numbers: Sequence[int]) -> Markup:
     :param numbers: number of each problem.
     """
     columns, rows = len(heat.instances), len(heat.problems)
-    width = min(26.0, max(2.5, 1060 / max(1, columns)))
+    width = min(36.0, max(2.5, 1060 / max(1, columns)))
     height = min(20.0, max(5.0, 700 / max(1, rows)))
     frame = Frame(
         width=round(columns * width) + 48,
@@ -131,9 +131,11 @@ def heat_chart(heat: HeatMap, numbers: Sequence[int]) -> Markup:
         for name, start, length in _runs(cells):
             paths.setdefault(name, []).append(f"M{start} {row}h{length}v1h-{length}z")
     drawn = [tag("path", d="".join(parts), class_=name) for name, parts in sorted(paths.items())]
+    line = tag("path", d="M0 .25L.25 0", class_="hatch", stroke_width=0.07)
+    hatch = tag("pattern", line, id="hatch", width=0.25, height=0.25, patternUnits="userSpaceOnUse")
     cursor = tag("rect", x=0, y=0, width=1, height=1, class_="cursor", vector_effect="non-scaling-stroke")
     scaled = f"translate({frame.left} {frame.top}) scale({width:g} {height:g})"
-    parts = [tag("g", *drawn, cursor, transform=scaled, id="heat-cells")]
+    parts = [tag("g", hatch, *drawn, cursor, transform=scaled, id="heat-cells")]
     every = max(1, math.ceil(14 / height))
     for row in range(0, rows, every):
         at = frame.top + (row + 0.5) * height + 4

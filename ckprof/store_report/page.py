@@ -8,7 +8,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.records import change_text, display_name, short_problem
+from markupsafe import Markup
+
+from ckprof.compare.records import change_text, common_start, display_name, short_problem
 from ckprof.model.outcome import Status
 from ckprof.statistics.verdict import Verdict
 from ckprof.store_report.charts import BANDS, coverage_chart, heat_chart, roofline_chart
@@ -29,10 +31,12 @@ _URGENCY: Final = (Verdict.SLOWER, Verdict.FASTER, Verdict.UNCLEAR)
 
 def render_html(content: ReportContent) -> str:
     """Render the page."""
+    start = common_start(display_name(row) for row in content.side.rows.values())
     numbers = {key: number for number, key in enumerate(content.heat.problems, start=1)}
     return _template().render(
         content=content,
         numbers=numbers,
+        start=start,
         roofline=roofline_chart(content.best, content.options.roofs),
         coverage=coverage_chart(content.coverage),
         heat=heat_chart(content.heat, list(numbers.values())) if numbers else None,
@@ -40,7 +44,7 @@ def render_html(content: ReportContent) -> str:
         cell_statuses=statuses_of(content.heat.cells),
         compared=_compared(content.comparison) if content.comparison else (),
         most_compared=MOST_COMPARED,
-        data=_data(content),
+        data=_data(content, start),
     )
 
 
@@ -58,10 +62,17 @@ def _template() -> Template:
     environment.filters["number"] = _number
     environment.filters["percent"] = _percent
     environment.filters["signed"] = _signed
+    environment.filters["without"] = _without
     environment.globals["name_of"] = display_name
     environment.globals["short_problem"] = short_problem
     environment.globals["exp"] = math.exp
     return environment.get_template("report.html.j2")
+
+
+def _without(name: str, start: str) -> Markup:
+    """Return a name without its start, with places where a line may break."""
+    shown = name[len(start) :] if name.startswith(start) else name
+    return Markup("_<wbr>").join(shown.split("_"))
 
 
 def _number(value: float | None) -> str:
@@ -93,12 +104,12 @@ def _compared(comparison: Comparison) -> list[ComparedRow]:
     return rows[:MOST_COMPARED]
 
 
-def _data(content: ReportContent) -> str:
+def _data(content: ReportContent, start: str) -> str:
     """Return what the script draws from, as JSON that can stand in a ``script`` element."""
     statuses = list(Status)
     data = {
         "problems": [short_problem(key.problem) for key in content.heat.problems],
-        "instances": [instance.name for instance in content.heat.instances],
+        "instances": [one.name.removeprefix(start) for one in content.heat.instances],
         "statuses": [status.value for status in statuses],
         # percent of the best, -1 without a measurement, -2 - n for status n
         "cells": [
@@ -109,7 +120,10 @@ def _data(content: ReportContent) -> str:
             for row in content.heat.cells
         ],
         "traces": [
-            [{"name": one.name, "reference": one.reference, "points": one.points} for one in group]
+            [
+                {"name": one.name[len(start) :], "reference": one.reference, "points": one.points}
+                for one in group
+            ]
             for group in traces(content.side, content.options.traced)
         ],
     }
