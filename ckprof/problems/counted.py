@@ -25,8 +25,9 @@ class CountedProblem:
     dtype: DataType | None = None
     #: layout name, if the source names one
     layout: str | None = None
-    #: split-K, if the source names one
-    split_k: int | None = None
+    #: numbers of splits of the reduction, if the source names any; :data:`~ckprof.problems.tokens.AUTO` lets
+    #: the kernel choose
+    splits: tuple[int, ...] = ()
 
 
 def merged(problems: list[CountedProblem]) -> list[CountedProblem]:
@@ -37,7 +38,7 @@ def merged(problems: list[CountedProblem]) -> list[CountedProblem]:
     first: dict[tuple[object, ...], CountedProblem] = {}
     counts: dict[tuple[object, ...], int] = {}
     for one in problems:
-        key = (one.problem, one.direction, one.dtype, one.layout, one.split_k)
+        key = (one.problem, one.direction, one.dtype, one.layout, one.splits)
         first.setdefault(key, one)
         counts[key] = counts.get(key, 0) + one.count
     return [
@@ -48,7 +49,7 @@ def merged(problems: list[CountedProblem]) -> list[CountedProblem]:
             direction=one.direction,
             dtype=one.dtype,
             layout=one.layout,
-            split_k=one.split_k,
+            splits=one.splits,
         )
         for key, one in first.items()
     ]

@@ -10,6 +10,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.model.dtype import DataType
 from ckprof.model.problem import ConvProblem
 from ckprof.problems.counted import CountedProblem
+from ckprof.problems.tokens import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,8 +144,15 @@ def _problem_of(row: _Row, directions: Sequence[Direction]) -> CountedProblem:
         direction=_direction(row, directions),
         dtype=element,
         layout=row.text(_COLUMNS["layout"]) or None,
-        split_k=row.integer(_COLUMNS["split_k"]) if row.text(_COLUMNS["split_k"]) else None,
+        splits=_splits(row),
     )
+
+
+def _splits(row: _Row) -> tuple[int, ...]:
+    if not row.text(_COLUMNS["split_k"]):
+        return ()
+    splits = row.integer(_COLUMNS["split_k"])
+    return (splits if splits > 0 else AUTO,)
 
 
 def _is_3d(row: _Row) -> bool:

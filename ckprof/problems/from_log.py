@@ -64,6 +64,10 @@ class _Reading:
     """A log while it is read."""
 
     directions: tuple[Direction, ...]
+    #: ckProfiler's names of all directions' operations
+    operations: frozenset[str]
+    #: logs repeat their commands: command -> its problems
+    known: dict[str, list[CountedProblem]] = field(default_factory=dict)
     found: list[CountedProblem] = field(default_factory=list)
     others: Counter[str] = field(default_factory=Counter)
     errors: list[InputError] = field(default_factory=list)
@@ -92,7 +96,9 @@ def problems_from_text(
     :param path: for messages.
     :param bare: every line is a problem, also one with the convolution parameters alone.
     """
-    reading = _Reading(directions=tuple(directions))
+    known = tuple(directions)
+    operations = frozenset(name for one in known for name in one.positional_form.operations)
+    reading = _Reading(directions=known, operations=operations)
     lines = text.splitlines()
     if looks_like_csv(lines):
         found, errors = read_csv(lines, path, reading.directions)
@@ -133,7 +139,7 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _read_line(line: str, number: int, path: Path | str, reading: _Reading) -> None:
     bare = line.strip()
     call = None if bare.startswith("#") else _CALL.search(line)
-    operations = {name for one in reading.directions for name in one.positional_form.operations}
+    operations = reading.operations
     if call is None:
         first = bare.split(maxsplit=1)[0] if bare else ""
         if first not in operations and first not in BASES:
@@ -151,7 +157,9 @@ def _read_line(line: str, number: int, path: Path | str, reading: _Reading) -> N
         return
     command = ProblemLine(text=f"{program} {rest}", path=path, line=number)
     try:
-        reading.found += _problems_of(command, rest, reading.directions)
+        if command.text not in reading.known:
+            reading.known[command.text] = list(_problems_of(command, rest, reading.directions))
+        reading.found += reading.known[command.text]
     except InputError as exc:
         # a column would count in the command, not in the line of the log
         reading.errors.append(InputError(exc.message, exc.path, exc.line))
@@ -173,7 +181,7 @@ def _problems_of(
             direction=direction.id if asked else None,
             dtype=parsed.dtype,
             layout=parsed.layout,
-            split_k=parsed.split_k,
+            splits=parsed.splits,
         )
 
 

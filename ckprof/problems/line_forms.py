@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.problems.miopen_flags import BASES
+from ckprof.problems.miopen_flags import BASES, LAYOUTS
+from ckprof.problems.positional import ALL_SPLITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,8 +52,21 @@ def to_miopen(one: CountedProblem, direction: Direction | None) -> str:
             parts += [flag, value]
     if problem.ndim != 2:
         parts += ["--spatial_dim", problem.ndim]
+    if one.layout is not None:
+        parts += _layout(one.layout)
     parts += ["-m", "conv", "-g", problem.groups, "-F", direction.miopen_flag if direction else 0]
     return " ".join(map(str, parts))
+
+
+def _layout(name: str) -> list[str]:
+    """Return the flags of a layout.
+
+    :raises InputError: MIOpenDriver has no name for it.
+    """
+    for text, known in LAYOUTS.items():
+        if known == name:
+            return ["--in_layout", text, "--fil_layout", text, "--out_layout", text]
+    raise InputError(f"MIOpenDriver has no layout {name} ({', '.join(LAYOUTS.values())})")
 
 
 def _base(dtype: DataType | None) -> str:
@@ -77,10 +91,25 @@ def to_positional(one: CountedProblem, direction: Direction | None) -> str:
     layouts = {number: names[one.problem.ndim - 1] for number, names in form.layouts.items()}
     values["layout"] = _number(layouts, one.layout, "layout", direction)
     values["ndim"] = one.problem.ndim
-    values["split_k"] = one.split_k if one.split_k is not None else 1
     leading = " ".join(str(values[name]) for name in form.leading)
-    trailing = "".join(f" {values[name]}" for name in form.trailing)
+    trailing = "".join(f" {_splits(one) if name == 'split_k' else values[name]}" for name in form.trailing)
     return f"ckProfiler {form.operations[0]} {leading} {numbers}{trailing}"
+
+
+def _splits(one: CountedProblem) -> str:
+    """Return ckProfiler's word for the numbers of splits.
+
+    :raises InputError: there are several, but not those that ``all`` stands for.
+    """
+    if not one.splits:
+        return "1"
+    if one.splits == ALL_SPLITS:
+        return "all"
+    if len(one.splits) > 1:
+        raise InputError(
+            f"ckProfiler takes one number of splits, or all, not {one.splits}: {one.problem.describe()}"
+        )
+    return str(one.splits[0])
 
 
 def _number(table: Mapping[int, str | None], wanted: str, what: str, direction: Direction) -> int:
@@ -119,6 +148,6 @@ def to_record(one: CountedProblem) -> dict[str, object]:
         record["dtype"] = one.dtype.value
     if one.layout is not None:
         record["layout"] = one.layout
-    if one.split_k is not None:
-        record["split_k"] = one.split_k
+    if one.splits:
+        record["splits"] = list(one.splits)
     return record

@@ -48,7 +48,7 @@ class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     direction: str | None = None
     dtype: str | None = None
     layout: str | None = None
-    split_k: int | None = None
+    splits: tuple[int, ...] = ()
 
 
 class ListRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -171,5 +171,5 @@ def _counted(record: ProblemRecord, index: int, path: Path | str) -> CountedProb
         direction=record.direction,
         dtype=dtype,
         layout=record.layout,
-        split_k=record.split_k,
+        splits=record.splits,
     )

@@ -139,7 +139,7 @@ def _listed(path: Path, direction: Direction) -> ProblemFile:
             problem=one.problem,
             dtype=one.dtype,
             layout=one.layout,
-            splits=() if one.split_k is None else (one.split_k,),
+            splits=one.splits,
         )
         for one in listed
         if one.direction in (None, direction.id)

@@ -49,7 +49,7 @@ def test_lines_parse_back(
         assert (back.dtype, back.layout) == (dtype, "nhwgc")
     if one.problem.left_pads == one.problem.right_pads:
         back = parsed(line_of(asked, "miopen", directions), direction, directions)
-        assert (back.problem, back.dtype) == (one.problem, dtype)
+        assert (back.problem, back.dtype, back.layout) == (one.problem, dtype, asked.layout)
 
 
 def test_a_miopen_line_asks_for_its_direction_only(directions: tuple[Direction, ...]) -> None:
@@ -61,11 +61,28 @@ def test_a_miopen_line_asks_for_its_direction_only(directions: tuple[Direction, 
 @given(st.lists(st.sampled_from(DRAWN), max_size=5), st.integers(1, 99))
 def test_json_keeps_everything(some: list[CountedProblem], count: int) -> None:
     some = [
-        replace(one, count=count, direction="fwd", dtype=DataType.BF16, layout="x", split_k=4) for one in some
+        replace(one, count=count, direction="fwd", dtype=DataType.BF16, layout="x", splits=(2, 4))
+        for one in some
     ]
     text = render_problems(some, "json", (), origin="a test").text
     assert json.loads(text)["origin"] == "a test"
     assert parse_problem_list(text.encode(), "p.json") == some
+
+
+@pytest.mark.parametrize("splits", [(), (4,), (-1,), (-1, 1, 2, 4, 8, 16, 32, 64, 128)])
+def test_splits_are_kept(splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
+    direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
+    one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=splits)
+    back = parsed(line_of(one, "ckprofiler", directions), direction, directions)
+    assert back.splits == (splits or (1,))
+
+
+def test_what_a_form_has_no_word_for_is_reported(directions: tuple[Direction, ...]) -> None:
+    direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
+    one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=(2, 3))
+    assert "one number of splits" in render_problems([one], "ckprofiler", directions).inexpressible[0][1]
+    odd = replace(DRAWN[-1], layout="gnhwc")
+    assert "no layout gnhwc" in render_problems([odd], "miopen", directions).inexpressible[0][1]
 
 
 def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:
