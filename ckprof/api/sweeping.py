@@ -98,8 +98,8 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             keep_invalid=request.selection.keep_invalid,
         )
         run = _run_options(request, library.recipe.last_level_cache_bytes)
-        observers = _observers(session)
-        bench = stack.enter_context(KernelBench(library, run, session.manager, observers, session.tell))
+        seen_by = observers(session)
+        bench = stack.enter_context(KernelBench(library, run, session.manager, seen_by, session.tell))
         target = session.target(request.build.target)
         shared = shared_key(library.direction.id, target, library.recipe, run, bench.device)
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
@@ -148,7 +148,7 @@ def _nothing(shared: SharedKey, problem: ConvProblem) -> Sequence[PastVisit]:
     return ()
 
 
-def _observers(session: Session) -> list[Observer]:
+def observers(session: Session) -> list[Observer]:
     """Return what reads evidence: the host, and what plugins add."""
     embedded = frozenset(target.id for target in session.registry.targets if target.embedded)
     found: list[Observer] = [HostObserver(embedded)]

@@ -76,7 +76,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             connection.close()
             raise StoreError(
                 f"the store has version {version}, this ckprof reads version {SCHEMA_VERSION}; "
-                "'ckprof results check --migrate' brings it up to date, and keeps a backup",
+                "'ckprof results check --upgrade' brings it up to date, and keeps a backup",
                 path,
             )
     return connection

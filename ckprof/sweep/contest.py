@@ -65,6 +65,8 @@ class Contest(Generic[Cell]):
         self._state: _State[Cell] = _State(times={cell: {} for cell in self._cells})
         self._round = rounds_before
         self._known_logs: dict[Cell, dict[int, float]] = {}
+        self._noted = 0
+        self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
         #: set by :meth:`visits` at the end, or by :meth:`resume`
         self.ending: Ending | None = None
 
@@ -82,6 +84,7 @@ class Contest(Generic[Cell]):
         self._note(visit.cell, visit.round, timing)
 
     def _note(self, cell: Cell, round: int, timing: Timing | None) -> None:
+        self._noted += 1
         if timing is None:
             self._state.failed.add(cell)
             if self._state.reference == cell:
@@ -113,7 +116,9 @@ class Contest(Generic[Cell]):
                 self._note(cell, number, timing)
             if number < last or not self._missing(number):
                 self._choose_reference()
-                self._decide(number, drifted=number in self._state.drifted, drift=None)
+                # whether it is enough is asked at the end: earlier answers do not matter any more
+                is_last = number == last
+                self._decide(number, drifted=number in self._state.drifted, drift=None, ask_ending=is_last)
         self._on_round = told
 
     @property
@@ -227,13 +232,13 @@ class Contest(Generic[Cell]):
         ]
         return pooled_noise(np.array(table)) if table and counted else None
 
-    def _decide(self, number: int, *, drifted: bool, drift: float | None) -> None:
+    def _decide(self, number: int, *, drifted: bool, drift: float | None, ask_ending: bool = True) -> None:
         dropped: dict[Cell, float] = {}
         best = self.best()
         if not drifted and best is not None and not self._options.exhaustive:
             dropped = self._slow_cells(best)
             self._state.dropped.update(dropped)
-        self.ending = self._find_ending(best)
+        self.ending = self._find_ending(best) if ask_ending else None
         self._on_round(
             RoundReport(
                 round=number,
@@ -255,7 +260,7 @@ class Contest(Generic[Cell]):
             return None
         margin = math.log1p(self._options.tie)
         noise = self.noise()
-        others = [self.interval(cell, best, noise) for cell in self.active if cell != best]
+        others = (self.interval(cell, best, noise) for cell in self.active if cell != best)
         decided = all(one.low > margin or one.lies_within(margin) for one in others)
         return Ending.SETTLED if decided else None
 
@@ -271,7 +276,7 @@ class Contest(Generic[Cell]):
             if len(ratios) == 1 or noise is None:
                 surely = min(ratios) > margin + math.log(_GROSS_FACTOR) and self._never_near(cell, best)
             else:
-                found = paired_interval(ratios, confidence=_DROP_CONFIDENCE, noise=noise)
+                found = paired_interval(ratios, confidence=_DROP_CONFIDENCE, noise=noise, seed=None)
                 # with two or three rounds, the noise that all kernels show says more than their own spread
                 reach = noise.sigma * math.sqrt(2 / len(ratios)) * 3.3
                 surely = found.low > margin or (len(ratios) <= 3 and found.estimate - reach > margin)
@@ -307,11 +312,14 @@ class Contest(Generic[Cell]):
         return [own[number] - other[number] for number in own if number in other]
 
     def _counted_rounds(self) -> list[int]:
-        seen: set[int] = set()
-        for visits in self._state.times.values():
-            seen.update(visits)
-        missing = {number for number in seen if self._missing(number)}
-        return sorted(seen - missing - self._state.drifted)
+        state = self._state
+        # what it depends on; times only ever grow
+        version = (self._noted, len(state.failed), len(state.dropped), len(state.drifted))
+        if self._counted[0] != version:
+            cells = self.active
+            shared = set.intersection(*(set(state.times[cell]) for cell in cells)) if cells else set()
+            self._counted = version, sorted(shared - state.drifted)
+        return self._counted[1]
 
     def _drift(self, number: int) -> float | None:
         """Return how much the reference moved within a round, as a logarithm."""
