@@ -222,6 +222,9 @@ def _same_object(visit: PastVisit, kernels: Mapping[str, PlannedKernel]) -> bool
     return kernel is not None and kernel.object_digest in (None, visit.object_digest)
 
 
+#: as the store spells them
+_OK, _DRIFT, _DROPPED = Status.OK.value, Mark.DRIFT.value, Mark.DROPPED.value
+
 History = dict[KernelCell, list[tuple[int, Timing | None]]]
 
 
@@ -234,11 +237,11 @@ def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[Histor
         cell = KernelCell(visit.instance, visit.split_k)
         if visit.marks:
             marks = visit.marks.split(",")
-            if Mark.DRIFT.value in marks:
+            if _DRIFT in marks:
                 drifted.add(visit.round)
-            if Mark.DROPPED.value in marks:
+            if _DROPPED in marks:
                 dropped.add(cell)
-        if visit.status != Status.OK.value:
+        if visit.status != _OK:
             if not retry_failed:
                 history.setdefault(cell, []).append((visit.round, None))
         elif visit.median_ms and visit.wrong_elements == 0:
