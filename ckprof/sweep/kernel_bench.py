@@ -129,7 +129,7 @@ class KernelBench:
                 seconds=prepared.seconds,
             )
         )
-        self._executor.set_problem(prepared.request)
+        self._executor.set_problem(prepared)
 
     def measure(self, planned: PlannedContest, visit: Visit[KernelCell]) -> VisitResult:
         """Measure one kernel once.
@@ -144,7 +144,8 @@ class KernelBench:
             return self._announce(planned, visit, self._blocking, None)
         if self._executor is None:
             raise ValueError("the bench is not open")
-        outcome = self._executor.measure(cell.instance, planned.problem_index, cell.split_k)
+        split_sum = self._instances[cell.instance].split_sum
+        outcome = self._executor.measure(cell.instance, planned.problem_index, cell.split_k, split_sum)
         return self._announce(planned, visit, _result(outcome, self._options.min_samples), outcome)
 
     def observe(self) -> Reading:
