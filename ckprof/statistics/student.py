@@ -21,7 +21,11 @@ def t_tail(t: float, df: float) -> float:
     """
     if math.isinf(df):
         return _NORMAL.cdf(-t)
-    half = 0.5 * _incomplete_beta(df / (df + t * t), df / 2, 0.5)
+    square = t * t
+    if square < 1:  # the other argument would be rounded to 1
+        half = 0.5 * (1 - _incomplete_beta(square / (df + square), 0.5, df / 2))
+    else:
+        half = 0.5 * _incomplete_beta(df / (df + square), df / 2, 0.5)
     return half if t >= 0 else 1 - half
 
 
@@ -45,6 +49,16 @@ def t_quantile(probability: float, df: float) -> float:
         else:
             high = middle
     return (low + high) / 2
+
+
+@lru_cache(maxsize=4096)
+def quick_t_quantile(probability: float, df: float) -> float:
+    """Return about the same as :func:`t_quantile`, much faster: for estimates.
+
+    The first terms of the expansion in 1 / df (Abramowitz and Stegun 26.7.5).
+    """
+    z = _NORMAL.inv_cdf(probability)
+    return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
 
 
 def normal_tail(z: float) -> float:

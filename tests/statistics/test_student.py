@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ckprof.statistics.student import normal_tail, t_quantile, t_tail
+from ckprof.statistics.student import normal_tail, quick_t_quantile, t_quantile, t_tail
 
 
 @given(st.floats(-40, 40), st.floats(0.5, 400))
@@ -20,6 +20,13 @@ def test_tails(t: float, df: float) -> None:
 @given(st.floats(0.001, 0.999), st.floats(1, 200))
 def test_quantiles(probability: float, df: float) -> None:
     assert t_quantile(probability, df) == pytest.approx(stats.t.ppf(probability, df), rel=1e-7, abs=1e-9)
+
+
+@given(st.floats(0.001, 0.999), st.floats(8, 1000))
+def test_quick_quantiles_are_close(probability: float, df: float) -> None:
+    assert quick_t_quantile(probability, df) == pytest.approx(
+        stats.t.ppf(probability, df), rel=0.05, abs=1e-3
+    )
 
 
 @given(st.floats(-8, 8))
