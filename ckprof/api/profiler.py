@@ -17,6 +17,7 @@ from ckprof.api.requests import (
     SweepOptions,
 )
 from ckprof.api.session import Session
+from ckprof.arch.architectures import use_files
 from ckprof.config.settings import load_settings
 from ckprof.model.parity import DEFAULT_FAIL_ON
 from ckprof.plugin.manager import PluginManager
@@ -68,7 +69,8 @@ class Profiler:
 
     :param config: a settings file; by default ``ckprof.toml`` here or in a parent folder, if there is one.
     :param plugins: module names or paths of ``.py`` files, beside those that are installed.
-    :param on_event: told what happens; see :mod:`ckprof.api.events`. An exception from it ends the call.
+    :param on_event: called with what happens; see :mod:`ckprof.api.events`. An exception from it ends the
+        call.
     :raises CkprofError: the settings are wrong, or a plugin that was named cannot be loaded.
     """
 
@@ -80,6 +82,7 @@ class Profiler:
         on_event: Listener = ignore,
     ) -> None:
         settings = load_settings(Path(config) if config else None, Path.cwd())
+        use_files(Path(name).expanduser() for name in settings.architectures)
         manager = PluginManager()
         manager.load_all(configured=settings.plugins, requested=plugins)
         self._session = Session(settings=settings, manager=manager, tell=on_event)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.build import compile_step, ninja_file
 from ckprof.build.cache import Group
@@ -80,7 +80,7 @@ def build_library(
     :param timeout_s: wall time of one compiler process.
     :param work_dir: folder for the library, the logs of kernels that do not compile and files of the build.
     :param cache: where objects are kept.
-    :param on_progress: told steps done, all steps and the name of the step that has just ended.
+    :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :param write_library: writes the list of kernels, by default
         :func:`ckprof.codegen.source_tree.write_library_source`.
     :param further_sources: sources to link into the library beside those of the recipe.
@@ -89,8 +89,8 @@ def build_library(
     if write_library is None:
         from ckprof.codegen.source_tree import write_library_source
 
-        write_library = write_library_source  # type: ignore[assignment]
-    assert write_library is not None  # noqa: S101 - set above
+        # it writes the trees that it makes itself
+        write_library = cast("LibraryWriter", write_library_source)
     from filelock import FileLock
 
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
 from ckprof.codegen.library_api import CONV_API_SOURCES, library_name
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.flow.code_objects import read_ahead, write_code_objects
 from ckprof.flow.validity import check_validity
 from ckprof.model.outcome import Status
@@ -87,14 +87,17 @@ def generate(
         valid = checked.valid
         rejected = [rejection_of(one) for one in checked.invalid]
     tree = generate_tree(
-        build_dir.root,
-        library_name(build_dir.direction.id),
-        [candidate.instance for candidate in valid],
-        {candidate.pipeline.id: candidate.pipeline for candidate in valid},
-        build_dir.direction,
-        build_dir.arch,
-        build_dir.recipe.api_level,
-        build_dir.embedding,
+        TreeRequest(
+            root=build_dir.root,
+            library_name=library_name(build_dir.direction.id),
+            direction=build_dir.direction,
+            arch=build_dir.arch,
+            api_level=build_dir.recipe.api_level,
+            instances=[candidate.instance for candidate in valid],
+            pipelines={candidate.pipeline.id: candidate.pipeline for candidate in valid},
+            names={candidate.instance.key: candidate.name for candidate in valid},
+            embedding=build_dir.embedding,
+        )
     )
     return tree, rejected
 
@@ -109,7 +112,7 @@ def build(
 ) -> BuiltLibrary:
     """Generate and compile all valid candidates into one library.
 
-    :param on_progress: told (done, total, name) after each compile step.
+    :param on_progress: called with (done, total, name) after each compile step.
     :raises ToolchainError: the build system itself failed.
     """
     with build_dir.lock:

@@ -134,7 +134,7 @@ class KernelBench:
                 seconds=prepared.seconds,
             )
         )
-        self._executor.set_problem(prepared.request)
+        self._executor.set_problem(prepared)
 
     def measure(self, planned: PlannedContest, visit: Visit[KernelCell]) -> VisitResult:
         """Measure one kernel once.

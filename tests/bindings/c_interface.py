@@ -1,4 +1,4 @@
-"""The C interface of kernel libraries as ctypes sees it: ``ckprof_conv_api.h``."""
+"""The C interface of kernel libraries as ctypes sees it: ``ckprof_conv_api.h``, for its tests."""
 
 from __future__ import annotations
 
@@ -55,13 +55,6 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "conv_dispatcher_is_supported": (c_bool, [POINTER(ConvProblemC)]),
     "conv_dispatcher_select_kernel": (c_int, [POINTER(ConvProblemC), c_char_p, c_int]),
     "conv_dispatcher_run": (c_float, [c_void_p, c_void_p, c_void_p, POINTER(ConvProblemC), c_void_p]),
-    "conv_bwdw_init": (c_int, []),
-    "conv_bwdw_cleanup": (None, []),
-    "conv_bwdw_version": (c_char_p, []),
-    "conv_bwdw_has_kernels": (c_int, []),
-    "conv_bwdw_get_kernel_count": (c_int, []),
-    "conv_bwdw_get_kernel_name": (c_int, [c_int, c_char_p, c_int]),
-    "conv_bwdw_run": (c_float, [c_void_p, c_void_p, c_void_p, POINTER(ConvBwdwProblemC), c_void_p]),
     "ckprof_conv_set_timing": (c_int, [POINTER(CTiming)]),
     "ckprof_conv_select_index": (c_int, [c_int]),
     "ckprof_conv_select_name": (c_int, [c_char_p]),
@@ -87,6 +80,17 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "ckprof_conv_copy_to_host": (c_int, [c_void_p, c_void_p, c_size_t]),
 }
 
+#: the same, of functions that only some libraries have
+_FURTHER_FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
+    "conv_bwdw_init": (c_int, []),
+    "conv_bwdw_cleanup": (None, []),
+    "conv_bwdw_version": (c_char_p, []),
+    "conv_bwdw_has_kernels": (c_int, []),
+    "conv_bwdw_get_kernel_count": (c_int, []),
+    "conv_bwdw_get_kernel_name": (c_int, [c_int, c_char_p, c_int]),
+    "conv_bwdw_run": (c_float, [c_void_p, c_void_p, c_void_p, POINTER(ConvBwdwProblemC), c_void_p]),
+}
+
 
 def load(path: Path) -> ctypes.CDLL:
     """Load a library and declare its functions.
@@ -100,4 +104,9 @@ def load(path: Path) -> ctypes.CDLL:
         function = getattr(binary, name)
         function.restype = result
         function.argtypes = arguments
+    for name, (result, arguments) in _FURTHER_FUNCTIONS.items():
+        if hasattr(binary, name):
+            function = getattr(binary, name)
+            function.restype = result
+            function.argtypes = arguments
     return binary

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The older interface for backward weight alone, over that of ckprof_conv_api.h.
-#include "ckprof_conv_api.h"
-
+// The older interface for backward weight alone, over that of ckprof_conv_api.h. A part of the
+// library's table, behind that header and ckprof_conv_bwdw.h.
 #define CKPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {

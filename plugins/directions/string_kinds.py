@@ -1,6 +1,6 @@
 """The texts of CK Tile's grouped-convolution kernels: the one table of their fields and words.
 
-Pipelines render them, converters read them as native lines, parity compares them.
+Directions name theirs, pipelines render them, converters read them as native lines, parity compares them.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ FORWARD: Final = StringKind(
     id="tile_forward",
     title="forward kernel",
     name="GroupedConvolutionForwardKernel",
+    direction="fwd",
     fields=_FIELDS,
     fixed=_FIXED,
 )
@@ -101,6 +102,7 @@ BACKWARD_DATA: Final = StringKind(
     id="tile_backward_data",
     title="backward-data kernel",
     name="GroupedConvolutionBackwardDataKernel",
+    direction="bwd_data",
     fields=_FIELDS,
     fixed=_FIXED,
 )
@@ -109,6 +111,7 @@ BACKWARD_WEIGHT: Final = StringKind(
     id="tile_backward_weight",
     title="backward-weight kernel",
     name="GroupedConvolutionBackwardWeightKernel",
+    direction="bwd_weight",
     fields=(*_FIELDS, *_STREAM_K_FIELDS),
     only_if=MappingProxyType(
         {"streamk_reduction_strategy": "streamk_enabled", "streamk_persistent": "streamk_enabled"}
@@ -120,6 +123,7 @@ DEPTHWISE: Final = StringKind(
     id="tile_depthwise",
     title="depthwise forward kernel",
     name=FORWARD.name,
+    direction=FORWARD.direction,
     fields=(
         NDIM,
         SPECIALIZATION,
