@@ -116,6 +116,8 @@ def registered(hook, item):
         "ckprof_register_catalog_variants": registry.variants,
         "ckprof_register_builder_readers": registry.builder_readers,
         "ckprof_register_parity_formats": registry.parity_formats,
+        "ckprof_register_comparison_formats": registry.comparison_formats,
+        "ckprof_register_store_report_formats": registry.store_report_formats,
     }[hook]
     (entry,) = entries
     return entry
