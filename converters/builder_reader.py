@@ -17,6 +17,7 @@ from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native
 from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ckprof.strings.string_grammar import StringGrammar
     from ckprof_converters.builder_kernel import Kernel
     from ckprof_converters.builder_texts import KernelText
-    from ckprof_converters.conf_family import ConfFamily
 
 _NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
 _LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
@@ -43,6 +43,9 @@ class BuilderReader:
 
     id: Final = "ck-builder"
     label: Final = "instance lists and profiler output, as CK Builder instantiates them"
+
+    #: what plugins register for it
+    family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._lines = LineFields(families)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
-from ckprof_converters.conf_family import StepError
+from ckprof_converters.conf_family import ConfFamily, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
 from ckprof_converters.lines import iterate_lines
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
-    from ckprof_converters.conf_family import ConfFamily, LineProperties
+    from ckprof_converters.conf_family import LineProperties
 
 #: distinct lines that are remembered to recognise their repetitions at once
 _REMEMBERED: Final = 20_000
@@ -46,6 +46,9 @@ class ConfConverter:
         "instance lists of Composable Kernel (instance strings, type strings, native kernel names) "
         "and ckProfiler's output"
     )
+
+    #: what plugins register for it
+    family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._grammar = Grammar(families)
@@ -140,7 +143,8 @@ class _Run:
         try:
             text, start = self._texts.of(line)
         except LineError as error:
-            return self._wrong(number, error, 0)
+            self._wrong(number, error, 0)
+            return None
         if not text:
             rule = rule_of_other_text(line, log=self._texts.log)
             outcome = (rule.value, rule.meaning)
@@ -149,7 +153,8 @@ class _Run:
         try:
             return self._instance(number, text, line)
         except LineError as error:
-            return self._wrong(number, error, start)
+            self._wrong(number, error, start)
+            return None
 
     def _wrong(self, number: int, error: LineError, start: int) -> None:
         for problem in error.problems:
@@ -164,10 +169,11 @@ class _Run:
         found = self._grammar.match(text)
         outcome = self._outcomes.get(found) if found is not None else None
         if outcome is None:
-            outcome = self._read(number, text, found)
-            if isinstance(outcome, tuple):
-                self._collector.drop(number, *outcome)
-                return outcome
+            read = self._read(number, text, found)
+            if isinstance(read, tuple):
+                self._collector.drop(number, *read)
+                return read
+            outcome = read
             if found is not None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()
