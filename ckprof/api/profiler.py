@@ -54,7 +54,8 @@ class Profiler:
 
     :param config: a settings file; by default ``ckprof.toml`` here or in a parent folder, if there is one.
     :param plugins: module names or paths of ``.py`` files, beside those that are installed.
-    :param on_event: told what happens; see :mod:`ckprof.api.events`. An exception from it ends the call.
+    :param on_event: called with what happens; see :mod:`ckprof.api.events`. An exception from it ends the
+        call.
     :raises CkprofError: the settings are wrong, or a plugin that was named cannot be loaded.
     """
 

@@ -78,7 +78,7 @@ def plan_run(
 class Run:
     """One run of a library: outcomes as they come, and afterwards what is known of the device.
 
-    :param session: whose plugins and listener are told.
+    :param session: whose plugins and listener are notified.
     :param library: the built kernels.
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
@@ -90,7 +90,11 @@ class Run:
         self._session = session
         self.library = library
         self.problems = tuple(problems)
-        self.options = replace(options, last_level_cache_bytes=library.recipe.last_level_cache_bytes)
+        self.options = replace(
+            options,
+            last_level_cache_bytes=library.recipe.last_level_cache_bytes,
+            peak_flops=library.recipe.peak_flops,
+        )
         #: what the target says of the device; empty until a worker has opened it
         self.device = ""
 

@@ -78,7 +78,7 @@ def build_library(
     :param timeout_s: wall time of one compiler process.
     :param work_dir: folder for the library, the logs of kernels that do not compile and files of the build.
     :param cache: where objects are kept.
-    :param on_progress: told steps done, all steps and the name of the step that has just ended.
+    :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :param write_library: writes the list of kernels, by default
         :func:`ckprof.codegen.source_tree.write_library_source`.
     :param further_sources: sources to link into the library beside those of the recipe.

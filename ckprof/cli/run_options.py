@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 from ckprof.run.options import AUTO_SPLITS, CacheMode, RunOptions
 from ckprof.run.stopping import CRITERIA
 

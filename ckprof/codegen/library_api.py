@@ -11,7 +11,7 @@ import msgspec
 from ckprof.codegen.cpp import string_literal
 from ckprof.codegen.entry import library_source
 from ckprof.codegen.jinja import render
-from ckprof.model.tensor import TENSORS
+from ckprof.model.layout import TENSORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -67,7 +67,8 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def _row(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
-    text = msgspec.json.encode({"name": kernel.name, **fields}).decode()
+    known = {"name": kernel.name, **fields, "split_sum": kernel.instance.split_sum.value}
+    text = msgspec.json.encode(known).decode()
     return {"ndim": kernel.instance.ndim, "fields": string_literal(text)}
 
 

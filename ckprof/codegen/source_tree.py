@@ -258,7 +258,7 @@ class _Writer:
             raise PluginError(
                 f"pipeline {pipeline.id}: instances {owner.instance.id} and {kernel.instance.id} are both "
                 f"written as kernel {source.name}; give the pipeline a method "
-                "render_named(instance, name, arch, api_level), or put into kernel_name what tells them apart"
+                "render_named(instance, name, arch, api_level), or say what distinguishes them in kernel_name"
             )
         if takes_names and source.name != kernel.name:
             raise PluginError(

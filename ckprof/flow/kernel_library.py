@@ -110,7 +110,7 @@ def build(
 ) -> BuiltLibrary:
     """Generate and compile all valid candidates into one library.
 
-    :param on_progress: told (done, total, name) after each compile step.
+    :param on_progress: called with (done, total, name) after each compile step.
     :raises ToolchainError: the build system itself failed.
     """
     with build_dir.lock:

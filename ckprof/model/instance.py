@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import msgspec
 
 from ckprof.errors import PluginError
+from ckprof.model.accumulation import SplitSum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,9 @@ class Instance(_Remembered):
 
     #: id of the pipeline plugin that owns the class
     pipeline: ClassVar[str]
+
+    #: how the kernel adds up the parts of a split reduction; a family that rounds only once says so
+    split_sum: ClassVar[SplitSum] = SplitSum.RESULT_TYPE
 
     #: second name of a field of :meth:`fields` -> the field; for people who know the catalogs' spelling
     field_aliases: ClassVar[Mapping[str, str]] = {}
@@ -88,7 +92,7 @@ class Instance(_Remembered):
         return values
 
     def identity(self) -> dict[str, object]:
-        """Return the fields that tell two instances apart as plain JSON values."""
+        """Return the fields that distinguish two instances as plain JSON values."""
         values: dict[str, object] = {"pipeline": self.pipeline}
         kind: Any = type(self)
         for name in _identity_fields(kind):

@@ -157,7 +157,7 @@ class Direction(Protocol):
         added up.
 
         :param operands: tensor name -> values in the memory order of ``layout``, shaped as
-            :func:`ckprof.model.tensor.tensor_shape` says.
+            :func:`ckprof.model.layout.tensor_shape` says.
         :returns: the result tensor in the memory order of ``layout``.
         """
 
@@ -435,7 +435,7 @@ class TreeConverter(Protocol):
     def plan_tree(self, request: TreeRequest) -> TreePlan | None:
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
 
-        A list with errors ends the plan: what stands in front of it is planned, what follows is not reached.
+        A list with errors ends the plan: what precedes it is planned, what follows is not reached.
 
         :raises InputError: a folder cannot be read, or two lists give the same catalog.
         """

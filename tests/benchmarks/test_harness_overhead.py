@@ -51,9 +51,7 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
             timed.append(event)
 
     layout = find_layout("nhwgc")
-    problem = prepare_problem(
-        ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path
-    ).request
+    problem = prepare_problem(ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path)
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path, on_event=note) as executor:
         executor.open()
         executor.set_problem(problem)

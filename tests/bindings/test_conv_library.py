@@ -12,16 +12,15 @@ import pytest
 
 from ckprof import ConvLibrary, ConvProblem
 from ckprof.bindings.conv_library import Timing
-from ckprof.bindings.foreign import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from ckprof.cli.main import main
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
 from ckprof.codegen.library_api import EMBED_DIR
 from ckprof.errors import InputError, UsageError
-from ckprof.model.layout import find_layout
-from ckprof.model.tensor import tensor_shape
+from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.run.storage import decode, encode
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
+from tests.bindings.c_interface import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from tests.bindings.conftest import HAND
 
 C_COMPILER = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")

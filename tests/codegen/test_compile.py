@@ -13,9 +13,8 @@ import pytest
 
 import ckprof_plugins
 from ckprof.codegen import ABI_INCLUDE_DIR, TreeRequest, generate_tree, write_library_source
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import tensor_shape
 from ckprof.run.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline

@@ -1,6 +1,6 @@
 """Rules that an instance must obey to be built, as values with stable ids.
 
-This is the one place that says what is valid: lists, rule sets, instances given by hand and runs all ask it,
+This is the one place that says what is valid: lists, rule sets, single instances and runs all ask it,
 through :meth:`unmet_requirements <ckprof.plugin.protocols.Pipeline.unmet_requirements>`.
 A rule sees the instance, the architecture and the API level of the CK Tile headers, and answers with what is
 broken. What depends on the problem is no business of a rule: the kernel's own support test answers that.
@@ -66,11 +66,11 @@ def broken_rules(rules: Sequence[Rule], candidate: Candidate[Any]) -> tuple[Unme
     """Return every rule that the candidate breaks, in the order of ``rules``."""
     found = []
     for rule in rules:
-        breach = rule.check(candidate)
-        if breach is not None:
+        violation = rule.check(candidate)
+        if violation is not None:
             found.append(
                 UnmetRequirement(
-                    rule=rule.id, message=breach.message, found=breach.found, allowed=breach.allowed
+                    rule=rule.id, message=violation.message, found=violation.found, allowed=violation.allowed
                 )
             )
     return tuple(found)

@@ -144,7 +144,7 @@ def _listed(sizes: Iterable[tuple[int, int, int]]) -> str:
     return ", ".join("x".join(map(str, one)) for one in sizes)
 
 
-#: In the order in which they are checked and told.
+#: In the order in which they are checked and reported.
 ARCH_RULES = (
     Rule(id="tile-grain", check=_tile_grain),
     Rule(id="wave-grid", check=_wave_grid),

@@ -1,6 +1,6 @@
 """CK Builder's text for a GEMM kernel: what ``GetInstanceString()`` of the built kernel says.
 
-The text is put together here from the instance alone, so that it can be compared with what the kernel says.
+The text is composed here from the instance alone, so that it can be compared with what the kernel says.
 """
 
 from __future__ import annotations

@@ -62,5 +62,5 @@ def kernel_flags(request: BuildRequest) -> tuple[str, ...]:
 
 
 def _quirks(compiler: Compiler) -> tuple[str, ...]:
-    # zig adds run-time checks unless told otherwise
+    # zig adds run-time checks unless requested otherwise
     return ("-fno-sanitize=undefined",) if "ziglang" in compiler.command else ()

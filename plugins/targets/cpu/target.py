@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from ckprof.build.keys import abi_dir
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
+from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Purpose
 from ckprof_plugins.targets.cpu import doctor
 from ckprof_plugins.targets.cpu.device_table import DEFAULT_ARCH, device_table_source
@@ -47,6 +49,8 @@ PREFIX_HEADER: Final = """\
 _ANSWERS_PER_UNIT: Final = 16
 #: measured: 280 MB with g++ 12, less with clang++ 14
 _COMPILE_MEMORY: Final = 400 * 2**20
+#: two multiply-adds of 16 values per cycle, at a clock that no processor reaches with them
+_MOST_FLOPS_PER_CPU: Final = 2 * 2 * 16 * 6e9
 
 
 class CpuTarget:
@@ -104,4 +108,6 @@ class CpuTarget:
             support_sources=(*sorted(SOURCE_DIR.glob("*.cpp")), device_table_source()),
             machine_identity=machine_identity(compiler),
             compile_memory_bytes=_COMPILE_MEMORY,
+            # every type is multiplied as fp32
+            peak_flops=tuple((dtype, (os.cpu_count() or 1) * _MOST_FLOPS_PER_CPU) for dtype in DataType),
         )

@@ -11,6 +11,7 @@ from ckprof.build.cache import ObjectCache
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.keys import abi_dir
 from ckprof.errors import ToolchainError, UsageError
+from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip import doctor
@@ -65,7 +66,7 @@ PREFIX_HEADER: Final = """\
 #include "ckprof_entry.hpp"
 """
 
-#: what the newest compilers make unless told otherwise
+#: what the newest compilers make unless requested otherwise
 _USUAL_OBJECT_VERSION: Final = 6
 #: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more device function in
 #: the same source
@@ -166,6 +167,11 @@ def _object_version(libraries: Path) -> tuple[str, ...]:
     return (f"-mcode-object-version={known}",) if known < _USUAL_OBJECT_VERSION else ()
 
 
+#: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
+#: as xf32, at most four times as fast
+_RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataType.BF16: ("bf16", 1.0)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ProductParts:
     """What recipes say differently for each kind of product; the fields are those of a recipe."""
@@ -218,6 +224,20 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
         cannot_run="" if runnable else _why_not(request.arch.partition(":")[0]),
+    )
+
+
+def _peak_flops(arch: str) -> tuple[tuple[DataType, float], ...]:
+    """Return operations per second that no kernel can exceed, by type of its tensors."""
+    architecture = find_architecture(arch)
+    machine = architecture.machine
+    if machine is None:
+        return ()
+    per_rate = architecture.compute_units * architecture.simds_per_cu * machine.clock_mhz * 1e6
+    return tuple(
+        (dtype, factor * per_rate * machine.flops_per_cycle[name])
+        for dtype, (name, factor) in _RATES.items()
+        if name in machine.flops_per_cycle
     )
 
 
@@ -279,6 +299,7 @@ def _recipe(
         precompiling=parts.precompiling,
         cannot_run=parts.cannot_run,
         last_level_cache_bytes=machine.last_level_cache_bytes if machine else 0,
+        peak_flops=_peak_flops(base),
     )
 
 

@@ -55,8 +55,8 @@ def test_other_families_are_named(make_instance):
     for pipeline in (TwoStagePipeline(), StreamKPipeline()):
         assert "api-level-feature" in [rule.id for rule in pipeline.rules]
     rule = next(rule for rule in DEPTHWISE_RULES if rule.id == "api-level-feature")
-    breach = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
-    assert "has no depthwise kernels" in breach.message
+    violation = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
+    assert "has no depthwise kernels" in violation.message
     assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
 
 

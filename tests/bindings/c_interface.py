@@ -1,4 +1,4 @@
-"""The C interface of kernel libraries as ctypes sees it: ``ckprof_conv_api.h``."""
+"""The C interface of kernel libraries as ctypes sees it: ``ckprof_conv_api.h``, for its tests."""
 
 from __future__ import annotations
 
