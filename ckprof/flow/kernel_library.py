@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.build.builder import build_library
@@ -17,7 +17,7 @@ from ckprof.model.results import BuildSummary
 from ckprof.paths import object_cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.build.builder import BuildResult
@@ -58,6 +58,8 @@ class BuiltLibrary:
     summary: BuildSummary
     #: where the kernels' code objects and the list of them lie; ``None`` if the build made none
     code_objects: Path | None = None
+    #: content key of a built instance -> content key of its object
+    object_keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +161,7 @@ def _library(
         rejected=tuple(rejected),
         summary=result.summary if result is not None else BuildSummary(),
         code_objects=code_objects,
+        object_keys=result.object_keys if result is not None else {},
     )
 
 

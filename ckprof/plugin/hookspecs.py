@@ -24,15 +24,19 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
+    from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.observer import Observer
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -138,6 +142,42 @@ def ckprof_register_report_formats() -> Sequence[ReportFormat]:
     """Return the output formats that the plugin adds to ``--format``.
 
     Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_comparison_formats() -> Sequence[ComparisonFormat]:
+    """Return the output formats that the plugin adds to ``ckprof compare``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
+    """Return the output formats that the plugin adds to ``ckprof report``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+# --- measurements that last -------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_register_observers() -> Sequence[Observer]:
+    """Return what reads evidence about the machine during sweeps, e.g. clocks, power or other processes.
+
+    Called once per sweep. What observers read is kept beside each outcome and never decides which
+    measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_store_formats() -> Sequence[StoreFormat]:
+    """Return the formats that the plugin adds to ``ckprof results import`` and ``export``.
+
+    Called once per command. Two formats with the same id are an error.
     """
 
 

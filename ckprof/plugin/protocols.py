@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.arch.architecture import Architecture
+    from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.model.batch_results import BatchResults
     from ckprof.model.builder_list import BuilderList
     from ckprof.model.catalog import Catalog, CatalogRecord
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
+    from ckprof.store_report.content import ReportContent
     from ckprof.strings.revision import Revision
     from ckprof.strings.string_grammar import StringGrammar
 
@@ -469,6 +471,26 @@ class ReportFormat:
     def __post_init__(self, render_tour: Callable[[BatchResults], str] | None) -> None:
         if render_tour is not None:
             object.__setattr__(self, "render_batch", render_tour)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFormat:
+    """A way to write a comparison of two sides of measurements."""
+
+    id: str
+    label: str
+    render: Callable[[MeasurementComparison], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReportFormat:
+    """A way to write the report of a store."""
+
+    id: str
+    label: str
+    #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
+    suffix: str
+    render: Callable[[ReportContent], str]
 
 
 class BuilderReader(Protocol):

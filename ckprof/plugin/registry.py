@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
     from ckprof.strings.kind import StringKind
@@ -112,6 +114,12 @@ class Registry:
         )
         self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
             "ckprof_register_parity_formats"
+        )
+        self.comparison_formats: RegistryEntries[ComparisonFormat] = self._entries_of(
+            "ckprof_register_comparison_formats"
+        )
+        self.store_report_formats: RegistryEntries[StoreReportFormat] = self._entries_of(
+            "ckprof_register_store_report_formats"
         )
         for pipeline in self.pipelines:
             if isinstance(pipeline, DirectionUser):
