@@ -127,6 +127,8 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             protocol=protocols.Pipeline,
             abilities=(protocols.MatrixPipeline, protocols.NamedPipeline, protocols.DirectionUser),
             former_names={"unmet_requirements": "refusals"},
+            # a family learns which directions there are when all plugins have registered
+            late=frozenset({"directions"}),
         ),
         Contract(
             kind="target",
