@@ -27,8 +27,8 @@ class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     #: what the factories ask for
     macros: tuple[str, ...]
-    #: expression that is found in the names of its functions
-    function: str
+    #: the configuration of a library says whether it has them; where not, the factories never ask for them
+    configured: bool
 
 
 class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -58,6 +58,9 @@ def _argument(text: str) -> str:
 
 def _split(text: str) -> list[str]:
     """Split arguments at the commas between them; those in brackets belong to one."""
+    if "<" not in text and ", " in text:
+        # The usual case. Sequences were printed without blanks, so a comma with a blank separates arguments.
+        return text.split(", ")
     found = []
     depth = 0
     begin = 0
