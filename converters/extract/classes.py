@@ -79,12 +79,8 @@ class DeviceClass:
     name: str
     record: ClassRecord
     parameters: tuple[Parameter, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parameters as the class table has them."""
-        synonyms = self.record.synonyms
-        return tuple(synonyms.get(item.name, item.name) for item in self.parameters)
+    #: names of the parameters as the class table has them
+    names: tuple[str, ...]
 
     def complete(self, written: Sequence[Expr], vocabulary: Vocabulary) -> tuple[str, ...]:
         """Return all arguments as strings print them, defaults filled in.
@@ -97,8 +93,7 @@ class DeviceClass:
                 f"{self.name} has {required} to {len(self.parameters)} parameters, got {len(written)} arguments"
             )
         values: dict[str, str] = {}
-        for index, parameter in enumerate(self.parameters):
-            name = self.record.synonyms.get(parameter.name, parameter.name)
+        for index, (name, parameter) in enumerate(zip(self.names, self.parameters, strict=True)):
             if index < len(written):
                 values[name] = vocabulary.print_argument(written[index], is_bool=parameter.kind == "bool")
             else:
@@ -143,7 +138,8 @@ class DeviceClasses:
         if text is None:
             raise InputError(f"{name} is used, but the header that declares it is missing", path)
         parameters = tuple(item for item in read_head(text, name, path) if item.kind != "condition")
-        found = DeviceClass(name=name, record=record, parameters=parameters)
+        names = tuple(record.synonyms.get(item.name, item.name) for item in parameters)
+        found = DeviceClass(name=name, record=record, parameters=parameters, names=names)
         if not record.refusal and not record.wraps:
             _check_mapping(found, path)
         return found
@@ -180,17 +176,49 @@ def _check_mapping(device: DeviceClass, path: str) -> None:
         )
 
 
-class StringWriter:
-    """Writes the strings of one class.
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of a string: a parameter with its style, or text with entries in braces."""
 
-    :param extra: values beyond the parameters, such as ``stages``.
-    """
+    name: str
+    table: Mapping[str, str]
+    is_letter: bool
+    #: another parameter, for classes that lack this one
+    other: str
+    #: what is printed if both are missing; ``None`` makes that an error
+    constant: str | None
+    #: text between the inner entries, one more than these
+    texts: tuple[str, ...] = ()
+    inner: tuple[_Entry, ...] = ()
+
+
+def _parse_entry(entry: str) -> _Entry:
+    if "{" in entry:
+        parts = _BRACES.split(entry)
+        inner = tuple(_parse_entry(part) for part in parts[1::2])
+        return _Entry("", {}, False, "", None, tuple(parts[::2]), inner)
+    wanted, _, otherwise = entry.partition("|")
+    name, _, style = wanted.partition(":")
+    constant = otherwise[1:] if otherwise.startswith("=") else None
+    other = otherwise if constant is None else ""
+    return _Entry(name, _FORMATS.get(style, {}), style == "letter", other, constant)
+
+
+class StringWriter:
+    """Writes the strings of one class."""
 
     def __init__(self, device: DeviceClass) -> None:
-        self._record = device.record
+        record = device.record
+        self._record = record
         self._names = device.names
-        self._name = device.record.name or device.name
+        self._name = record.name or device.name
         self._class = device.name
+        self._text = _parse_entry(record.text)
+        self._type_text = _parse_entry(record.type_text)
+        self._fields = tuple(_parse_entry(entry) for entry in record.fields)
+        self._type_fields = tuple(_parse_entry(entry) for entry in record.type_string)
+        #: what each field of an instance string is
+        self.field_names = tuple(item.name for item in self._fields or self._text.inner)
 
     def instance_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
         """Return the instance string.
@@ -200,49 +228,42 @@ class StringWriter:
         """
         if self._record.refusal:
             raise InputError(f"{self._class}: {self._record.refusal}")
-        values = {**dict(zip(self._names, arguments, strict=True)), **extra}
+        values = self._values(arguments, extra)
         if self._record.text:
-            return self._fill(self._record.text, values)
-        fields = ",".join(self._print(entry, values) for entry in self._record.fields)
+            return self._print(self._text, values)
+        fields = ",".join([self._print(entry, values) for entry in self._fields])
         return f"{self._name}<{fields}>"
 
     def type_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
-        """Return the shorter string of ``GetTypeString``.
+        """Return the shorter string of ``GetTypeString``; empty where none is known.
 
-        :raises InputError: no type string of the class is known.
+        :raises InputError: the class lacks a parameter that the string prints.
         """
-        values = {**dict(zip(self._names, arguments, strict=True)), **extra}
+        values = self._values(arguments, extra)
         if self._record.type_text:
-            return self._fill(self._record.type_text, values)
-        if not self._record.type_string:
-            raise InputError(f"{self._class}: no type string of this class is known")
+            return self._print(self._type_text, values)
+        if not self._type_fields:
+            return ""
         suffix = "".join(
             text for name, text in self._record.type_suffix.items() if values.get(name) == "true"
         )
-        fields = ", ".join(self._print(entry, values) for entry in self._record.type_string)
+        fields = ", ".join([self._print(entry, values) for entry in self._type_fields])
         return f"{self._class}{suffix}<{fields}>"
 
-    def field_names(self) -> tuple[str, ...]:
-        """Return the parameters that the fields of an instance string print, in their order."""
-        entries = self._record.fields or tuple(_BRACES.findall(self._record.text))
-        return tuple(entry.split("|")[0].split(":")[0] for entry in entries)
+    def _values(self, arguments: Sequence[str], extra: Mapping[str, str]) -> Mapping[str, str]:
+        return {**dict(zip(self._names, arguments, strict=True)), **extra}
 
-    def _fill(self, text: str, values: Mapping[str, str]) -> str:
-        return _BRACES.sub(lambda match: self._print(match[1], values), text)
-
-    def _print(self, entry: str, values: Mapping[str, str]) -> str:
-        if "{" in entry:
-            return self._fill(entry, values)
-        wanted, _, otherwise = entry.partition("|")
-        name, _, style = wanted.partition(":")
-        if name in values:
-            value = values[name]
-        elif otherwise.startswith("="):
-            return otherwise[1:]
-        elif otherwise in values:
-            value = values[otherwise]
-        else:
-            raise InputError(f"{self._class} has no parameter {name}, which its instance string prints")
-        if style == "letter":
+    def _print(self, entry: _Entry, values: Mapping[str, str]) -> str:
+        if entry.texts:
+            pieces = [entry.texts[0]]
+            for inner, text in zip(entry.inner, entry.texts[1:], strict=True):
+                pieces += (self._print(inner, values), text)
+            return "".join(pieces)
+        value = values.get(entry.name, values.get(entry.other))
+        if value is None:
+            if entry.constant is None:
+                raise InputError(f"{self._class} has no parameter {entry.name}, which its instance string prints")
+            return entry.constant
+        if entry.is_letter:
             return value[:1]
-        return _FORMATS[style].get(value, value) if style else value
+        return entry.table.get(value, value)

@@ -131,6 +131,8 @@ class Extraction:
     """All lists that were asked for."""
 
     lists: tuple[ExtractedList, ...]
+    #: lists for which the library has no function
+    absent: tuple[ListKey, ...] = ()
     #: lists that could not be derived, with the error of each
     failures: Mapping[ListKey, InputError] = field(default_factory=dict)
 
@@ -141,20 +143,24 @@ def extract(library: Library, keys: Sequence[ListKey], options: ExtractOptions) 
     An error concerns one list: the others are derived nevertheless.
     """
     lists = []
+    absent = []
     failures: dict[ListKey, InputError] = {}
     writer = LineWriter(library.classes, computed_stages=options.computed_stages)
     for key in keys:
         try:
-            lists.append(_extract_list(library, key, options, writer))
+            calls = library.calls(key, options.engine)
+            if calls:
+                lists.append(_extract_list(library, key, calls, options, writer))
+            else:
+                absent.append(key)
         except InputError as exc:
             failures[key] = exc
-    return Extraction(lists=tuple(lists), failures=failures)
+    return Extraction(lists=tuple(lists), absent=tuple(absent), failures=failures)
 
 
-def _extract_list(library: Library, key: ListKey, options: ExtractOptions, writer: LineWriter) -> ExtractedList:
-    calls = library.calls(key, options.engine)
-    if not calls:
-        raise InputError(f"{key}: the factory calls no {options.engine} function for this list")
+def _extract_list(
+    library: Library, key: ListKey, calls: Sequence[str], options: ExtractOptions, writer: LineWriter
+) -> ExtractedList:
     functions = []
     for name in calls:
         if options.selection is Selection.SHIPPED and is_left_out(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -98,7 +99,12 @@ class Library:
         if place not in self._factories:
             text = read_required(self.headers, path)
             self._factories[place] = Factory(text, self._macros_of(engine, text), path)
-        return self._factories[place].calls(key)
+        others = [item.function for name, item in known_lists().engines.items() if name != engine]
+        return tuple(
+            name
+            for name in self._factories[place].calls(key)
+            if not any(re.search(expression, name) for expression in others)
+        )
 
     def _macros_of(self, engine: str, factory: str) -> dict[str, str]:
         engines = known_lists().engines

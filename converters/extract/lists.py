@@ -29,6 +29,8 @@ class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     macros: tuple[str, ...]
     #: the configuration of a library says whether it has them; where not, the factories never ask for them
     configured: bool
+    #: expression that is found in the names of its functions, for releases whose factories do not ask
+    function: str
 
 
 class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

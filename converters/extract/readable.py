@@ -25,8 +25,9 @@ class Instance(NamedTuple):
 
 
 def shorten(readable: str) -> str:
-    """Return a readable name without its namespaces, which is all that is kept of it."""
-    return _QUALIFIER.sub("", readable.removeprefix(_PREFIX)).replace("> >", ">>")
+    """Return a readable name without its namespaces, sequences as strings print them: what is kept of it."""
+    plain = _QUALIFIER.sub("", readable.removeprefix(_PREFIX)).replace("> >", ">>")
+    return _SEQUENCE.sub(lambda match: f"Seq({match[1].replace(' ', '')})", plain)
 
 
 def read_instance(short: str, vocabulary: Vocabulary) -> Instance:
@@ -34,9 +35,7 @@ def read_instance(short: str, vocabulary: Vocabulary) -> Instance:
 
     :raises InputError: no class template, or an unknown enumerator.
     """
-    text = _SEQUENCE.sub(lambda match: f"Seq({match[1].replace(' ', '')})", short)
-    text = _ENUMERATOR.sub(lambda match: vocabulary.enumerator(match[1], match[2]), text)
-    return _instance(text)
+    return _instance(_ENUMERATOR.sub(lambda match: vocabulary.enumerator(match[1], match[2]), short))
 
 
 def _instance(text: str) -> Instance:

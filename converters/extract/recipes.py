@@ -37,6 +37,10 @@ class UseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     alias: str
     values: dict[str, tuple[str, ...]]
+    #: its name in earlier releases
+    former: str = ""
+    #: earlier releases have its instances in another tuple of the recipe
+    optional: bool = False
 
 
 class RecipeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,7 +158,11 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
         uses: list[Use] = []
         for item in record.uses:
             alias = item.alias.format(**found)
+            if alias not in tuples and item.former:
+                alias = item.former.format(**found)
             if alias not in tuples:
+                if item.optional:
+                    continue
                 raise InputError(f"{function}: its recipe names {alias}, which the headers do not declare")
             kinds = {
                 kind: tuple(value.format(**found) for value in values) for kind, values in item.values.items()

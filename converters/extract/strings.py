@@ -85,14 +85,11 @@ class LineWriter:
         if "{stages}" in device.record.text:
             extra["stages"] = prefetch_stages(values) if self._computed else FIXED_STAGES
         text = writer.instance_string(instance.arguments, extra)
-        type_text = ""
-        if device.record.type_string or device.record.type_text:
-            type_text = writer.type_string(instance.arguments, extra)
         return Line(
             function=function,
             device=instance.device,
             text=text,
-            type_text=type_text,
+            type_text=writer.type_string(instance.arguments, extra),
             fields={**values, **extra},
-            field_names=writer.field_names(),
+            field_names=writer.field_names,
         )

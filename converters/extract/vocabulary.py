@@ -25,7 +25,8 @@ _ENUMERATION: Final = r"enum\s+(?:struct|class)?\s*{}\b[^{{;]*\{{([^}}]*)\}}"
 class EnumerationRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An enumeration whose values occur as template arguments."""
 
-    header: str
+    #: where releases declare it, the newest place first
+    headers: tuple[str, ...]
     #: the enumerators that instance strings are known to print
     names: tuple[str, ...]
 
@@ -92,25 +93,32 @@ class Vocabulary:
 
 
 def read_vocabulary(headers: HeaderTree) -> Vocabulary:
-    """Read the enumerators of an installed library; those of a missing header are taken as known.
+    """Read the enumerators of an installed library.
 
-    :raises InputError: a header does not define its enumeration as a plain list.
+    An enumeration that is not declared is of a later release; what is known of it is taken, and never asked for.
+
+    :raises InputError: an enumeration is no plain list of names.
     """
-    found = {}
-    for name, record in _names_file().enumerations.items():
-        text = headers.find(record.header)
-        found[name] = record.names if text is None else _enumerators(text, name, record.header)
-    return Vocabulary(found)
+    return Vocabulary(
+        {name: _read(headers, name, record) for name, record in _names_file().enumerations.items()}
+    )
 
 
-def _enumerators(text: str, name: str, path: str) -> tuple[str, ...]:
-    plain, _ = preprocess(text, {}, path)
-    match = re.search(_ENUMERATION.format(name), plain)
-    if match is None:
-        raise InputError(f"no enumeration {name} in this header", path)
-    values = [item.strip() for item in match[1].split(",") if item.strip()]
+def _read(headers: HeaderTree, name: str, record: EnumerationRecord) -> tuple[str, ...]:
+    for path in record.headers:
+        text = headers.find(path)
+        if text is None:
+            continue
+        plain, _ = preprocess(text, {}, path)
+        match = re.search(_ENUMERATION.format(name), plain)
+        if match is not None:
+            return _enumerators(match[1], name, path)
+    return record.names
+
+
+def _enumerators(body: str, name: str, path: str) -> tuple[str, ...]:
     names = []
-    for place, value in enumerate(values):
+    for place, value in enumerate(item.strip() for item in body.split(",") if item.strip()):
         word, _, number = (part.strip() for part in value.partition("="))
         if number and number != str(place):
             raise InputError(f"enumerator {value} of {name} is not numbered by its place", path)
