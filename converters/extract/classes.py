@@ -69,7 +69,9 @@ class ClassRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def class_records() -> Mapping[str, ClassRecord]:
     """Return all known classes."""
-    return msgspec.json.decode((files(__package__) / "classes.json").read_bytes(), type=dict[str, ClassRecord])
+    return msgspec.json.decode(
+        (files(__package__) / "classes.json").read_bytes(), type=dict[str, ClassRecord]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,8 @@ class DeviceClass:
     parameters: tuple[Parameter, ...]
     #: names of the parameters as the class table has them
     names: tuple[str, ...]
+    #: unnamed parameters behind the others, which are conditions of the template and printed nowhere
+    conditions: int
 
     def complete(self, written: Sequence[Expr], vocabulary: Vocabulary) -> tuple[str, ...]:
         """Return all arguments as strings print them, defaults filled in.
@@ -90,7 +94,8 @@ class DeviceClass:
         required = sum(not item.has_default for item in self.parameters)
         if not required <= len(written) <= len(self.parameters):
             raise InputError(
-                f"{self.name} has {required} to {len(self.parameters)} parameters, got {len(written)} arguments"
+                f"{self.name} has {required} to {len(self.parameters)} parameters, "
+                f"got {len(written)} arguments"
             )
         values: dict[str, str] = {}
         for index, (name, parameter) in enumerate(zip(self.names, self.parameters, strict=True)):
@@ -123,7 +128,7 @@ class DeviceClasses:
     def get(self, name: str) -> DeviceClass:
         """Return a class.
 
-        :raises InputError: the class is unknown, is not declared, or has parameters that no string accounts for.
+        :raises InputError: the class is unknown or not declared, or no string accounts for its parameters.
         """
         if name not in self._found:
             self._found[name] = self._read(name)
@@ -137,9 +142,16 @@ class DeviceClasses:
         text = self._headers.find(path)
         if text is None:
             raise InputError(f"{name} is used, but the header that declares it is missing", path)
-        parameters = tuple(item for item in read_head(text, name, path) if item.kind != "condition")
+        head = read_head(text, name, path)
+        parameters = tuple(item for item in head if item.kind != "condition")
         names = tuple(record.synonyms.get(item.name, item.name) for item in parameters)
-        found = DeviceClass(name=name, record=record, parameters=parameters, names=names)
+        found = DeviceClass(
+            name=name,
+            record=record,
+            parameters=parameters,
+            names=names,
+            conditions=len(head) - len(parameters),
+        )
         if not record.refusal and not record.wraps:
             _check_mapping(found, path)
         return found
@@ -262,7 +274,9 @@ class StringWriter:
         value = values.get(entry.name, values.get(entry.other))
         if value is None:
             if entry.constant is None:
-                raise InputError(f"{self._class} has no parameter {entry.name}, which its instance string prints")
+                raise InputError(
+                    f"{self._class} has no parameter {entry.name}, which its instance string prints"
+                )
             return entry.constant
         if entry.is_letter:
             return value[:1]

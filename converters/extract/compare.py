@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ckprof_converters.extract.lists import ListKey
     from ckprof_converters.extract.strings import Line
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
     """One field in which two lines differ."""

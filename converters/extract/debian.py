@@ -75,13 +75,17 @@ def read_package(path: Path, *, with_archive: bool) -> PackageContents:
                     if _is_header(entry.name):
                         place = entry.name.index(_ROOT) + len(_ROOT)
                         headers[entry.name[place:]] = _content(tar, entry).read().decode("utf-8", "replace")
-                    elif with_archive and PurePosixPath(entry.name).name in known_lists().archives and not name:
+                    elif PurePosixPath(entry.name).name in known_lists().archives and not name:
                         name = entry.name.removeprefix("./")
-                        stream = _Forward(_content(tar, entry))
-                        symbols = collect(members(cast("IO[bytes]", stream), f"{path}:{name}"), f"{path}:{name}")
+                        if with_archive:
+                            symbols = _symbols(_content(tar, entry), f"{path}:{name}")
         except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as exc:
             raise InputError(f"damaged package: {exc}", path) from exc
     return PackageContents(headers=headers, archive=name, symbols=symbols)
+
+
+def _symbols(content: IO[bytes], label: str) -> ArchiveSymbols:
+    return collect(members(cast("IO[bytes]", _Forward(content)), label), label)
 
 
 def _is_header(name: str) -> bool:
@@ -153,7 +157,8 @@ def _zstandard(source: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         import zstandard
     except ImportError as exc:
         raise ToolchainError(
-            f"{path} is compressed with Zstandard: pip install 'ckprof[extract]', or unpack it and use --from DIR"
+            f"{path} is compressed with Zstandard: pip install 'ckprof[extract]', "
+            "or unpack it and use --from DIR"
         ) from exc
     with zstandard.ZstdDecompressor().stream_reader(source) as stream:
         yield cast("IO[bytes]", stream)

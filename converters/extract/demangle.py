@@ -18,32 +18,47 @@ _TOOLS: Final = ("llvm-cxxfilt", "c++filt")
 Demangler = Callable[[str], "str | None"]
 
 
+class RuntimeDemangler:
+    """``__cxa_demangle`` of a C++ runtime library.
+
+    :raises OSError: the library cannot be loaded.
+    :raises AttributeError: it has no such function.
+    """
+
+    def __init__(self, library: str) -> None:
+        # By its text: Python would mangle a name with two underscores itself.
+        self._demangle = getattr(ctypes.CDLL(library), "__cxa_demangle")
+        self._demangle.argtypes = (
+            ctypes.c_char_p,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_int),
+        )
+        self._demangle.restype = ctypes.c_void_p
+        self._free = ctypes.CDLL(None).free
+        self._free.argtypes = (ctypes.c_void_p,)
+        self._free.restype = None
+
+    def __call__(self, mangled: str) -> str | None:
+        """Return the readable name; ``None`` if the runtime cannot read it."""
+        status = ctypes.c_int()
+        place = self._demangle(mangled.encode(), None, None, ctypes.byref(status))
+        if status.value or not place:
+            return None
+        try:
+            return ctypes.string_at(place).decode()
+        finally:
+            self._free(place)
+
+
 @cache
 def runtime_demangler() -> Demangler | None:
     """Return the demangler of the C++ runtime library; ``None`` where none can be loaded."""
     for name in _RUNTIMES:
         try:
-            library = ctypes.CDLL(name)
-            function = library.__cxa_demangle
-            free = ctypes.CDLL(None).free
+            return RuntimeDemangler(name)
         except (OSError, AttributeError):
             continue
-        function.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int))
-        function.restype = ctypes.c_void_p
-        free.argtypes = (ctypes.c_void_p,)
-        free.restype = None
-
-        def demangle(mangled: str) -> str | None:
-            status = ctypes.c_int()
-            place = function(mangled.encode(), None, None, ctypes.byref(status))
-            if status.value or not place:
-                return None
-            try:
-                return ctypes.string_at(place).decode()
-            finally:
-                free(place)
-
-        return demangle
     return None
 
 

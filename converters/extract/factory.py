@@ -31,8 +31,8 @@ class Factory:
         plain, _ = preprocess(text, macros, path)
         self._stream = TokenStream(plain, path)
         self._bodies = []
-        for index, token in enumerate(self._stream.texts):
-            if token == "GetInstances":  # noqa: S105 (a token of C++)
+        for index, piece in enumerate(self._stream.texts):
+            if piece == "GetInstances":
                 body = self._stream.closing(index + 1) + 1
                 if self._stream.texts[body : body + 1] == ["{"]:
                     self._bodies.append(body)
@@ -68,18 +68,18 @@ class _Walk:
         return end + 1
 
     def _statement(self, place: int, *, taken: bool) -> int:
-        token = self._texts[place]
-        if token == "{":
+        piece = self._texts[place]
+        if piece == "{":
             return self.block(place, taken=taken)
-        if token == "if":
+        if piece == "if":
             return self._if(place, taken=taken)
-        if token.startswith("add_") and self._texts[place + 1] == "(":
+        if piece.startswith("add_") and self._texts[place + 1] == "(":
             if taken:
-                self.calls.append(token)
+                self.calls.append(piece)
             return self._behind(place)
-        if token in ("static_assert", "return", "std", "using", ";"):
+        if piece in ("static_assert", "return", "std", "using", ";"):
             return self._behind(place)
-        raise self._stream.error(f"cannot read this statement of the factory: {token}", place)
+        raise self._stream.error(f"cannot read this statement of the factory: {piece}", place)
 
     def _behind(self, place: int) -> int:
         try:
@@ -138,28 +138,28 @@ class _Condition:
         return result
 
     def _term(self) -> bool:
-        token = self._texts[self.place]
-        if token == "(":
+        piece = self._texts[self.place]
+        if piece == "(":
             self.place += 1
             result = self.value()
             self.place += 1
             return result
-        if token in _DIMENSIONS and self._texts[self.place + 1] == "==":
+        if piece in _DIMENSIONS and self._texts[self.place + 1] == "==":
             number = self._texts[self.place + 2]
             if number.isdigit():
                 self.place += 3
                 return int(number) == self._key.shape.dimensions
-        if token == "ck" or token == "std":
+        if piece == "ck" or piece == "std":
             self.place += 2
-            token = self._texts[self.place]
-        if token == "is_same_v" and self._texts[self.place + 1] == "<":
+            piece = self._texts[self.place]
+        if piece == "is_same_v" and self._texts[self.place + 1] == "<":
             return self._same()
         raise self._error()
 
     def _same(self) -> bool:
         begin = self.place
         reader = ExprReader(self._stream, self.place + 1)
-        left, right = (reader.arguments() + (None, None))[:2]
+        left, right = (*reader.arguments(), None, None)[:2]
         if left is None or right is None:
             raise self._error()
         one = self._meaning(left.name)

@@ -65,12 +65,12 @@ def read_header(text: str, path: str) -> InstanceHeader:
     texts = stream.texts
     place = 0
     while place < len(texts):
-        token = texts[place]
-        if token == "template" and texts[place + 1 : place + 2] == ["<"]:
+        piece = texts[place]
+        if piece == "template" and texts[place + 1 : place + 2] == ["<"]:
             place = _template(header, place + 1)
-        elif token == "using" and texts[place + 2 : place + 3] == ["="]:
+        elif piece == "using" and texts[place + 2 : place + 3] == ["="]:
             place = _name(header, texts[place + 1], place + 3)
-        elif token == "constexpr" and texts[place + 1 : place + 2] == ["auto"]:
+        elif piece == "constexpr" and texts[place + 1 : place + 2] == ["auto"]:
             place = _name(header, texts[place + 2], place + 4)
         else:
             place += 1
@@ -120,14 +120,14 @@ def read_parameters(stream: TokenStream, place: int) -> tuple[tuple[Parameter, .
     begin = place + 1
     depth = 0
     for at in range(place + 1, end + 1):
-        token = texts[at]
-        if at == end or (token == "," and depth == 0):
+        piece = texts[at]
+        if at == end or (piece == "," and depth == 0):
             if at > begin:
                 parameters.append(_parameter(stream, begin, at))
             begin = at + 1
-        elif token in "<({":
+        elif piece in "<({":
             depth += 1
-        elif token in ">)}":
+        elif piece in ">)}":
             depth -= 1
     return tuple(parameters), end + 1
 
@@ -144,9 +144,7 @@ def _parameter(stream: TokenStream, begin: int, end: int) -> Parameter:
         # ``typename enable_if<...>::type``: a condition, no argument
         return Parameter(kind="condition", name="", has_default=True)
     kind = [word for word in words[:-1] if word not in ("::", "...")]
-    return Parameter(
-        kind=kind[-1] if kind else "", name=words[-1], default=default, has_default=has_default
-    )
+    return Parameter(kind=kind[-1] if kind else "", name=words[-1], default=default, has_default=has_default)
 
 
 def _simple_default(stream: TokenStream, begin: int, end: int) -> Expr | None:

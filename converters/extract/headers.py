@@ -18,9 +18,11 @@ DEVICES: Final = "ck/tensor_operation/gpu/device/impl"
 FORWARD_FACTORY: Final = f"{INSTANCES}/grouped_convolution_forward.hpp"
 
 #: what a source tree that was never configured is read with: every type and every kind of instruction
-_UNCONFIGURED: Final = tuple(
-    f"CK_ENABLE_{name}" for name in ("INT8", "FP8", "BF8", "FP16", "BF16", "FP32", "FP64")
-) + ("CK_USE_XDL", "CK_USE_WMMA")
+_UNCONFIGURED: Final = (
+    *(f"CK_ENABLE_{name}" for name in ("INT8", "FP8", "BF8", "FP16", "BF16", "FP32", "FP64")),
+    "CK_USE_XDL",
+    "CK_USE_WMMA",
+)
 
 
 class HeaderTree(Protocol):

@@ -111,8 +111,8 @@ def cover(
     if left:
         sample = min(left)
         raise JoinError(
-            f"{function}: {len(left)} of {len(everything)} compiled instances are in no tuple of the headers; "
-            f"the first is {sample.device}<{', '.join(sample.arguments)}>"
+            f"{function}: {len(left)} of {len(everything)} compiled instances are in no tuple of the "
+            f"headers; the first is {sample.device}<{', '.join(sample.arguments)}>"
         )
     return tuple(taken)
 
@@ -120,8 +120,8 @@ def cover(
 def in_order(uses: Iterable[Use], vocabulary: Vocabulary) -> tuple[Use, ...]:
     """Sort the uses of one function.
 
-    Tuples for the double-rate instructions (``_2x``) stand first, then follow the declarations; the uses of one
-    tuple follow the values of its enumerations.
+    Tuples for the double-rate instructions (``_2x``) stand first, then follow the declarations; the uses of
+    one tuple follow the values of its enumerations.
     """
 
     def key(use: Use) -> tuple[object, ...]:

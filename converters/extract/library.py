@@ -112,7 +112,9 @@ class Library:
         others = {name for item in engines.values() for name in item.macros}
         for name in wanted.macros:
             if wanted.configured and name in factory and name not in self.macros:
-                raise InputError(f"this library was built without {engine} instances: it does not define {name}")
+                raise InputError(
+                    f"this library was built without {engine} instances: it does not define {name}"
+                )
         return {
             **{name: value for name, value in self.macros.items() if name not in others},
             **dict.fromkeys(wanted.macros, "1"),
@@ -150,6 +152,8 @@ class Library:
     def _unwrap(self, instance: Instance, key: ListKey) -> Instance | None:
         """Return the class that the tuples list; ``None`` for an instance of another list."""
         device = self.classes.get(instance.device)
+        if device.conditions:
+            instance = instance._replace(arguments=instance.arguments[: -device.conditions])
         if not device.record.wraps:
             return instance
         values = dict(zip(device.names, instance.arguments, strict=True))

@@ -14,6 +14,7 @@ from ckprof_converters.extract.lists import known_lists
 
 #: folders that hold headers, below what a user names: include root, prefix, Debian's tree, source tree
 _INCLUDE: Final = (".", "include", "usr/include", "library/include")
+_KINDS: Final = "an include root, a prefix, a source tree, an archive (.a) or a package (.deb)"
 _LIBRARIES: Final = ("lib", "lib64", "usr/lib", "lib/*", "usr/lib/*")
 
 
@@ -33,8 +34,8 @@ class Location:
 def locate(given: Path | None, environment: Mapping[str, str]) -> Location:
     """Find a library.
 
-    :param given: include root, prefix, source tree, archive or Debian package; ``None`` searches ``$CK_ROOT``,
-        ``$ROCM_PATH``, ``/opt/rocm*`` from the newest on, and ``/usr``.
+    :param given: include root, prefix, source tree, archive or Debian package; ``None`` searches
+        ``$CK_ROOT``, ``$ROCM_PATH``, ``/opt/rocm*`` from the newest on, and ``/usr``.
     :raises ToolchainError: there is none.
     :raises InputError: the path does not exist or is something else.
     """
@@ -82,14 +83,15 @@ def _named(given: Path) -> Location:
     if path.suffix == ".deb":
         return Location(path=path, roots=(), archive=path, is_package=True)
     if path.suffix != ".a":
-        raise InputError("expected an include root, a prefix, a source tree, an archive (.a) or a package (.deb)", given)
+        raise InputError(f"expected {_KINDS}", given)
     for folder in path.absolute().parents:
         roots = _roots(folder)
         if roots:
             return Location(path=path, roots=roots, archive=path)
     raise ToolchainError(
         f"{given}: the headers of this archive were not found in the folders above it; "
-        f"need include/{FORWARD_FACTORY}; put the archive below the prefix that has them and use --from PREFIX"
+        f"need include/{FORWARD_FACTORY}; put the archive below the prefix "
+        "that has them and use --from PREFIX"
     )
 
 
@@ -103,7 +105,7 @@ def _incomplete(path: Path) -> str:
             f"the headers of {what} are here, but not those of its instance library (ck/library): "
             "this installation can give no lists"
         )
-    return f"{path}: {reason}\n  give an include root, a prefix, a source tree, an archive (.a) or a package (.deb)"
+    return f"{path}: {reason}\n  give {_KINDS}"
 
 
 def _roots(place: Path) -> tuple[Path, ...]:

@@ -1,7 +1,7 @@
 """A decoder of mangled names for what the library's device classes need.
 
 It knows nested names, template arguments and packs of them, substitutions, fundamental types, and literals of
-integers, ``bool`` and enumerations: the part of the Itanium C++ ABI (section 5.1) in which these instances are named.
+integers, ``bool`` and enumerations: the part of the Itanium C++ ABI (section 5.1) that names these instances.
 """
 
 from __future__ import annotations

@@ -88,9 +88,7 @@ def read_symbols(data: IO[bytes], path: str) -> ObjectSymbols:
     return ObjectSymbols(functions=tuple(functions), needed=tuple(needed), tables=tuple(tables))
 
 
-def _sort(
-    symbols: bytes, strings: bytes, functions: list[str], needed: list[str], tables: list[str]
-) -> None:
+def _sort(symbols: bytes, strings: bytes, functions: list[str], needed: list[str], tables: list[str]) -> None:
     for place, info, _, section, _, _ in _SYMBOL.iter_unpack(symbols):
         if strings.startswith(FUNCTION_PREFIX, place):
             target = needed if section == _UNDEFINED else functions

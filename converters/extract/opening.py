@@ -80,9 +80,7 @@ def _open_package(path: Path, *, with_archive: bool) -> OpenedLibrary:
         is_kept = kept is not None and (kept.symbols is not None or not (with_archive and kept.archive))
         if kept is None or not is_kept:
             contents = read_package(path, with_archive=with_archive)
-            kept = CachedLibrary(
-                archive=contents.archive, symbols=contents.symbols, headers=contents.headers
-            )
+            kept = CachedLibrary(archive=contents.archive, symbols=contents.symbols, headers=contents.headers)
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from exc
     if FORWARD_FACTORY not in kept.headers:
@@ -104,4 +102,3 @@ def _opened(library: Library, kept: CachedLibrary, digest: str, is_kept: bool) -
     return OpenedLibrary(
         library=library, digest=digest, _kept=kept, _known=len(kept.readable), _is_kept=is_kept
     )
-

@@ -1,7 +1,7 @@
 """The part of the C++ preprocessor that the library's headers need.
 
-Continued lines are joined, comments removed and ``#if`` regions evaluated; includes are not followed and macros
-are not expanded, because no instance is written with one. The line numbers of the input are kept.
+Continued lines are joined, comments removed and ``#if`` regions evaluated; includes are not followed and
+macros are not expanded, because no instance is written with one. The line numbers of the input are kept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Region:
 
 
 def preprocess(text: str, macros: Mapping[str, str], path: str) -> tuple[str, dict[str, str]]:
-    """Return the text without comments and without the regions that are switched off, and the macros after it.
+    """Return the text without comments and regions that are switched off, and the macros after it.
 
     :param macros: name -> value of the object-like macros that are defined before the text.
     :param path: name of the header, for messages.
@@ -183,21 +183,21 @@ class _Evaluation:
         )
 
     def _unary(self) -> int:
-        token = self._take()
-        if token == "!":
+        piece = self._take()
+        if piece == "!":
             return int(not self._unary())
-        if token == "(":
+        if piece == "(":
             result = self._any()
             if self._take() != ")":
                 raise self._error()
             return result
-        if token == "defined":
+        if piece == "defined":
             return self._is_defined()
-        if token[0].isdigit():
-            return int(token, 0)
-        if not (token[0].isalpha() or token[0] == "_") or self._peek() == "(":
+        if piece[0].isdigit():
+            return int(piece, 0)
+        if not (piece[0].isalpha() or piece[0] == "_") or self._peek() == "(":
             raise self._error()
-        return self._number_of(token)
+        return self._number_of(piece)
 
     def _is_defined(self) -> int:
         bracketed = self._peek() == "("

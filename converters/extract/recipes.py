@@ -1,8 +1,8 @@
-"""Which tuples a function uses where no archive says so, in which order lists are written, and what the shipped
-lists leave out: data (``recipes.json``).
+"""What is known of functions by their names, as data (``recipes.json``): which tuples they use where no
+archive says so, in which order lists are written, and what the lists that upstream ships leave out.
 
-In names, ``{n}`` is the number of dimensions, ``{layouts}`` three layouts, ``{type}`` a data type and ``{version}``
-a pipeline version; aliases and values repeat what was found for ``{type}`` and ``{version}``.
+In names, ``{n}`` is the number of dimensions, ``{layouts}`` three layouts, ``{type}`` a data type and
+``{version}`` a pipeline version; aliases and values repeat what was found for ``{type}`` and ``{version}``.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Line:
 def prefetch_stages(values: Mapping[str, str]) -> str:
     """Return how many tiles a block GEMM pipeline fetches ahead.
 
-    The memory pipeline (v2) fetches as many as fill the bytes in flight, shared by the blocks that one compute
-    unit runs at a time; the others have a constant each.
+    The memory pipeline (v2) fetches as many as fill the bytes in flight, shared by the blocks that one
+    compute unit runs at a time; the others have a constant each.
 
     :param values: the parameters of the GEMM class.
     :raises InputError: a pipeline version or a type that is not known.

@@ -123,6 +123,8 @@ class CompiledFunctions:
                 continue
             if mangled not in self._shards:
                 count, index = needed.shard
-                raise InputError(f"{function}: shard {index} of {count} is missing from the archive", self.path)
+                raise InputError(
+                    f"{function}: shard {index} of {count} is missing from the archive", self.path
+                )
             found.extend(self._symbols.tables[self._shards[mangled]])
         return tuple(dict.fromkeys(found))

@@ -7,9 +7,7 @@ from typing import Final, NamedTuple
 
 from ckprof.errors import InputError
 
-_TOKEN: Final = re.compile(
-    r'[A-Za-z_]\w*|\d\w*(?:\.\w*)?|::|\.\.\.|&&|\|\||==|"(?:\\.|[^"\\\n])*"|\S'
-)
+_TOKEN: Final = re.compile(r'[A-Za-z_]\w*|\d\w*(?:\.\w*)?|::|\.\.\.|&&|\|\||==|"(?:\\.|[^"\\\n])*"|\S')
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 #: words that name one type together
 _COMPOUND: Final = frozenset(("unsigned", "signed", "short", "long", "int", "char"))
@@ -61,10 +59,10 @@ class TokenStream:
         close = pairs[opening]
         depth = 0
         for place in range(index, len(texts)):
-            token = texts[place]
-            if token == opening:
+            piece = texts[place]
+            if piece == opening:
                 depth += 1
-            elif token == close:
+            elif piece == close:
                 depth -= 1
                 if depth == 0:
                     return place
@@ -86,8 +84,8 @@ class ExprReader:
             f"expected {expected}, got {got}", min(self.place, max(len(self._texts) - 1, 0))
         )
 
-    def _is(self, token: str) -> bool:
-        return self.place < len(self._texts) and self._texts[self.place] == token
+    def _is(self, piece: str) -> bool:
+        return self.place < len(self._texts) and self._texts[self.place] == piece
 
     def arguments(self) -> tuple[Expr, ...]:
         """Read ``<`` ... ``>``."""
@@ -113,11 +111,11 @@ class ExprReader:
             self.place += 1
         if self.place >= len(self._texts):
             raise self.error("a template argument")
-        token = self._texts[self.place]
-        if token[0].isdigit():
+        piece = self._texts[self.place]
+        if piece[0].isdigit():
             self.place += 1
-            return Expr(sign + token.rstrip("uUlL"))
-        if sign or not (_WORD.fullmatch(token) or token == "::"):
+            return Expr(sign + piece.rstrip("uUlL"))
+        if sign or not (_WORD.fullmatch(piece) or piece == "::"):
             raise self.error("a template argument")
         name = self._name()
         args = self.arguments() if self._is("<") else None
@@ -135,7 +133,9 @@ class ExprReader:
         if self._is("::"):
             self.place += 1
         words = [self._word()]
-        while words[-1] in _COMPOUND and self.place < len(self._texts) and self._texts[self.place] in _COMPOUND:
+        while (
+            words[-1] in _COMPOUND and self.place < len(self._texts) and self._texts[self.place] in _COMPOUND
+        ):
             words.append(self._word())
         while self._is("::"):
             self.place += 1
@@ -143,8 +143,8 @@ class ExprReader:
         return " ".join(words)
 
     def _word(self) -> str:
-        token = self._texts[self.place] if self.place < len(self._texts) else ""
-        if not _WORD.fullmatch(token):
+        piece = self._texts[self.place] if self.place < len(self._texts) else ""
+        if not _WORD.fullmatch(piece):
             raise self.error("a name")
         self.place += 1
-        return token
+        return piece

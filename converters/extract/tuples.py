@@ -84,11 +84,13 @@ class InstanceTuples:
         self._places: dict[str, tuple[str, int]] = {}
         self._patterns: dict[str, Pattern] = {}
         where = f"{INSTANCES}/{folder}"
-        for number, name in enumerate(item for item in headers.names(where) if item.endswith("_instance.hpp")):
+        for number, name in enumerate(
+            item for item in headers.names(where) if item.endswith("_instance.hpp")
+        ):
             path = f"{where}/{name}"
             self._texts[path] = read_required(headers, path)
             for alias in _TUPLE.findall(self._texts[path]):
-                # Headers are used one at a time, so two may declare one name: the first is the one that is meant.
+                # Headers are used one at a time, so two may declare one name: the first is meant.
                 self._places.setdefault(alias, (path, number))
 
     @property

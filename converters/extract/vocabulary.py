@@ -47,7 +47,10 @@ def words() -> Mapping[str, str]:
     """Return what each word of the library is called in an instance string, where it differs."""
     data = _names_file()
     return {
-        word: printed for table in (data.types, data.values) for printed, known in table.items() for word in known
+        word: printed
+        for table in (data.types, data.values)
+        for printed, known in table.items()
+        for word in known
     }
 
 
@@ -95,7 +98,7 @@ class Vocabulary:
 def read_vocabulary(headers: HeaderTree) -> Vocabulary:
     """Read the enumerators of an installed library.
 
-    An enumeration that is not declared is of a later release; what is known of it is taken, and never asked for.
+    An enumeration that is not declared is of a later release; what is known of it is never asked for.
 
     :raises InputError: an enumeration is no plain list of names.
     """

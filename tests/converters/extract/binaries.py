@@ -45,7 +45,9 @@ def function(name: str, dimensions: int = 2, shard: tuple[int, int] | None = Non
     mangled = FUNCTION + word(name)
     if shard:
         mangled += f"ILi{shard[0]}ELi{shard[1]}EE"
-    return f"{mangled}EvRSt6vectorISt10unique_ptrINS1_31DeviceGroupedConvFwdMultipleABDILi{dimensions}ENS_3FooE"
+    return (
+        f"{mangled}EvRSt6vectorISt10unique_ptrINS1_31DeviceGroupedConvFwdMultipleABDILi{dimensions}ENS_3FooE"
+    )
 
 
 def table(line: str) -> str:
@@ -103,7 +105,9 @@ def elf(
     identity = b"\x7fELF" + bytes((2 if bits == 64 else 1, 1 if order == "<" else 2, 1)) + bytes(9)
     head = identity + struct.pack(order + "HHIQQQIHHHHHH", 1, 62, 1, 0, 0, headers, 0, 64, 0, 0, 64, 4, 3)
 
-    def section(name: int, kind: int, offset: int, size: int, link: int = 0, info: int = 0, entry: int = 0) -> bytes:
+    def section(
+        name: int, kind: int, offset: int, size: int, link: int = 0, info: int = 0, entry: int = 0
+    ) -> bytes:
         return struct.pack(order + "IIQQQQIIQQ", name, kind, 0, 0, offset, size, link, info, 1, entry)
 
     return (

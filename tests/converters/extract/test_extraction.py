@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from ckprof_converters.extract.extraction import ExtractOptions, Order, Selection, Status
 from ckprof_converters.extract.lists import ListKey
-
 from tests.converters.extract import binaries
 from tests.converters.extract.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
 from tests.converters.extract.tree import (
@@ -53,7 +53,9 @@ def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree
 
 def test_uses_that_no_recipe_knows_are_found_by_the_archive(tree: Tree) -> None:
     tree.write()
-    odd = [line(block, tile, "Filter3x3", vector=vector) for block, tile, vector in ((256, 128, 8), (128, 64, 4))]
+    odd = [
+        line(block, tile, "Filter3x3", vector=vector) for block, tile, vector in ((256, 128, 8), (128, 64, 4))
+    ]
     found = run(write_archive(tree, members(odd, MERGED_LINES)))
     assert lines(found) == odd + MERGED_LINES
 
@@ -183,7 +185,9 @@ def test_a_parameter_that_no_string_prints_is_named(tree: Tree) -> None:
 
 
 def test_too_few_arguments_are_an_error(tree: Tree) -> None:
-    tree.tuples(alias(MAIN_ALIAS, element(256, 128).replace("32, 32, 2, 2, S", "32, 2, 2, S").replace(", 8>", ">")))
+    tree.tuples(
+        alias(MAIN_ALIAS, element(256, 128).replace("32, 32, 2, 2, S", "32, 2, 2, S").replace(", 8>", ">"))
+    )
     assert "has 45 to 49 parameters, got 43 arguments" in failure(run(tree.write()))
 
 
@@ -216,11 +220,13 @@ def test_a_list_that_the_library_lacks_is_absent(tree: Tree) -> None:
 
 
 def test_an_early_release(tree: Tree) -> None:
-    """One compute type in class and factory, no merged groups, and no compute type in the strings of the class."""
+    """One compute type in class and factory, and no merged groups."""
     path = f"{IMPL}/device_grouped_conv_fwd_multiple_abd_xdl_cshuffle.hpp"
     kept = [item for item in parameters() if "ComputeDataType" not in item and "NumGroups" not in item]
     kept.insert(-1, "typename ComputeDataType = decltype(UnpackDataType<ADataType>())")
-    tree.texts[path] = "template <" + ", ".join(kept) + "> struct DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle {};"
+    tree.texts[path] = (
+        "template <" + ", ".join(kept) + "> struct DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle {};"
+    )
     tree.factory("is_same_v<InDataType, half_t> && is_same_v<ComputeType, ck::half_t>", MAIN)
     assert lines(run(tree.write())) == MAIN_LINES
 

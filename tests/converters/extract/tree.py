@@ -71,7 +71,8 @@ using {name} = std::tuple<
 FACTORY = """
 #include "x.inc"
 template <ck::index_t NumDimSpatial, typename InLayout, typename WeiLayout, typename OutLayout,
-          typename InDataType, typename WeiDataType, typename OutDataType, typename AComputeType, typename BComputeType>
+          typename InDataType, typename WeiDataType, typename OutDataType,
+          typename AComputeType, typename BComputeType>
 struct DeviceOperationInstanceFactory
 {{
     static auto GetInstances()
@@ -123,9 +124,9 @@ def element(block: int, tile: int, *, vector: int = 8, tail: str = "", name: str
     name = name or "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle"
     return (
         f"{name}<NDimSpatial,ALayout,BLayout, DsLayout,ELayout, F16, F16, F32, F16, DsDataTypes, F16, "
-        f"PassThrough, PassThrough, OutElementOp, ConvSpec, GemmMNKPadding, 1, {block}, {tile}, {tile}, 32, 8, 8, "
-        f"32, 32, 2, 2, S<4, 64, 1>, S<1, 0, 2>, S<1, 0, 2>, 2, {vector}, 8, 1, S<4, 64, 1>, S<1, 0, 2>, "
-        f"S<1, 0, 2>, 2, {vector}, 8, 1, 1, 1, S<1, 32, 1, 8>, 8{tail}>"
+        f"PassThrough, PassThrough, OutElementOp, ConvSpec, GemmMNKPadding, 1, {block}, {tile}, {tile}, 32, "
+        f"8, 8, 32, 32, 2, 2, S<4, 64, 1>, S<1, 0, 2>, S<1, 0, 2>, 2, {vector}, 8, 1, S<4, 64, 1>, "
+        f"S<1, 0, 2>, S<1, 0, 2>, 2, {vector}, 8, 1, 1, 1, S<1, 32, 1, 8>, 8{tail}>"
     )
 
 
@@ -147,7 +148,9 @@ def alias(name: str, *elements: str) -> str:
 MAIN_ALIAS = "device_grouped_conv_fwd_xdl_f16_instances"
 MERGED_ALIAS = "device_grouped_conv_fwd_xdl_merged_groups_f16_instances"
 
-TUPLES = alias(MAIN_ALIAS, element(256, 128), "// an old one\n" + element(128, 64, vector=4), "std::nullptr_t")
+TUPLES = alias(
+    MAIN_ALIAS, element(256, 128), "// an old one\n" + element(128, 64, vector=4), "std::nullptr_t"
+)
 MERGED_TUPLES = alias(MERGED_ALIAS, element(64, 16, tail=", F16, F16, LoopScheduler::Default, 8"))
 
 
@@ -156,7 +159,11 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.head = "template <" + ",\n".join(parameters()) + ">\nstruct DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle\n"
+        self.head = (
+            "template <"
+            + ",\n".join(parameters())
+            + ">\nstruct DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle\n"
+        )
         self.texts = {
             "ck/config.h": CONFIG,
             "ck/version.h": "#define CK_VERSION 1.2.0\n#define CK_COMMIT_ID abc\n",

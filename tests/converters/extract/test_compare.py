@@ -1,0 +1,63 @@
+"""Comparing a derived list with a kept one."""
+
+from __future__ import annotations
+
+from ckprof_converters.extract.compare import FieldChange, compare, split_fields
+from tests.converters.extract.conftest import KEY, MAIN_LINES, MERGED_LINES, run
+from tests.converters.extract.tree import MAIN, MERGED, Tree, line
+
+
+def derived(tree: Tree, set_name: str = "profiler") -> list:
+    (found,) = run(tree.write()).lists
+    return list(zip(found.texts(set_name), found.lines, strict=True))
+
+
+def test_equal_lists(tree: Tree) -> None:
+    found = compare(KEY, "profiler", MAIN_LINES + MERGED_LINES, derived(tree))
+    assert found.is_same
+    assert (found.common, found.verdict) == (10, "same")
+
+
+def test_another_order(tree: Tree) -> None:
+    found = compare(KEY, "profiler", MERGED_LINES + MAIN_LINES, derived(tree))
+    assert not found.is_same
+    assert found.verdict == "same set, other order"
+
+
+def test_no_list(tree: Tree) -> None:
+    found = compare(KEY, "profiler", None, derived(tree))
+    assert found.verdict == "no such list"
+    assert found.added_count == 10
+
+
+def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree: Tree) -> None:
+    old = line(256, 128, "Default", vector=4)
+    kept = [old, "DeviceGroupedConvOther<1,2>", *MAIN_LINES[1:], MERGED_LINES[1]]
+    found = compare(KEY, "profiler", kept, derived(tree))
+    assert found.verdict == "2 added, 2 removed"
+    assert dict(found.added) == {MAIN: (MAIN_LINES[0],), MERGED: (MERGED_LINES[0],)}
+    assert found.common == 8
+    first, other = found.removed
+    assert (first.text, first.nearest) == (old, MAIN_LINES[0])
+    assert first.changes == (
+        FieldChange(name="ABlockTransferSrcScalarPerVector", old="4", new="8"),
+        FieldChange(name="BBlockTransferSrcScalarPerVector", old="4", new="8"),
+    )
+    assert (other.nearest, other.changes) == ("", ())
+
+
+def test_a_line_that_stands_twice_is_counted_twice(tree: Tree) -> None:
+    found = compare(KEY, "profiler", [*MAIN_LINES, *MERGED_LINES, MAIN_LINES[3]], derived(tree))
+    assert found.verdict == "0 added, 1 removed"
+
+
+def test_type_strings_have_numbered_fields(tree: Tree) -> None:
+    texts = derived(tree, "typestring")
+    kept = [text for text, _ in texts]
+    kept[0] = kept[0].replace("<256, 128", "<512, 128")
+    (removed,) = compare(KEY, "typestring", kept, texts).removed
+    assert removed.changes == (FieldChange(name="field 0", old="512", new="256"),)
+
+
+def test_fields_are_split_outside_of_brackets() -> None:
+    assert split_fields("A<1,Seq(2,3), B<4,5> c: 6>") == ("A", ("1", "Seq(2,3)", "B<4,5> c: 6"))
