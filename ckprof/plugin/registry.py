@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         CatalogVariant,
         Converter,
         Direction,
+        ListExtractor,
         ParityFormat,
         Pipeline,
         ReportFormat,
@@ -106,6 +107,9 @@ class Registry:
         )
         self.converters: RegistryEntries[Converter] = self._entries_of(
             "converter", "ckprof_register_converters"
+        )
+        self.extractors: RegistryEntries[ListExtractor] = self._entries_of(
+            "extractor", "ckprof_register_extractors"
         )
         self.variants: RegistryEntries[CatalogVariant] = self._entries_of(
             "catalog variant", "ckprof_register_catalog_variants", attribute="name"

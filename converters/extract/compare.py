@@ -3,102 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckprof.model.extraction import FieldChange, ListComparison, RemovedLine
+
 if TYPE_CHECKING:
-    from ckprof_converters.extract.lists import ListKey
-    from ckprof_converters.extract.strings import Line
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.model.extraction import ExtractedFile, ExtractedLine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldChange:
-    """One field in which two lines differ."""
-
-    name: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovedLine:
-    """A line that the library does not have, with the added line that is most like it."""
-
-    text: str
-    #: empty if nothing of its kind was added
-    nearest: str
-    changes: tuple[FieldChange, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListComparison:
-    """How a derived list differs from the kept one."""
-
-    key: ListKey
-    set_name: str
-    #: in both, counted once for each occurrence
-    common: int
-    #: function -> lines that the kept list lacks
-    added: Mapping[str, tuple[str, ...]]
-    removed: tuple[RemovedLine, ...]
-    #: the same lines, in another order
-    reordered: bool
-    #: there is no such list in the folder
-    missing: bool = False
-
-    @property
-    def is_same(self) -> bool:
-        """The lists are equal, line for line."""
-        return not (self.added or self.removed or self.reordered or self.missing)
-
-    @property
-    def added_count(self) -> int:
-        """Number of lines that the kept list lacks."""
-        return sum(len(lines) for lines in self.added.values())
-
-    @property
-    def verdict(self) -> str:
-        """A few words."""
-        if self.missing:
-            return "no such list"
-        if self.is_same:
-            return "same"
-        if self.reordered:
-            return "same set, other order"
-        return f"{self.added_count} added, {len(self.removed)} removed"
-
-
-def compare(
-    key: ListKey, set_name: str, kept: Sequence[str] | None, derived: Sequence[tuple[str, Line]]
-) -> ListComparison:
-    """Compare two lists.
+def compare(file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
+    """Compare a derived list with a kept one.
 
     :param kept: lines of the kept list; ``None`` if there is none.
-    :param derived: (text, line) of the derived list; the text is a type string for a list of these.
     """
-    texts = [text for text, _ in derived]
     old = Counter(kept or ())
-    new = Counter(texts)
+    new = Counter(file.texts)
     gone = old - new
     come = new - old
     added: dict[str, list[str]] = {}
-    left = Counter(come)
-    added_lines: dict[str, Line] = {}
-    for text, line in derived:
-        if left[text]:
-            left[text] -= 1
-            added.setdefault(line.function, []).append(text)
-            added_lines[text] = line
+    added_lines: dict[str, ExtractedLine] = {}
+    for line in file.lines:
+        if come[line.text]:
+            come[line.text] -= 1
+            added.setdefault(line.function, []).append(line.text)
+            added_lines[line.text] = line
     removed = tuple(_removed(text, added_lines) for text in (kept or ()) if _take(gone, text))
     same_set = kept is not None and not added and not removed
     return ListComparison(
-        key=key,
-        set_name=set_name,
+        place=file.place,
         common=sum((old & new).values()),
         added={function: tuple(lines) for function, lines in added.items()},
         removed=removed,
-        reordered=same_set and list(kept or ()) != texts,
+        reordered=same_set and tuple(kept or ()) != file.texts,
         missing=kept is None,
     )
 
@@ -126,7 +64,7 @@ def split_fields(text: str) -> tuple[str, tuple[str, ...]]:
     return name, (*fields, current.strip())
 
 
-def _removed(text: str, added: Mapping[str, Line]) -> RemovedLine:
+def _removed(text: str, added: Mapping[str, ExtractedLine]) -> RemovedLine:
     name, fields = split_fields(text)
     best = ""
     fewest = len(fields) + 1
@@ -148,10 +86,10 @@ def _removed(text: str, added: Mapping[str, Line]) -> RemovedLine:
     return RemovedLine(text=text, nearest=best, changes=changes)
 
 
-def _field_names(text: str, line: Line) -> tuple[str, ...]:
+def _field_names(text: str, line: ExtractedLine) -> tuple[str, ...]:
     """Return what each field of a line is called: its parameter, its label, or its place."""
     fields = split_fields(text)[1]
-    if len(line.field_names) == len(fields) and text == line.text:
+    if len(line.field_names) == len(fields):
         return line.field_names
     return tuple(
         field.partition(":")[0].split(">")[-1].strip() if ":" in field else f"field {place}"

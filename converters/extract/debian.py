@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
+import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, Final, cast
 
 from ckprof.errors import InputError, ToolchainError
 from ckprof_converters.extract.ar import members
@@ -18,11 +19,10 @@ from ckprof_converters.extract.headers import DEVICES, INSTANCES
 from ckprof_converters.extract.lists import known_lists
 from ckprof_converters.extract.symbols import ArchiveSymbols, collect
 
-if TYPE_CHECKING:
-    import tarfile
-
 _WANTED: Final = (f"{INSTANCES}/grouped_conv", f"{DEVICES}/device_")
 _ROOT: Final = "include/"
+#: what reading a damaged package raises
+_DAMAGED: Final = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
 _CHUNK: Final = 1 << 18
 #: headers that are wanted beside those of instances and device classes
 _OTHERS: Final = (
@@ -45,13 +45,35 @@ class PackageContents:
     symbols: ArchiveSymbols | None
 
 
-def package_digest(path: Path) -> str:
-    """Return what identifies the contents of a package: its control part has the digests of all its files."""
-    with path.open("rb") as file:
-        for member in members(file, str(path)):
-            if member.name.startswith("control.tar"):
-                return hashlib.blake2b(member.data.read(), digest_size=16).hexdigest()
-    raise InputError("no Debian package: it has no control part", path)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageIdentity:
+    """Which package a file is."""
+
+    #: identifies the contents: the control part has the digests of all files
+    digest: str
+    #: name and version
+    label: str
+
+
+def identify_package(path: Path) -> PackageIdentity:
+    """Read the control part of a package.
+
+    :raises InputError: no package, or a damaged one.
+    """
+    control = ""
+    with path.open("rb") as file, _part(file, path, "control") as (data, raw):
+        try:
+            with tarfile.open(fileobj=data, mode="r|") as tar:
+                for entry in tar:
+                    if entry.isfile() and entry.name.removeprefix("./") == "control":
+                        control = _content(tar, entry).read().decode("utf-8", "replace")
+        except _DAMAGED as exc:
+            raise InputError(f"damaged package: {exc}", path) from exc
+        raw.seek(0)
+        digest = hashlib.blake2b(raw.read(), digest_size=16).hexdigest()
+    fields = dict(line.split(": ", 1) for line in control.splitlines() if ": " in line and line[0] != " ")
+    name, version = fields.get("Package", ""), fields.get("Version", "")
+    return PackageIdentity(digest=digest, label=f"{name} {version}".strip())
 
 
 def read_package(path: Path, *, with_archive: bool) -> PackageContents:
@@ -61,12 +83,10 @@ def read_package(path: Path, *, with_archive: bool) -> PackageContents:
     :raises InputError: no package, or a damaged one.
     :raises ToolchainError: it is compressed in a way that needs a package of Python.
     """
-    import tarfile
-
     headers: dict[str, str] = {}
     name = ""
     symbols: ArchiveSymbols | None = None
-    with path.open("rb") as file, _data(file, path) as data:
+    with path.open("rb") as file, _part(file, path, "data") as (data, _):
         try:
             with tarfile.open(fileobj=data, mode="r|") as tar:
                 for entry in tar:
@@ -79,7 +99,7 @@ def read_package(path: Path, *, with_archive: bool) -> PackageContents:
                         name = entry.name.removeprefix("./")
                         if with_archive:
                             symbols = _symbols(_content(tar, entry), f"{path}:{name}")
-        except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as exc:
+        except _DAMAGED as exc:
             raise InputError(f"damaged package: {exc}", path) from exc
     return PackageContents(headers=headers, archive=name, symbols=symbols)
 
@@ -127,20 +147,22 @@ class _Forward(io.RawIOBase):
 
 
 @contextmanager
-def _data(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+def _part(file: IO[bytes], path: Path, part: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open one part of a package; yield its tar file and the member as it is."""
     for member in members(file, str(path)):
-        if not member.name.startswith("data.tar"):
+        if not member.name.startswith(f"{part}.tar"):
             continue
-        kind = member.name.removeprefix("data.tar").lstrip(".")
+        kind = member.name.removeprefix(f"{part}.tar").lstrip(".")
         if kind == "":
-            yield member.data
+            yield member.data, member.data
         elif kind == "zst":
             with _zstandard(member.data, path) as stream:
-                yield stream
+                yield stream, member.data
         else:
-            yield cast("IO[bytes]", _Decompressed(member.data, _decompressor(kind, path)))
+            unpacked = _Decompressed(member.data, _decompressor(kind, path))
+            yield cast("IO[bytes]", unpacked), member.data
         return
-    raise InputError("no Debian package: it has no data part", path)
+    raise InputError(f"no Debian package: it has no {part} part", path)
 
 
 def _decompressor(kind: str, path: Path) -> Callable[[bytes], bytes]:

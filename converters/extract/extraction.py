@@ -85,22 +85,27 @@ class ExtractedList:
     key: ListKey
     functions: tuple[FunctionResult, ...]
     lines: tuple[Line, ...]
-    #: things to tell the user
-    notes: tuple[str, ...] = ()
 
-    def texts(self, set_name: str, every: int = 5) -> tuple[str, ...]:
-        """Return the lines of one of the sets ``profiler``, ``tests`` and ``typestring``.
+    def pairs(self, set_name: str, every: int = 5) -> tuple[tuple[str, Line], ...]:
+        """Return (text, instance) of one of the sets ``profiler``, ``tests`` and ``typestring``.
 
         :raises InputError: a class has no known type string.
         """
         if set_name == "tests":
-            return tuple(line.text for line in self.lines[every - 1 :: every])
+            return tuple((line.text, line) for line in self.lines[every - 1 :: every])
         if set_name == "typestring":
             for line in self.lines:
                 if not line.type_text:
                     raise InputError(f"{self.key}: no type string of {line.device} is known")
-            return tuple(line.type_text for line in self.lines)
-        return tuple(line.text for line in self.lines)
+            return tuple((line.type_text, line) for line in self.lines)
+        return tuple((line.text, line) for line in self.lines)
+
+    def texts(self, set_name: str, every: int = 5) -> tuple[str, ...]:
+        """Return the lines of a set.
+
+        :raises InputError: a class has no known type string.
+        """
+        return tuple(text for text, _ in self.pairs(set_name, every))
 
     def counts(self) -> Mapping[str, int]:
         """Return what summaries show: functions, tuples, instances and kinds of instances."""

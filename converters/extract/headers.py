@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -33,6 +34,34 @@ class HeaderTree(Protocol):
 
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
+
+
+class UsedHeaders:
+    """Headers that remember which of them were read."""
+
+    def __init__(self, headers: HeaderTree) -> None:
+        self._headers = headers
+        self._used: dict[str, str] = {}
+
+    def find(self, path: str) -> str | None:
+        """Return the text of a header; ``None`` if there is none."""
+        if path not in self._used:
+            text = self._headers.find(path)
+            if text is None:
+                return None
+            self._used[path] = text
+        return self._used[path]
+
+    def names(self, folder: str) -> Sequence[str]:
+        """Return the names of the headers in a folder, sorted."""
+        return self._headers.names(folder)
+
+    def digest(self) -> str:
+        """Return what identifies the contents of the headers that were read."""
+        digest = hashlib.blake2b(digest_size=16)
+        for path, text in sorted(self._used.items()):
+            digest.update(f"{path}\0{len(text)}\0{text}".encode())
+        return digest.hexdigest()
 
 
 class FolderHeaders:

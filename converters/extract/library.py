@@ -11,7 +11,7 @@ from ckprof.errors import InputError
 from ckprof_converters.extract.classes import DeviceClasses
 from ckprof_converters.extract.demangle import demangle_all
 from ckprof_converters.extract.factory import Factory
-from ckprof_converters.extract.headers import INSTANCES, configuration, read_required, version
+from ckprof_converters.extract.headers import INSTANCES, UsedHeaders, configuration, read_required, version
 from ckprof_converters.extract.lists import known_lists
 from ckprof_converters.extract.readable import Instance, read_instance, shorten, unwrapped
 from ckprof_converters.extract.symbols import ArchiveSymbols, CompiledFunctions
@@ -49,12 +49,14 @@ class Library:
 
     :param label: what it is called in messages.
     :param archive: ``None`` to read the headers alone.
+    :param package: name and version of the package that it is read from.
     """
 
-    def __init__(self, headers: HeaderTree, archive: Archive | None, label: str) -> None:
-        self.headers = headers
+    def __init__(self, headers: HeaderTree, archive: Archive | None, label: str, package: str = "") -> None:
+        self.headers = UsedHeaders(headers)
         self.archive = archive
         self.label = label
+        self.package = package
         self.version, self.commit = version(headers)
         self._tuples: dict[str, InstanceTuples] = {}
         self._factories: dict[tuple[str, str], Factory] = {}

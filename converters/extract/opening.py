@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError, ToolchainError
 from ckprof_converters.extract.ar import members
 from ckprof_converters.extract.cache import CachedLibrary, archive_digest, load, save
-from ckprof_converters.extract.debian import package_digest, read_package
+from ckprof_converters.extract.debian import identify_package, read_package
 from ckprof_converters.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders
 from ckprof_converters.extract.library import Archive, Library
 from ckprof_converters.extract.symbols import collect
@@ -75,12 +75,18 @@ def _read_archive(path: Path) -> CachedLibrary:
 
 def _open_package(path: Path, *, with_archive: bool) -> OpenedLibrary:
     try:
-        digest = package_digest(path)
+        identity = identify_package(path)
+        digest = identity.digest
         kept = load(digest)
         is_kept = kept is not None and (kept.symbols is not None or not (with_archive and kept.archive))
         if kept is None or not is_kept:
             contents = read_package(path, with_archive=with_archive)
-            kept = CachedLibrary(archive=contents.archive, symbols=contents.symbols, headers=contents.headers)
+            kept = CachedLibrary(
+                archive=contents.archive,
+                symbols=contents.symbols,
+                package=identity.label,
+                headers=contents.headers,
+            )
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from exc
     if FORWARD_FACTORY not in kept.headers:
@@ -89,7 +95,9 @@ def _open_package(path: Path, *, with_archive: bool) -> OpenedLibrary:
             "libcomposable-kernel-dev"
         )
     archive = _archive(kept, digest, path) if with_archive and kept.symbols is not None else None
-    return _opened(Library(TextHeaders(kept.headers), archive, str(path)), kept, digest, is_kept)
+    return _opened(
+        Library(TextHeaders(kept.headers), archive, str(path), kept.package), kept, digest, is_kept
+    )
 
 
 def _archive(kept: CachedLibrary, digest: str, path: Path) -> Archive | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import lzma
 import tarfile
@@ -129,6 +130,17 @@ def test_two_members_of_one_name_are_refused() -> None:
         collect(ar.members(io.BytesIO(both), "x.a"), "x.a")
 
 
+def control_part(text: str, data: bytes) -> bytes:
+    """Return the control part of a package with a digest of its data, which makes it unique."""
+    contents = io.BytesIO()
+    with tarfile.open(fileobj=contents, mode="w") as tar:
+        for name, value in (("control", text), ("md5sums", hashlib.blake2b(data).hexdigest())):
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.size = len(value)
+            tar.addfile(entry, io.BytesIO(value.encode()))
+    return contents.getvalue()
+
+
 def package(tree: Tree, kind: str, objects: dict[str, bytes] | None) -> Path:
     """Return a Debian package of the small library."""
     include = tree.write()
@@ -142,10 +154,13 @@ def package(tree: Tree, kind: str, objects: dict[str, bytes] | None) -> Path:
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
     raw = contents.getvalue()
+    control = control_part("Package: libck-dev\nVersion: 7.2.4-1\nDescription: x\n more: text\n", raw)
     packed = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bytes}[kind](raw)
     path = tree.root.parent / "ck.deb"
     path.write_bytes(
-        archive({"debian-binary": b"2.0\n", "control.tar.gz": f"{kind}".encode(), f"data.tar{kind}": packed})
+        archive(
+            {"debian-binary": b"2.0\n", "control.tar.gz": gzip.compress(control), f"data.tar{kind}": packed}
+        )
     )
     return path
 
@@ -157,6 +172,10 @@ def test_a_package_is_read_without_unpacking(tree: Tree, kind: str) -> None:
         found = run(path)
         assert not found.failures
         assert list(found.lists[0].texts("profiler")) == MAIN_LINES + MERGED_LINES
+
+
+def test_the_name_of_a_package(tree: Tree) -> None:
+    assert debian.identify_package(package(tree, ".gz", None)).label == "libck-dev 7.2.4-1"
 
 
 def test_a_package_of_headers_alone(tree: Tree) -> None:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from ckprof_converters.extract.compare import FieldChange, compare, split_fields
-from tests.converters.extract.conftest import KEY, MAIN_LINES, MERGED_LINES, run
+from ckprof.model.extraction import ExtractedFile, FieldChange
+from ckprof_converters.extract.compare import compare, split_fields
+from ckprof_converters.extract.extractor import _list
+from tests.converters.extract.conftest import MAIN_LINES, MERGED_LINES, run
 from tests.converters.extract.tree import MAIN, MERGED, Tree, line
 
 
-def derived(tree: Tree, set_name: str = "profiler") -> list:
+def derived(tree: Tree, set_name: str = "profiler") -> ExtractedFile:
     (found,) = run(tree.write()).lists
-    return list(zip(found.texts(set_name), found.lines, strict=True))
+    return _list(found, (set_name,), 5).files[0]
 
 
 def test_equal_lists(tree: Tree) -> None:
-    found = compare(KEY, "profiler", MAIN_LINES + MERGED_LINES, derived(tree))
+    found = compare(derived(tree), MAIN_LINES + MERGED_LINES)
     assert found.is_same
     assert (found.common, found.verdict) == (10, "same")
 
 
 def test_another_order(tree: Tree) -> None:
-    found = compare(KEY, "profiler", MERGED_LINES + MAIN_LINES, derived(tree))
+    found = compare(derived(tree), MERGED_LINES + MAIN_LINES)
     assert not found.is_same
     assert found.verdict == "same set, other order"
 
 
 def test_no_list(tree: Tree) -> None:
-    found = compare(KEY, "profiler", None, derived(tree))
+    found = compare(derived(tree), None)
     assert found.verdict == "no such list"
     assert found.added_count == 10
 
@@ -33,7 +35,7 @@ def test_no_list(tree: Tree) -> None:
 def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree: Tree) -> None:
     old = line(256, 128, "Default", vector=4)
     kept = [old, "DeviceGroupedConvOther<1,2>", *MAIN_LINES[1:], MERGED_LINES[1]]
-    found = compare(KEY, "profiler", kept, derived(tree))
+    found = compare(derived(tree), kept)
     assert found.verdict == "2 added, 2 removed"
     assert dict(found.added) == {MAIN: (MAIN_LINES[0],), MERGED: (MERGED_LINES[0],)}
     assert found.common == 8
@@ -47,15 +49,15 @@ def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree: Tree)
 
 
 def test_a_line_that_stands_twice_is_counted_twice(tree: Tree) -> None:
-    found = compare(KEY, "profiler", [*MAIN_LINES, *MERGED_LINES, MAIN_LINES[3]], derived(tree))
+    found = compare(derived(tree), [*MAIN_LINES, *MERGED_LINES, MAIN_LINES[3]])
     assert found.verdict == "0 added, 1 removed"
 
 
 def test_type_strings_have_numbered_fields(tree: Tree) -> None:
-    texts = derived(tree, "typestring")
-    kept = [text for text, _ in texts]
+    file = derived(tree, "typestring")
+    kept = list(file.texts)
     kept[0] = kept[0].replace("<256, 128", "<512, 128")
-    (removed,) = compare(KEY, "typestring", kept, texts).removed
+    (removed,) = compare(file, kept).removed
     assert removed.changes == (FieldChange(name="field 0", old="512", new="256"),)
 
 
