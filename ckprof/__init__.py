@@ -14,6 +14,7 @@ Names:
 * :class:`Profiler`: one session; reads lists, chooses, builds, runs, compares.
 * :class:`InstanceQuery`, :class:`ListReading`, :class:`BuildOptions`, :class:`RunOptions`,
   :class:`CallOptions`: what is asked for; frozen, with defaults.
+* :class:`ExtractRequest`: which lists to derive from which installed library.
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
 * :class:`ConvLibrary`: a built kernel library with numpy arrays; :func:`jit`: kernels on demand.
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading
     from ckprof.api.results import Results
     from ckprof.bindings.conv_library import ConvLibrary
+    from ckprof.model.extraction import ExtractRequest
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
 
@@ -42,6 +44,7 @@ __all__ = [
     "CallOptions",
     "ConvLibrary",
     "ConvProblem",
+    "ExtractRequest",
     "InstanceQuery",
     "ListReading",
     "Problem",
@@ -59,6 +62,7 @@ _LAZY = {
     "CallOptions": "ckprof.api.requests",
     "ConvLibrary": "ckprof.bindings.conv_library",
     "ConvProblem": "ckprof.model.problem",
+    "ExtractRequest": "ckprof.model.extraction",
     "InstanceQuery": "ckprof.api.requests",
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",

@@ -49,13 +49,14 @@ def _take(counter: Counter[str], text: str) -> bool:
 
 
 def split_fields(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return name and arguments of a line, split at the commas outside of brackets."""
+    """Return name and fields of a line, split at the commas outside of brackets and before labels."""
     name, _, rest = text.partition("<")
     fields = []
     depth = 0
     current = ""
     for letter in rest.removesuffix(">"):
-        if letter == "," and depth == 0:
+        # ``Inner<a, b> Label: c`` is two fields.
+        if depth == 0 and (letter == "," or (letter == " " and current.endswith(">"))):
             fields.append(current.strip())
             current = ""
             continue
@@ -77,21 +78,18 @@ def _removed(text: str, added: Mapping[str, ExtractedLine]) -> RemovedLine:
             best, fewest = other, distance
     if not best:
         return RemovedLine(text=text, nearest="", changes=())
-    names = _field_names(best, added[best])
+    names = added[best].field_names
     changes = tuple(
-        FieldChange(name=label, old=one, new=two)
-        for label, one, two in zip(names, fields, split_fields(best)[1], strict=True)
+        _change(names[place] if len(names) == len(fields) else f"field {place}", one, two)
+        for place, (one, two) in enumerate(zip(fields, split_fields(best)[1], strict=True))
         if one != two
     )
     return RemovedLine(text=text, nearest=best, changes=changes)
 
 
-def _field_names(text: str, line: ExtractedLine) -> tuple[str, ...]:
-    """Return what each field of a line is called: its parameter, its label, or its place."""
-    fields = split_fields(text)[1]
-    if len(line.field_names) == len(fields):
-        return line.field_names
-    return tuple(
-        field.partition(":")[0].split(">")[-1].strip() if ":" in field else f"field {place}"
-        for place, field in enumerate(fields)
-    )
+def _change(name: str, old: str, new: str) -> FieldChange:
+    """Return a change; a label in the field itself is its name."""
+    label, colon, value = new.partition(": ")
+    if colon and old.startswith(f"{label}: "):
+        return FieldChange(name=label, old=old[len(label) + 2 :], new=value)
+    return FieldChange(name=name, old=old, new=new)

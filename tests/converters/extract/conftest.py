@@ -21,7 +21,7 @@ MAIN_LINES = [
     for spec in ("Default", "Filter1x1Pad0", "Filter1x1Stride1Pad0", "OddC")
     for block, tile, vector in ((256, 128, 8), (128, 64, 4))
 ]
-MERGED_LINES = [line(64, 16, spec, merged=8) for spec in ("Default", "Filter3x3")]
+MERGED_LINES = [line(64, 64, spec, merged=8) for spec in ("Default", "Filter3x3")]
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckprof.model.extraction import ExtractedFile, FieldChange
+from ckprof.model.extraction import ExtractedFile, ExtractedLine, FieldChange
 from ckprof_converters.extract.compare import compare, split_fields
 from ckprof_converters.extract.extractor import _list
 from tests.converters.extract.conftest import MAIN_LINES, MERGED_LINES, run
@@ -62,4 +62,17 @@ def test_type_strings_have_numbered_fields(tree: Tree) -> None:
 
 
 def test_fields_are_split_outside_of_brackets() -> None:
-    assert split_fields("A<1,Seq(2,3), B<4,5> c: 6>") == ("A", ("1", "Seq(2,3)", "B<4,5> c: 6"))
+    assert split_fields("A<1,Seq(2,3), B<4,5> c: 6, d: 7>") == (
+        "A",
+        ("1", "Seq(2,3)", "B<4,5>", "c: 6", "d: 7"),
+    )
+
+
+def test_labels_name_the_fields_that_changed() -> None:
+    new = "A<B<Default, CRR> BlkSize: 128, BlkTile: 16x16x64>"
+    file = ExtractedFile(place="x", set_name="profiler", lines=(ExtractedLine(text=new, function="f"),))
+    (removed,) = compare(file, ["A<B<Padding, CRR> BlkSize: 128, BlkTile: 16x32x64>"]).removed
+    assert [(change.name, change.old, change.new) for change in removed.changes] == [
+        ("field 0", "B<Padding, CRR>", "B<Default, CRR>"),
+        ("BlkTile", "16x32x64", "16x16x64"),
+    ]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.cli.main import main
 from ckprof_converters.extract.compare import compare
 from ckprof_converters.extract.demangle import runtime_demangler, tool_names
 from ckprof_converters.extract.extraction import (
@@ -152,6 +153,26 @@ def test_other_instructions_give_lists_or_say_why_not(library: Library, engine: 
         assert item.lines
     for error in result.failures.values():
         assert "no instance string of this class is known" in str(error)
+
+
+def test_every_line_is_accepted_by_the_converter(tmp_path: Path) -> None:
+    written = tmp_path / "lists"
+    assert main(["extract", "--from", os.environ["CKPROF_CK_PACKAGE"], "-o", str(written)]) == 0
+    for command in ((), ("--check",)):
+        assert main(["convert", str(written), "-o", str(tmp_path / "catalogs"), *command]) == 0
+
+
+def test_two_runs_write_the_same_without_any_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = []
+    for name in ("first", "second"):
+        monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / f"cache_{name}"))
+        folder = tmp_path / name
+        assert main(["extract", "--from", os.environ["CKPROF_CK_PACKAGE"], "-o", str(folder)]) == 0
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        found.append({str(path.relative_to(folder)): path.read_bytes() for path in paths})
+    assert len(found[0]) == 49
+    assert found[0] == found[1]
 
 
 def test_earlier_releases() -> None:

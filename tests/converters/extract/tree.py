@@ -151,7 +151,7 @@ MERGED_ALIAS = "device_grouped_conv_fwd_xdl_merged_groups_f16_instances"
 TUPLES = alias(
     MAIN_ALIAS, element(256, 128), "// an old one\n" + element(128, 64, vector=4), "std::nullptr_t"
 )
-MERGED_TUPLES = alias(MERGED_ALIAS, element(64, 16, tail=", F16, F16, LoopScheduler::Default, 8"))
+MERGED_TUPLES = alias(MERGED_ALIAS, element(64, 64, tail=", F16, F16, LoopScheduler::Default, 8"))
 
 
 class Tree:
