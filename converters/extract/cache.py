@@ -15,7 +15,7 @@ from ckprof.paths import cache_dir
 from ckprof_converters.extract.symbols import ArchiveSymbols
 
 #: of what is kept; another number is read again
-_VERSION: Final = 3
+_VERSION: Final = 4
 _LEVEL: Final = 1
 #: beginning of an archive that is part of its identity: the index, which knows the place of every member
 _INDEX_BYTES: Final = 1 << 22
@@ -28,8 +28,8 @@ class CachedLibrary(msgspec.Struct, kw_only=True):
     #: name of the archive; empty if a package has none
     archive: str = ""
     symbols: ArchiveSymbols | None = None
-    #: mangled name -> readable one
-    readable: dict[str, str] = {}
+    #: mangled name -> class and arguments
+    readable: dict[str, list[str]] = {}
     #: name and version of a package
     package: str = ""
     #: headers of a package

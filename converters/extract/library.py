@@ -13,13 +13,13 @@ from ckprof_converters.extract.demangle import demangle_all
 from ckprof_converters.extract.factory import Factory
 from ckprof_converters.extract.headers import INSTANCES, UsedHeaders, configuration, read_required, version
 from ckprof_converters.extract.lists import known_lists
-from ckprof_converters.extract.readable import Instance, read_instance, shorten, unwrapped
+from ckprof_converters.extract.readable import Instance, read_instance, take_apart, unwrapped
 from ckprof_converters.extract.symbols import ArchiveSymbols, CompiledFunctions
 from ckprof_converters.extract.tuples import InstanceTuples
 from ckprof_converters.extract.vocabulary import Vocabulary, read_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ckprof_converters.extract.headers import HeaderTree
     from ckprof_converters.extract.lists import ListKey
@@ -33,14 +33,14 @@ class Archive:
     #: identifies the contents
     digest: str
     symbols: ArchiveSymbols
-    #: mangled name -> readable one, shortened
-    readable: dict[str, str] = field(default_factory=dict)
+    #: mangled name -> class and arguments
+    readable: dict[str, list[str]] = field(default_factory=dict)
 
     def read(self, mangled: Iterable[str]) -> bool:
         """Make names readable; return whether there were new ones."""
         unread = [name for name in mangled if name not in self.readable]
         if unread:
-            self.readable.update((name, shorten(text)) for name, text in demangle_all(unread).items())
+            self.readable.update((name, take_apart(text)) for name, text in demangle_all(unread).items())
         return bool(unread)
 
 
@@ -133,12 +133,11 @@ class Library:
         self.archive.read(tables)
         found = []
         for table in tables:
-            short = self.archive.readable[table]
-            # Classes and templates inside an instance have tables too.
-            if ">::" in short or not short.startswith(key.home.operator):
+            parts = self.archive.readable[table]
+            if not parts or not parts[0].startswith(key.home.operator):
                 continue
             try:
-                instance = self._instance(table, short)
+                instance = self._instance(table, parts)
             except InputError as exc:
                 raise InputError(f"{function}: {exc.message}", self.archive.path) from exc
             kept = self._unwrap(instance, key)
@@ -146,9 +145,9 @@ class Library:
                 found.append(kept)
         return tuple(found)
 
-    def _instance(self, table: str, short: str) -> Instance:
+    def _instance(self, table: str, parts: Sequence[str]) -> Instance:
         if table not in self._instances:
-            self._instances[table] = read_instance(short, self.vocabulary)
+            self._instances[table] = read_instance(parts, self.vocabulary)
         return self._instances[table]
 
     def _unwrap(self, instance: Instance, key: ListKey) -> Instance | None:

@@ -79,7 +79,9 @@ class LineWriter:
         :raises InputError: no string of its class is known.
         """
         device = self._classes.get(instance.device)
-        writer = self._writers.setdefault(instance.device, StringWriter(device))
+        writer = self._writers.get(instance.device)
+        if writer is None:
+            writer = self._writers[instance.device] = StringWriter(device)
         values = dict(zip(device.names, instance.arguments, strict=True))
         extra = {}
         if "{stages}" in device.record.text:

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof_converters.extract import demangle
 from ckprof_converters.extract.mangling import ManglingError, decode
-from ckprof_converters.extract.readable import read_instance, shorten
+from ckprof_converters.extract.readable import read_instance, take_apart
 from ckprof_converters.extract.vocabulary import Vocabulary
 from tests.converters.extract.binaries import SPECIALIZATIONS, table
 from tests.converters.extract.tree import line
@@ -50,7 +50,7 @@ def test_a_line_survives_the_way_through_a_symbol(seed: int) -> None:
         vector=draw.choice((1, 2, 8)),
         merged=draw.choice((1, 8, 32)),
     )
-    name, arguments = read_instance(shorten(decode(table(text))), VOCABULARY)
+    name, arguments = read_instance(take_apart(decode(table(text))), VOCABULARY)
     # The class has numbers where the line has words.
     assert f"{name}<{','.join(arguments)}>" == text.replace(",true,", ",1,")
 
