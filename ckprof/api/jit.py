@@ -120,10 +120,11 @@ def jit(
         if candidate.instance.ndim == problem.ndim and candidate.instance.dtype in dtypes
     )[:limit]
     if not fitting:
+        valid = len(selection.candidates) + selection.filtered
+        architecture = selection.arch.name if selection.arch else "it"
         raise NothingLeftError(
-            f"no kernel for {problem.describe()}: {len(selection.candidates) + selection.filtered} of "
-            f"{selection.source} are valid for {selection.arch.name if selection.arch else 'it'}, none of them "
-            "passes the filters and has its dimensions and type"
+            f"no kernel for {problem.describe()}: of {selection.source}, {valid} are valid for "
+            f"{architecture}, none of them passes the filters and has its dimensions and type"
         )
     built = session.build(replace(selection, candidates=fitting), options)
     if built.path is None:

@@ -33,7 +33,7 @@ def ckprof(capsys):
 
 @pytest.fixture
 def from_cli(ckprof):
-    """List one instance given by its tile; an option of ``None`` is left out, one of ``True`` has no value."""
+    """List one instance given by its tile; ``None`` leaves an option out, ``True`` gives it no value."""
 
     def call(*further, **changes):
         given = {**HAND, **{f"--{name.replace('_', '-')}": value for name, value in changes.items()}}
