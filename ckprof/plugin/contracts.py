@@ -157,6 +157,9 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             defaults={"family_type": object},
         ),
         Contract(
+            kind="extractor", hook="ckprof_register_extractors", protocol=protocols.ListExtractor
+        ),
+        Contract(
             kind="catalog variant",
             hook="ckprof_register_catalog_variants",
             protocol=protocols.CatalogVariant,

@@ -113,6 +113,7 @@ def registered(hook, item):
         "ckprof_register_rule_sets": registry.rule_sets,
         "ckprof_register_report_formats": registry.formats,
         "ckprof_register_converters": registry.converters,
+        "ckprof_register_extractors": registry.extractors,
         "ckprof_register_catalog_variants": registry.variants,
         "ckprof_register_builder_readers": registry.builder_readers,
         "ckprof_register_parity_formats": registry.parity_formats,
