@@ -256,7 +256,7 @@ def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: di
 
 
 def test_kinds_that_contradict_themselves_are_rejected() -> None:
-    with pytest.raises(PluginError, match="two plugins offer the kind of instance string 'tile_forward'"):
+    with pytest.raises(PluginError, match="two plugins provide the kind of instance string 'tile_forward'"):
         StringGrammar([ck_tile.FORWARD, ck_tile.FORWARD])
     with pytest.raises(PluginError, match=r"\['nothing'\] must be among them"):
         StringGrammar([replace(ck_tile.FORWARD, fixed={"nothing": "1"})])
