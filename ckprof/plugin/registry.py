@@ -9,7 +9,7 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.contracts import CONTRACTS
 from ckprof.plugin.guard import guarded
-from ckprof.plugin.protocols import FamilyReader
+from ckprof.plugin.protocols import DirectionUser, FamilyReader
 from ckprof.plugin.value_types import shown
 
 if TYPE_CHECKING:
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
+        ListExtractor,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
     from ckprof.strings.kind import StringKind
@@ -106,6 +109,7 @@ class Registry:
         self.rule_sets: RegistryEntries[RuleSet] = self._entries_of("ckprof_register_rule_sets")
         self.formats: RegistryEntries[ReportFormat] = self._entries_of("ckprof_register_report_formats")
         self.converters: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")
+        self.extractors: RegistryEntries[ListExtractor] = self._entries_of("ckprof_register_extractors")
         self.variants: RegistryEntries[CatalogVariant] = self._entries_of("ckprof_register_catalog_variants")
         self.builder_readers: RegistryEntries[BuilderReader] = self._entries_of(
             "ckprof_register_builder_readers"
@@ -113,6 +117,15 @@ class Registry:
         self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
             "ckprof_register_parity_formats"
         )
+        self.comparison_formats: RegistryEntries[ComparisonFormat] = self._entries_of(
+            "ckprof_register_comparison_formats"
+        )
+        self.store_report_formats: RegistryEntries[StoreReportFormat] = self._entries_of(
+            "ckprof_register_store_report_formats"
+        )
+        for pipeline in self.pipelines:
+            if isinstance(pipeline, DirectionUser):
+                pipeline.use_directions(self.directions.as_mapping())
         self._hand_over_families()
 
     @cached_property
