@@ -41,6 +41,7 @@ class KernelBench:
     :param manager: whose hooks are called.
     :param observers: what reads evidence between rounds.
     :param on_event: told what happens.
+    :param takes_lock: take the device's lock; of several benches of one process, one takes it for all.
     """
 
     def __init__(
@@ -50,8 +51,11 @@ class KernelBench:
         manager: PluginManager,
         observers: Sequence[Observer] = (),
         on_event: Callable[[RunEvent], None] = ignore_event,
+        *,
+        takes_lock: bool = True,
     ) -> None:
         self._library = library
+        self._takes_lock = takes_lock
         self._options = options
         self._manager = manager
         self._observers = observers
@@ -82,7 +86,8 @@ class KernelBench:
                 )
             )
             target = self._executor.open().target
-            stack.enter_context(device_lock(target, self._options.device, self._on_event))
+            if self._takes_lock:
+                stack.enter_context(device_lock(target, self._options.device, self._on_event))
             self._stack = stack.pop_all()
         return self
 
