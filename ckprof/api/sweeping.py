@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
     from ckprof.model.problem import ConvProblem
+    from ckprof.model.recipe import BuildRecipe
     from ckprof.run.options import RunOptions
     from ckprof.store.key import DeviceKey
     from ckprof.store.query import PastVisit, SharedKey
@@ -58,7 +59,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     :raises CkprofError: the store cannot be read, or there is no toolchain.
     """
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
-    run = _run_options(request, build_dir.recipe.last_level_cache_bytes)
+    run = _run_options(request, build_dir.recipe)
     target = session.target(request.build.target)
     shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, "")
     kernels = planned_kernels(request.selection.candidates, None)
@@ -97,7 +98,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             Purpose.RUN,
             keep_invalid=request.selection.keep_invalid,
         )
-        run = _run_options(request, library.recipe.last_level_cache_bytes)
+        run = _run_options(request, library.recipe)
         seen_by = observers(session)
         bench = stack.enter_context(KernelBench(library, run, session.manager, seen_by, session.tell))
         target = session.target(request.build.target)
@@ -121,10 +122,14 @@ def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWr
     )
 
 
-def _run_options(request: RunRequest, last_level_cache_bytes: int) -> RunOptions:
+def _run_options(request: RunRequest, recipe: BuildRecipe) -> RunOptions:
     """Return how kernels are run: always verified, and with their raw samples."""
     return replace(
-        request.options, last_level_cache_bytes=last_level_cache_bytes, verify=True, keep_samples=True
+        request.options,
+        last_level_cache_bytes=recipe.last_level_cache_bytes,
+        peak_flops=recipe.peak_flops,
+        verify=True,
+        keep_samples=True,
     )
 
 

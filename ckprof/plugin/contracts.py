@@ -125,8 +125,10 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="pipeline",
             hook="ckprof_register_pipelines",
             protocol=protocols.Pipeline,
-            abilities=(protocols.MatrixPipeline,),
+            abilities=(protocols.MatrixPipeline, protocols.NamedPipeline, protocols.DirectionUser),
             former_names={"unmet_requirements": "refusals"},
+            # a family learns which directions there are when all plugins have registered
+            late=frozenset({"directions"}),
         ),
         Contract(
             kind="target",
@@ -135,7 +137,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             abilities=(protocols.InspectableTarget,),
             late=frozenset({"default_arch"}),
         ),
-        Contract(kind="rule set", hook="ckprof_register_rule_sets", protocol=protocols.RuleSet),
+        Contract(
+            kind="rule set",
+            hook="ckprof_register_rule_sets",
+            protocol=protocols.RuleSet,
+            abilities=(protocols.OnDemandRuleSet,),
+        ),
         Contract(kind="format", hook="ckprof_register_report_formats", protocol=protocols.ReportFormat),
         Contract(
             kind="converter",
@@ -148,6 +155,9 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
                 protocols.LineExplainer,
             ),
             defaults={"family_type": object},
+        ),
+        Contract(
+            kind="extractor", hook="ckprof_register_extractors", protocol=protocols.ListExtractor
         ),
         Contract(
             kind="catalog variant",
