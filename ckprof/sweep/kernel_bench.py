@@ -41,6 +41,7 @@ class KernelBench:
     :param manager: whose hooks are called.
     :param observers: what reads evidence between rounds.
     :param on_event: told what happens.
+    :param takes_lock: take the device's lock; a second bench of one process would wait for the first.
     """
 
     def __init__(
@@ -50,7 +51,10 @@ class KernelBench:
         manager: PluginManager,
         observers: Sequence[Observer] = (),
         on_event: Callable[[RunEvent], None] = ignore_event,
+        *,
+        takes_lock: bool = True,
     ) -> None:
+        self._takes_lock = takes_lock
         self._library = library
         self._options = options
         self._manager = manager
@@ -82,7 +86,8 @@ class KernelBench:
                 )
             )
             target = self._executor.open().target
-            stack.enter_context(device_lock(target, self._options.device, self._on_event))
+            if self._takes_lock:
+                stack.enter_context(device_lock(target, self._options.device, self._on_event))
             self._stack = stack.pop_all()
         return self
 
@@ -144,8 +149,12 @@ class KernelBench:
             return self._announce(planned, visit, self._blocking, None)
         if self._executor is None:
             raise ValueError("the bench is not open")
-        split_sum = self._instances[cell.instance].split_sum
-        outcome = self._executor.measure(cell.instance, planned.problem_index, cell.split_k, split_sum)
+        outcome = self._executor.measure(
+            cell.instance,
+            planned.problem_index,
+            cell.split_k,
+            self._instances[cell.instance].split_sum,
+        )
         return self._announce(planned, visit, _result(outcome, self._options.min_samples), outcome)
 
     def observe(self) -> Reading:
