@@ -125,8 +125,10 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="pipeline",
             hook="ckprof_register_pipelines",
             protocol=protocols.Pipeline,
-            abilities=(protocols.MatrixPipeline,),
+            abilities=(protocols.MatrixPipeline, protocols.NamedPipeline, protocols.DirectionUser),
             former_names={"unmet_requirements": "refusals"},
+            # a family learns which directions there are when all plugins have registered
+            late=frozenset({"directions"}),
         ),
         Contract(
             kind="target",
@@ -135,7 +137,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             abilities=(protocols.InspectableTarget,),
             late=frozenset({"default_arch"}),
         ),
-        Contract(kind="rule set", hook="ckprof_register_rule_sets", protocol=protocols.RuleSet),
+        Contract(
+            kind="rule set",
+            hook="ckprof_register_rule_sets",
+            protocol=protocols.RuleSet,
+            abilities=(protocols.OnDemandRuleSet,),
+        ),
         Contract(kind="format", hook="ckprof_register_report_formats", protocol=protocols.ReportFormat),
         Contract(
             kind="converter",
@@ -169,6 +176,16 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
         ),
         Contract(
             kind="parity format", hook="ckprof_register_parity_formats", protocol=protocols.ParityFormat
+        ),
+        Contract(
+            kind="comparison format",
+            hook="ckprof_register_comparison_formats",
+            protocol=protocols.ComparisonFormat,
+        ),
+        Contract(
+            kind="store report format",
+            hook="ckprof_register_store_report_formats",
+            protocol=protocols.StoreReportFormat,
         ),
         Contract(kind="kind of instance string", hook="ckprof_register_string_kinds", protocol=StringKind),
     )
