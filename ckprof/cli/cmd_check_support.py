@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tabulate import tabulate
 
+from ckprof.api.support import SupportRequest
 from ckprof.cli import shared_options
-from ckprof.cli.building import build_candidates
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.problem_options import add_problem_options, parsed_problems
+from ckprof.cli.rejections import report_rejections
 from ckprof.errors import ExitCode, UsageError
-from ckprof.flow.support import random_queries, support_table
-from ckprof.model.recipe import Purpose
 from ckprof.run.support_queries import SupportQuery
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from ckprof.cli.session import Session
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.flow.support import SupportTable
-    from ckprof.plugin.protocols import Target
+    from ckprof.run.support_queries import SupportAnswer
 
 _EPILOG = """\
 examples:
@@ -65,51 +65,33 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    direction = shared_options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    given = [
+    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    direction = session.registry.direction(selection.direction)
+    given = tuple(
         SupportQuery(problem=one.problem, split_k=split)
         for one in parsed_problems(arguments, session, direction)
         for split in ([one.split_k] if one.split_k else arguments.split_k)
-    ]
-    ndim = chosen.candidates[0].instance.ndim
-    queries = given + random_queries(arguments.random, ndim, arguments.seed)
-    if not queries:
+    )
+    if not given and arguments.random < 1:
         raise UsageError("nothing to ask: give --problem, --problems or --random")
-    target = shared_options.chosen_target(arguments, session)
-
-    def build(place: Target) -> BuiltLibrary:
-        return build_candidates(
-            arguments,
-            session,
-            chosen.candidates,
-            direction,
-            place,
-            keep_invalid=chosen.keep_invalid,
-            purpose=Purpose.SUPPORT_CHECK,
+    report = session.profiler.check_support(
+        SupportRequest(
+            selection=selection,
+            build=shared_options.chosen_build_options(arguments),
+            queries=given,
+            random=arguments.random,
+            seed=arguments.seed,
+            model=not arguments.no_model,
         )
-
-    library = build(target)
-    for rejection in library.rejected:
-        session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
-    model = None
-    if not arguments.no_model and not target.embedded:
-        # the same kernels at the same level, for the device that the target builds for
-        arguments.api_level = library.recipe.api_level
-        arguments.arch = library.recipe.arch
-        arguments.compiler, arguments.keep = None, None
-        embedded = next((one for one in session.registry.targets if one.embedded), None)
-        model = build(embedded) if embedded is not None else None
-    if library.path is None:
+    )
+    report_rejections(report.library.rejected, session.console)
+    if report.table is None:
         return ExitCode.FAILED
-    table = support_table(library, queries, model)
     if arguments.format == "json":
-        session.console.result(json.dumps(_content(table, library), indent=1))
+        session.console.result(json.dumps(_content(report.table, report.library), indent=1))
     else:
-        session.console.result(_text(table, library, len(given)))
-    unserved = any(table.supporters(index) == 0 for index in range(len(given)))
-    return ExitCode.FAILED if table.disagreements() or unserved else ExitCode.OK
+        session.console.result(_text(report.table, report.library, report.given))
+    return ExitCode.OK if report.succeeded else ExitCode.FAILED
 
 
 def _splits(text: str) -> list[int]:
@@ -172,7 +154,7 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
 
 
 def _content(table: SupportTable, library: BuiltLibrary) -> dict[str, Any]:
-    def flags(answers: Any) -> list[bool]:
+    def flags(answers: Iterable[SupportAnswer]) -> list[bool]:
         return [one.supported for one in answers]
 
     return {

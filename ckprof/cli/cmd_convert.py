@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.catalog.writer import render_catalog, write_atomically
 from ckprof.cli import shared_options
+from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines
 from ckprof.cli.convert_report import ConvertReport
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.flow.catalog_files import CatalogState, Output, check_outputs, plan_tree, write_outputs
@@ -107,7 +108,7 @@ def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
         lenient=arguments.lenient,
         upstream_comments=arguments.upstream_comments,
     )
-    shared_options.report_conversion(conversion, session)
+    report_conversion(conversion, session.console)
     if not conversion.catalogs:
         raise InputError("no line gives an instance; their reasons are counted above", conversion.path)
     if not any(catalog.records for catalog in conversion.catalogs):
@@ -164,7 +165,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     notes: dict[str, None] = {}
     for item in plan.lists:
         if item.conversion is not None:
-            shared_options.report_dropped_lines(item.conversion, session)
+            report_dropped_lines(item.conversion, session.console)
             notes.update(dict.fromkeys(item.conversion.notes))
     for note in notes:
         session.console.info(f"note: {note}")

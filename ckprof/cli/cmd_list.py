@@ -11,12 +11,7 @@ from tabulate import tabulate
 from ckprof.arch.architectures import architectures
 from ckprof.cli.cmd_plugins import plugin_rows
 from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
-from ckprof.cli.instances import (
-    add_instance_options,
-    chosen_directions,
-    chosen_instances,
-    require_instances,
-)
+from ckprof.cli.instances import add_instance_options, chosen_query, split_names
 from ckprof.errors import ExitCode, UsageError
 from ckprof.paths import conf_root
 
@@ -92,7 +87,7 @@ def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> 
         metavar="PATH",
         help="write all fields of the instances to this file as well",
     )
-    session.call("ckprof_add_arguments", command="list instances", parser=parser)
+    session.manager.call("ckprof_add_arguments", command="list instances", parser=parser)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -149,9 +144,9 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     """
     if arguments.why and arguments.upstream_defects:
         raise UsageError("--why and --upstream-defects contradict each other: the latter leaves nothing out")
-    directions = chosen_directions(arguments.direction, session.registry.direction)
-    ask_arch = arguments.why or arguments.arch is not None
-    chosen = chosen_instances(arguments, session, directions, ask_arch=ask_arch)
+    check_arch = arguments.why or arguments.arch is not None
+    query = chosen_query(arguments, split_names(arguments.direction), check_arch=check_arch)
+    chosen = session.profiler.instances(query)
     if arguments.export_json:
         export_json(chosen, arguments.export_json)
     if arguments.count:
@@ -161,7 +156,7 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     elif chosen.candidates:
         session.console.result(render_instances(chosen, arguments.format))
     if not arguments.why:
-        require_instances(chosen)
+        chosen.require()
     return ExitCode.OK
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.catalog.writer import write_atomically
 from ckprof.cli import shared_options
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
-from ckprof.cli.list_run import Stages, build_and_run, exit_code_of, list_instances, report_plan
-from ckprof.cli.problem_options import add_problem_options, parsed_problems, problems_for
-from ckprof.cli.run_options import add_run_options, chosen_run_options
-from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.cli.instances import add_instance_options, chosen_query
+from ckprof.cli.plan_text import print_instances, print_plan
+from ckprof.cli.problem_options import add_problem_options
+from ckprof.cli.report_file import write_report
+from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
+from ckprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -96,67 +96,42 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         from ckprof.cli.batch import run_batch
 
         return run_batch(arguments, session)
-    _check_usage(arguments, session)
-    return _run_lists(arguments, session)
-
-
-def _check_usage(arguments: argparse.Namespace, session: Session) -> None:
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
     if arguments.direction is None:
         known = ", ".join(session.registry.directions.ids)
         raise UsageError(f"no DIRECTION given ({known}); only --tree goes without")
+    return _run_lists(arguments, session)
 
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    stages = Stages()
-    direction = shared_options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    conversions, candidates = chosen.conversions, chosen.candidates
+    profiler = session.profiler
+    query = chosen_query(arguments, [arguments.direction])
     if arguments.list_instances:
-        list_instances(candidates, session)
+        print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
-    parsed = parsed_problems(arguments, session, direction)
-    problems = problems_for(parsed, session, direction, candidates)
-    run_options = chosen_run_options(
-        arguments, session, [one.split_k for one in parsed if one.split_k is not None]
+    build = shared_options.chosen_build_options(arguments)
+    plan = profiler.plan(
+        query,
+        arguments.problem,
+        files=arguments.problems,
+        build=build,
+        run=chosen_run_options(arguments, session),
+        splits=chosen_splits(arguments),
+        why=arguments.why,
     )
-    target = shared_options.chosen_target(arguments, session)
-    stages.done("convert")
     if arguments.dry_run:
-        report_plan(candidates, problems, direction, target, session)
+        target = profiler.target(build.target)
+        print_plan(plan, target.id, session.console)
         return ExitCode.OK
     if arguments.build_only:
         from ckprof.cli.cmd_build import build_and_report
 
-        return build_and_report(arguments, session, chosen, direction, target)
-    results = build_and_run(
-        arguments,
-        session,
-        candidates=candidates,
-        conversions=conversions,
-        problems=problems,
-        direction=direction,
-        target=target,
-        options=run_options,
-        stages=stages,
-        keep_invalid=chosen.keep_invalid,
-    )
+        return build_and_report(session, plan.selection, build)
+    results = profiler.execute(plan).data
     if arguments.json:
         from ckprof.report.json_report import render_json
 
         write_report(render_json(results), arguments.json)
     session.console.result(session.registry.formats.find(arguments.format).render(results))
-    return exit_code_of(results)
-
-
-def write_report(text: str, path: Path) -> None:
-    """Write a report.
-
-    :raises InputError: the file cannot be written.
-    """
-    try:
-        write_atomically(path, text)
-    except OSError as exc:
-        raise InputError(f"cannot write the report: {exc.strerror}", path) from None
+    return ExitCode.OK if results.succeeded else ExitCode.FAILED

@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding, ParityReport
-from ckprof.parity.side_files import Reading
-from ckprof.strings.revision import all_revisions, default_revision, find_revision
-from ckprof.version import __version__
+from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding
+from ckprof.strings.revision import all_revisions, default_revision
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.parity import Comparison
+    from ckprof.model.parity import ParityReport
 
 
 def add_comparison_options(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -56,21 +53,6 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_reading(arguments: argparse.Namespace) -> Reading:
-    """Return how lists are read.
-
-    :raises UsageError: an option is wrong.
-    """
-    name = arguments.revision
-    return Reading(
-        revision=find_revision(name) if name else default_revision(),
-        layout=shared_options.chosen_layout(arguments),
-        dtype=shared_options.chosen_dtype(arguments),
-        mma_k_table=shared_options.parse_mma_k_table(arguments.mma_k_table),
-        lenient=arguments.lenient,
-    )
-
-
 def chosen_findings(arguments: argparse.Namespace) -> tuple[ParityFinding, ...]:
     """Return what fails the command.
 
@@ -90,22 +72,10 @@ def chosen_findings(arguments: argparse.Namespace) -> tuple[ParityFinding, ...]:
     return tuple(trouble for trouble in ParityFinding if trouble.value in words)
 
 
-def report(
-    arguments: argparse.Namespace,
-    session: Session,
-    reading: Reading,
-    fail_on: tuple[ParityFinding, ...],
-    comparisons: Sequence[Comparison],
-) -> ExitCode:
+def print_report(arguments: argparse.Namespace, session: Session, report: ParityReport) -> ExitCode:
     """Print the comparisons and return whether they are fine.
 
     :raises UsageError: there is no such format.
     """
-    result = ParityReport(
-        ckprof_version=__version__,
-        revision=reading.revision.name,
-        fail_on=fail_on,
-        comparisons=tuple(comparisons),
-    )
-    session.console.exact(session.registry.parity_formats.find(arguments.format).render(result))
-    return ExitCode.OK if result.passed else ExitCode.FAILED
+    session.console.exact(session.registry.parity_formats.find(arguments.format).render(report))
+    return ExitCode.OK if report.passed else ExitCode.FAILED

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from ckprof.api.requests import BuildOptions, ListReading
 from ckprof.errors import UsageError
-from ckprof.flow.list_files import find_list, read_list
 from ckprof.model.api_level import API_LEVELS
 from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
 
 if TYPE_CHECKING:
-    import argparse
-
     from ckprof.cli.session import Session
-    from ckprof.model.conversion import Conversion
     from ckprof.model.layout import ConvLayout
-    from ckprof.plugin.protocols import Direction, Target
-
-#: wrong lines of a list that are shown one by one without ``-v``
-_WARNINGS: Final = 20
 
 
 def add_direction(parser: argparse.ArgumentParser, session: Session, *, optional: bool = False) -> None:
@@ -152,34 +146,13 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
         help=f"seconds for one kernel's compilation (default: {session.settings.compile_timeout:g})",
     )
     group.add_argument(
-        "--keep",
+        "--build-dir",
         type=Path,
         metavar="DIR",
         help="generate and build in this folder, and leave everything there",
     )
-
-
-def chosen_direction(arguments: argparse.Namespace, session: Session) -> Direction:
-    """Return the direction that was asked for.
-
-    :raises UsageError: there is none of that name.
-    """
-    return session.registry.direction(arguments.direction)
-
-
-def chosen_target(arguments: argparse.Namespace, session: Session) -> Target:
-    """Return the target of the flag, the settings, or the default one.
-
-    :raises UsageError: there is none of that name, or none at all.
-    """
-    name = arguments.target or session.settings.target
-    targets = session.registry.targets
-    if name:
-        return targets.find(name)
-    for target in targets:
-        if target.embedded:
-            return target
-    raise UsageError("no target plugin works without a device; name one with --target")
+    # as it was called before
+    group.add_argument("--keep", dest="build_dir", type=Path, help=argparse.SUPPRESS)
 
 
 def chosen_layout(arguments: argparse.Namespace) -> ConvLayout | None:
@@ -219,57 +192,33 @@ def parse_mma_k_table(text: str | None) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def read_lists(
-    arguments: argparse.Namespace, session: Session, direction: Direction | None
-) -> list[Conversion]:
-    """Read every ``--conf`` and say what was read.
+def chosen_list_reading(arguments: argparse.Namespace) -> ListReading:
+    """Return how lists are read; what a command has no option for keeps its default.
 
-    :raises InputError: one of them cannot be used.
+    :raises UsageError: an option is wrong.
     """
-    conversions = []
-    for name in arguments.conf:
-        conversion = read_list(
-            find_list(name),
-            session.registry,
-            direction=direction.id if direction else None,
-            layout=chosen_layout(arguments),
-            dtype=chosen_dtype(arguments),
-            lenient=arguments.lenient,
-        )
-        report_conversion(conversion, session)
-        conversions.append(conversion)
-    return conversions
-
-
-def report_conversion(conversion: Conversion, session: Session) -> None:
-    """Say how many lines became instances, and count every dropped line by its reason."""
-    count = sum(len(catalog.records) for catalog in conversion.catalogs)
-    dropped = ", ".join(f"{n} {rule}" for rule, n in sorted(conversion.dropped_by_rule.items()))
-    session.console.info(
-        f"read {conversion.path}: {conversion.lines} lines, {count} instances"
-        + (f"; dropped lines: {dropped}" if dropped else "")
+    return ListReading(
+        layout=chosen_layout(arguments),
+        dtype=chosen_dtype(arguments),
+        mma_k_table=parse_mma_k_table(getattr(arguments, "mma_k_table", None)),
+        lenient=getattr(arguments, "lenient", False),
+        upstream_comments=getattr(arguments, "upstream_comments", False),
     )
-    for note in conversion.notes:
-        session.console.info(f"note: {note}")
-    report_dropped_lines(conversion, session)
 
 
-def report_dropped_lines(conversion: Conversion, session: Session) -> None:
-    """Warn of wrong lines that were left out, the first ones one by one; ``-v`` shows every dropped line."""
-    wrong = 0
-    for line in conversion.dropped:
-        text = f"{conversion.path}:{line.line}: {line.rule}: {line.reason}"
-        if line.rule == "error" and wrong < _WARNINGS:
-            wrong += 1
-            session.console.warning(text)
-        else:
-            session.console.detail(text)
-    count = conversion.dropped_by_rule["error"]
-    if count > wrong:
-        session.console.warning(f"{conversion.path}: {count - wrong} more wrong lines were left out")
-    unlisted = sum(conversion.unlisted.values())
-    if unlisted:
-        session.console.detail(f"{conversion.path}: {unlisted} more dropped lines, counted above")
+def chosen_build_options(arguments: argparse.Namespace, *, chunk_size: int | None = None) -> BuildOptions:
+    """Return what the options of generation and build say."""
+    return BuildOptions(
+        target=arguments.target,
+        arch=arguments.arch,
+        compiler=arguments.compiler,
+        ck_root=arguments.ck_root,
+        api_level=arguments.api_level,
+        jobs=arguments.jobs,
+        compile_timeout_s=arguments.compile_timeout,
+        build_dir=arguments.build_dir,
+        chunk_size=chunk_size,
+    )
 
 
 def _positive(text: str) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.conversion import Conversion
     from ckprof.model.instance import Instance
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.plugin.protocols import Pipeline
     from ckprof.plugin.registry import Registry
 
@@ -29,6 +30,8 @@ class Candidate:
     name: str
     #: ``file:line`` of the list, just the file for a catalog, or the rule set
     source: str
+    #: why a rule set should not have it, beside what the rules of its pipeline say
+    defect: UnmetRequirement | None = None
 
     @property
     def instance_string(self) -> str:

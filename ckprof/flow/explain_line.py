@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.flow.list_files import find_list, is_json, list_request
@@ -15,6 +16,9 @@ from ckprof.plugin.protocols import LineExplainer
 if TYPE_CHECKING:
     from ckprof.model.explanation import ExplainedLine
     from ckprof.plugin.registry import Registry
+
+#: FILE:LINE or FILE:LINE:COLUMN
+_PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?:?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,20 @@ class ExplainedPlace:
     reason: str = ""
     #: what is wrong with the line in this list only
     error: str = ""
+
+
+def explain(text: str, registry: Registry, **reading: Any) -> ExplainedPlace:
+    """Explain a line, or the line of a file that ``FILE:LINE`` or ``FILE:LINE:COLUMN`` names.
+
+    :param reading: how lines are read: layout, data type and so on, as in a conversion request.
+    :raises InputError: the file cannot be read or has no such line.
+    :raises UsageError: no converter knows such a line.
+    """
+    # No list line ends in a colon and a number, and no file name holds a bracket of a template.
+    place = _PLACE.fullmatch(text) if "<" not in text else None
+    if place is not None:
+        return explain_in_file(place["file"], int(place["line"]), registry, **reading)
+    return explain_text(text, registry, **reading)
 
 
 def explain_text(text: str, registry: Registry, **reading: Any) -> ExplainedPlace:

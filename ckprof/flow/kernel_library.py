@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from filelock import FileLock
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE, Embedding
 from ckprof.codegen.library_api import CONV_API_SOURCES, library_name
-from ckprof.codegen.manifest import chunk_size_of, direction_of
 from ckprof.codegen.source_tree import generate_tree
-from ckprof.errors import InputError, UsageError
 from ckprof.flow.code_objects import read_ahead, write_code_objects
+from ckprof.flow.validity import check_validity
 from ckprof.model.outcome import Status
-from ckprof.model.recipe import BuildRequest, Product, Purpose
+from ckprof.model.recipe import Product
 from ckprof.model.results import BuildSummary
-from ckprof.paths import object_cache_dir, work_dir
+from ckprof.paths import object_cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
+    from ckprof.build.builder import BuildResult
     from ckprof.codegen.source_tree import SourceTree
+    from ckprof.flow.build_dir import BuildDir
     from ckprof.flow.candidates import Candidate
+    from ckprof.flow.validity import InvalidInstance
     from ckprof.model.recipe import BuildRecipe
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import Direction, Target
+    from ckprof.plugin.protocols import Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +37,7 @@ class Rejection:
     candidate: Candidate
     status: Status
     reason: str
-    #: the rules that it breaks
+    #: the rules that it violates
     unmet_requirements: tuple[UnmetRequirement, ...] = ()
 
 
@@ -47,12 +45,15 @@ class Rejection:
 class BuiltLibrary:
     """What the build gave."""
 
+    direction: Direction
+    #: all that were asked for, in order
+    candidates: tuple[Candidate, ...]
     #: ``None`` when not a single kernel compiled
     path: Path | None
     recipe: BuildRecipe
     #: the candidates whose kernels are in the library, in order
     built: tuple[Candidate, ...]
-    #: the others: rejected by a rule before, or failed to compile
+    #: the others: invalid by a rule, or failed to compile
     rejected: tuple[Rejection, ...]
     summary: BuildSummary
     #: where the kernels' code objects and the list of them lie; ``None`` if the build made none
@@ -60,119 +61,13 @@ class BuiltLibrary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildDir:
-    """Where a library is generated and built, for which target."""
+class BuildLimits:
+    """What a build may take."""
 
-    direction: Direction
-    target: Target
-    arch: str
-    root: Path
-    recipe: BuildRecipe
-    #: makes the sources ready for another build system; ``None`` leaves that out
-    embedding: Embedding | None = None
-
-    @property
-    def lock(self) -> FileLock:
-        """Keeps two processes from writing the same tree at once."""
-        return FileLock(self.root.with_name(f"{self.root.name}.lock"))
-
-
-def choose_build_dir(
-    candidates: Sequence[Candidate],
-    direction: Direction,
-    target: Target,
-    *,
-    arch: str | None,
-    compiler: str | None,
-    purpose: Purpose = Purpose.RUN,
-    ck_root: Path | None = None,
-    api_level: str | None = None,
-    keep: Path | None,
-    configured_work_dir: str | None,
-    sources_only: bool = False,
-    embed: bool = False,
-    chunk_size: int | None = None,
-) -> BuildDir:
-    """Decide where the sources and the library of these candidates go.
-
-    Without ``keep`` the folder's name is a digest of direction, target, architecture and instances, so that
-    the same call finds its library again and different calls do not disturb each other.
-
-    :param sources_only: nothing will be compiled here.
-    :param embed: make the tree ready for other build systems, wherever it lies.
-    :param chunk_size: kernels per registration source; ``None`` keeps what an earlier tree has, or else the
-        default. Trees in ``keep``, and those of sources only, are made ready for other build systems.
-    :raises ToolchainError: the target has no usable compiler or headers.
-    :raises UsageError: a chunk would hold no kernel, or the folder holds another direction.
-    :raises InputError: the folder cannot be made.
-    """
-    chosen_arch = arch or target.default_arch
-    recipe = target.recipe(
-        BuildRequest(
-            arch=chosen_arch,
-            compiler=compiler,
-            purpose=purpose,
-            ck_root=ck_root,
-            api_level=api_level,
-            sources_only=sources_only,
-        )
-    )
-    parts = [direction.id, target.id, chosen_arch, *(c.instance.key for c in candidates)]
-    if purpose is not Purpose.RUN:
-        parts.append(purpose.value)
-    if embed:
-        parts.append("embed")
-    if api_level is not None:
-        parts.append(api_level)
-    text = "\n".join(parts)
-    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    base = Path(configured_work_dir).absolute() if configured_work_dir else work_dir()
-    root = keep.absolute() if keep else base / f"{direction.id}-{target.id}-{digest}"
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
-    owner = direction_of(root)
-    if owner not in (None, direction.id):
-        raise UsageError(
-            f"{root} holds the kernels of {owner}: those of {direction.id} need a folder of their own"
-        )
-    embedding = None
-    # what a program embeds is a library
-    if (keep or sources_only or embed) and recipe.product is Product.LIBRARY:
-        size = chunk_size if chunk_size is not None else chunk_size_of(root)
-        embedding = Embedding(recipe=recipe, chunk_size=DEFAULT_CHUNK_SIZE if size is None else size)
-    return BuildDir(
-        direction=direction,
-        target=target,
-        arch=chosen_arch,
-        root=root,
-        recipe=recipe,
-        embedding=embedding,
-    )
-
-
-def split_valid(
-    candidates: Sequence[Candidate], arch: str, api_level: str
-) -> tuple[list[Candidate], list[Rejection]]:
-    """Ask each candidate's pipeline whether it is valid for the architecture and the API level."""
-    valid: list[Candidate] = []
-    rejected: list[Rejection] = []
-    for candidate in candidates:
-        unmet_requirements = candidate.pipeline.unmet_requirements(candidate.instance, arch, api_level)
-        if unmet_requirements:
-            reason = "; ".join(f"{rejection.message} ({rejection.rule})" for rejection in unmet_requirements)
-            rejected.append(
-                Rejection(
-                    candidate=candidate,
-                    status=Status.UNSUPPORTED,
-                    reason=reason,
-                    unmet_requirements=tuple(unmet_requirements),
-                )
-            )
-        else:
-            valid.append(candidate)
-    return valid, rejected
+    #: compilers at once; ``None`` for as many as cores and memory allow
+    jobs: int | None
+    #: seconds that one compiler process may take
+    compile_timeout_s: float
 
 
 def generate(
@@ -183,10 +78,12 @@ def generate(
     :param keep_invalid: write those that a rule rejects as well.
     :returns: the tree, and the candidates that were left out because a rule rejects them.
     """
-    valid: list[Candidate] = list(candidates)
+    valid: Sequence[Candidate] = candidates
     rejected: list[Rejection] = []
     if not keep_invalid:
-        valid, rejected = split_valid(candidates, build_dir.arch, build_dir.recipe.api_level)
+        checked = check_validity(candidates, build_dir.arch, build_dir.recipe.api_level)
+        valid = checked.valid
+        rejected = [rejection_of(one) for one in checked.invalid]
     tree = generate_tree(
         build_dir.root,
         library_name(build_dir.direction.id),
@@ -203,9 +100,8 @@ def generate(
 def build(
     candidates: Sequence[Candidate],
     build_dir: BuildDir,
+    limits: BuildLimits,
     *,
-    jobs: int | None,
-    compile_timeout_s: float,
     keep_invalid: bool = False,
     on_progress: Callable[[int, int, str], None],
 ) -> BuiltLibrary:
@@ -217,14 +113,12 @@ def build(
     with build_dir.lock:
         tree, rejected = generate(candidates, build_dir, keep_invalid=keep_invalid)
         if not tree.kernels:
-            return BuiltLibrary(
-                path=None, recipe=build_dir.recipe, built=(), rejected=tuple(rejected), summary=BuildSummary()
-            )
+            return _library(candidates, build_dir, rejected, None, None)
         result = build_library(
             tree,
             build_dir.recipe,
-            jobs=jobs,
-            timeout_s=compile_timeout_s,
+            jobs=limits.jobs,
+            timeout_s=limits.compile_timeout_s,
             work_dir=build_dir.root,
             cache=ObjectCache(object_cache_dir()),
             further_sources=CONV_API_SOURCES,
@@ -234,19 +128,42 @@ def build(
         if build_dir.recipe.product is Product.CODE_OBJECTS and result.objects:
             code_objects = write_code_objects(tree, build_dir.recipe, result.objects)
             read_ahead(build_dir.target, build_dir.arch, result.objects.values())
+    return _library(candidates, build_dir, rejected, result, code_objects)
+
+
+def _library(
+    candidates: Sequence[Candidate],
+    build_dir: BuildDir,
+    rejected: list[Rejection],
+    result: BuildResult | None,
+    code_objects: Path | None,
+) -> BuiltLibrary:
+    failures = result.failures if result is not None else {}
     invalid = {rejection.candidate.instance.key for rejection in rejected}
     built: list[Candidate] = []
     for candidate in candidates:
-        failure = result.failures.get(candidate.instance.key)
+        failure = failures.get(candidate.instance.key)
         if failure is not None:
             rejected.append(Rejection(candidate=candidate, status=failure.status, reason=failure.message))
         elif candidate.instance.key not in invalid:
             built.append(candidate)
     return BuiltLibrary(
-        path=result.library,
+        direction=build_dir.direction,
+        candidates=tuple(candidates),
+        path=result.library if result is not None else None,
         recipe=build_dir.recipe,
         built=tuple(built),
         rejected=tuple(rejected),
-        summary=result.summary,
+        summary=result.summary if result is not None else BuildSummary(),
         code_objects=code_objects,
+    )
+
+
+def rejection_of(invalid: InvalidInstance) -> Rejection:
+    """Return what becomes of an instance that is not valid."""
+    return Rejection(
+        candidate=invalid.candidate,
+        status=Status.UNSUPPORTED,
+        reason=invalid.reason,
+        unmet_requirements=invalid.unmet_requirements,
     )

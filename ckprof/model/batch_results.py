@@ -27,6 +27,11 @@ class Verdict(Enum):
     #: nothing of it was asked for
     SKIPPED = "skipped"
 
+    @property
+    def is_broken(self) -> bool:
+        """True when the list cannot be read."""
+        return self is Verdict.BROKEN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListResult:

@@ -70,6 +70,14 @@ class RunResults:
     #: whether reports shall say every condition that rejected an instance
     why: bool = False
 
+    @property
+    def succeeded(self) -> bool:
+        """False if an outcome failed, or no instance could serve one of the problems."""
+        if any(outcome.status.is_failure for outcome in self.outcomes):
+            return False
+        served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
+        return len(served) == len(self.problems)
+
     def of_problem(self, problem_index: int) -> list[Outcome]:
         """Return the outcomes of one problem, best first: verified ``ok`` by median time, then the others.
 

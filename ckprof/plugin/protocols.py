@@ -249,6 +249,15 @@ class RuleSet(Protocol):
 
 
 @runtime_checkable
+class OnDemandRuleSet(RuleSet, Protocol):
+    """A rule set that may be small enough to be built while a program waits."""
+
+    @property
+    def on_demand(self) -> bool:
+        """True when :func:`ckprof.jit` may take it where no instances are named."""
+
+
+@runtime_checkable
 class MatrixPipeline(Protocol):
     """A pipeline that also tells how its kernels divide a problem into matrix products."""
 

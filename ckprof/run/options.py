@@ -12,6 +12,12 @@ from ckprof.errors import UsageError
 from ckprof.run.inputs import InitKind
 from ckprof.run.stopping import make_criterion
 
+#: what the interface of kernel libraries takes for "deduce the number of splits"
+AUTO_SPLITS: Final = -1
+
+#: not split at all: what is run unless the user or a problem line says otherwise
+DEFAULT_SPLITS: Final = (1,)
+
 
 class CacheMode(Enum):
     """State of the target's caches when a timed sample starts."""
@@ -55,7 +61,7 @@ class RunOptions:
     #: CPU threads that kernels may use; 0 leaves it to the target
     cpu_threads: int = 0
     #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
-    splits: tuple[int, ...] = (1,)
+    splits: tuple[int, ...] = DEFAULT_SPLITS
     #: index of the device
     device: int = 0
     #: keep the raw samples in each measurement

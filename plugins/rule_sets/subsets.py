@@ -38,6 +38,7 @@ class TinyRuleSet:
     """At least ten kernels of ``full-tests``, with every category and number of dimensions."""
 
     id = "tiny"
+    on_demand = True
     label = "at least ten kernels of full-tests, with every category"
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:

@@ -33,7 +33,7 @@ def ckprof(capsys):
 
 @pytest.fixture
 def from_cli(ckprof):
-    """List one instance given by hand; an option of ``None`` is left out, one of ``True`` has no value."""
+    """List one instance given by its tile; ``None`` leaves an option out, ``True`` gives it no value."""
 
     def call(*further, **changes):
         given = {**HAND, **{f"--{name.replace('_', '-')}": value for name, value in changes.items()}}
@@ -135,12 +135,12 @@ def test_flags_are_real_truth_values(from_cli):
         ({"persistent": True}, "--persistent goes with --stream-k only"),
         ({"stream_k": "tree", "two_stage": True}, "--stream-k and --two-stage contradict each other"),
         ({"stream_k": "bush"}, "unknown stream-K strategy 'bush'"),
-        ({"rule_set": "full"}, "--rule-set and an instance given by hand contradict each other"),
+        ({"rule_set": "full"}, "--rule-set and an instance given by its tile contradict each other"),
         ({"arch": "gfx924"}, "unknown architecture 'gfx924'; did you mean 'gfx942'?"),
         ({"ndim": "4"}, "--ndim 4: expected 1, 2 or 3"),
         ({"dtype": "fp16,fp16"}, "--dtype: the same value is named twice"),
         ({"merge_groups": "0"}, "num_groups_to_merge is 0, expected 1 or more"),
-        ({"layout": "nhwgc"}, "--layout says how a list is read, an instance given by hand reads none"),
+        ({"layout": "nhwgc"}, "--layout says how a list is read, an instance given by its tile reads none"),
     ],
 )
 def test_wrong_options(changes, message, from_cli):

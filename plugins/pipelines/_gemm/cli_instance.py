@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     import argparse
 
     group = parser.add_argument_group(
-        "one GEMM instance by hand", "one kernel per direction, --ndim and --dtype (default: 2D, fp16)"
+        "one GEMM instance by its tile", "one kernel per direction, --ndim and --dtype (default: 2D, fp16)"
     )
     group.add_argument("--tile", metavar="MxNxK", help="block tile, e.g. 128x128x64")
     group.add_argument("--waves", metavar="MxNxK", help="waves of a block along each axis, e.g. 2x2x1")
@@ -95,7 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def instances_from_cli(
-    arguments: argparse.Namespace,
+    arguments: Mapping[str, object],
     directions: tuple[str, ...],
     ndims: tuple[int, ...],
     dtypes: tuple[DataType, ...],
@@ -106,9 +106,9 @@ def instances_from_cli(
     :raises UsageError: an option is missing, wrong, or contradicts another one.
     """
     given = {
-        option: getattr(arguments, name)
+        option: arguments[name]
         for name, option in {**_REQUIRED, **_OPTIONAL}.items()
-        if getattr(arguments, name, None) is not None
+        if arguments.get(name) is not None
     }
     if not given:
         return None
@@ -116,7 +116,7 @@ def instances_from_cli(
     if missing:
         raise UsageError(f"{next(iter(given))} describes one instance, which needs {', '.join(missing)} too")
     if not directions:
-        raise UsageError("an instance given by hand needs its direction: name it with --direction")
+        raise UsageError("an instance given by its tile needs its direction: name it with --direction")
     _check_contradictions(given)
     fields = _fields(given)
     return [

@@ -9,7 +9,7 @@ from ckprof_plugins.pipelines._gemm import cli_instance
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
@@ -24,7 +24,7 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
 
 @hookimpl
 def ckprof_make_instances(
-    arguments: argparse.Namespace,
+    arguments: Mapping[str, object],
     directions: tuple[str, ...],
     ndims: tuple[int, ...],
     dtypes: tuple[DataType, ...],

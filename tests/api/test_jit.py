@@ -39,7 +39,7 @@ REQUEST = {"rule_set": "tiny", "arch": "gfx942", "dtype": "fp16", "filters": "ti
 CHILD = """
 import json, sys, time
 import ckprof
-from tests.flow.test_jit import PROBLEM, REQUEST
+from tests.api.test_jit import PROBLEM, REQUEST
 kernels = ckprof.jit(PROBLEM, "fwd", compiler=sys.argv[1], **REQUEST)
 print(json.dumps([kernel.name for kernel in kernels]))
 """

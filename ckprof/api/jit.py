@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckprof.api.problem import plain
+from ckprof.api.profiler import Profiler
+from ckprof.api.requests import BuildOptions, InstanceQuery
 from ckprof.arch.architectures import find_architecture
 from ckprof.bindings.conv_library import ConvLibrary, Timing
-from ckprof.config.settings import load_settings
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
-from ckprof.flow.candidates import list_candidates, select
-from ckprof.flow.kernel_library import build, choose_build_dir
-from ckprof.flow.list_files import find_list, read_list
-from ckprof.flow.rule_sets import check_candidates, check_validity, enumerate_rule_set
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRequest
-from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.registry import Registry
+from ckprof.plugin.protocols import OnDemandRuleSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.bindings.conv_library import ConvKernel, ConvResult
-    from ckprof.flow.rule_sets import Selection
     from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +69,7 @@ def jit(
     compiler: str | None = None,
     jobs: int | None = None,
     compile_timeout_s: float | None = None,
+    profiler: Profiler | None = None,
 ) -> list[JitKernel]:
     """Build kernels for a problem in parallel and return those that support it, ready to be called.
 
@@ -82,85 +78,64 @@ def jit(
 
     :param problem: K and C per group.
     :param direction: id or alias.
-    :param rule_set: where kernels come from; ``tiny`` if neither this nor ``conf`` is given.
+    :param rule_set: where kernels come from; the one that is made for it if neither this nor ``conf`` is
+        given.
     :param conf: instance lists instead: paths, or names of lists that ship with ckprof.
     :param filters: as ``--filter``: expressions over the fields, or regular expressions over names.
     :param dtype: ``fp32``, ``fp16`` or ``bf16``; by default all types that there are.
     :param limit: build at most that many, the first ones.
     :param arch: architecture; by default that of the settings or of the target.
     :param target: id; by default that of the settings or the one that needs no device.
+    :param compiler: name, path or command; by default the first usable one.
     :param jobs: compilers at once; by default one per usable CPU.
+    :param compile_timeout_s: seconds that one compiler process may take.
+    :param profiler: a session that is open already; by default one of its own.
     :raises UsageError: a name, filter or combination is wrong.
     :raises InputError: a list cannot be used.
     :raises NothingLeftError: no kernel is valid and fits the problem.
     :raises ToolchainError: there is no compiler, or nothing compiled.
     """
-    settings = load_settings(None, Path.cwd())
-    manager = PluginManager()
-    manager.load_all(configured=settings.plugins)
-    registry = Registry(manager)
-    chosen_direction = registry.direction(direction)
-    chosen_target = _target(registry, target or settings.target)
-    architecture = find_architecture(arch or settings.arch or chosen_target.default_arch)
-    chosen_compiler = compiler or settings.compiler
-    recipe = chosen_target.recipe(BuildRequest(arch=architecture.name, compiler=chosen_compiler))
-    api_level = recipe.api_level
-    dtypes = tuple(DataType) if dtype is None else (DataType.parse(dtype),)
     if conf and rule_set:
         raise UsageError("conf and rule_set contradict each other: name the instances once")
-    selection: Selection
-    if conf:
-        names = [conf] if isinstance(conf, (str, Path)) else list(conf)
-        conversions = [
-            read_list(find_list(str(name)), registry, direction=chosen_direction.id) for name in names
-        ]
-        selection = check_candidates(list_candidates(conversions, registry), architecture, api_level)
-    else:
-        entries = enumerate_rule_set(
-            registry.rule_sets.find(rule_set or "tiny"),
-            registry,
-            arch=architecture,
-            directions=[chosen_direction.id],
-            ndims=[problem.ndim],
-            dtypes=dtypes,
-        )
-        selection = check_validity(entries, registry, arch=architecture, api_level=api_level, source="jit")
-    candidates = [
-        candidate
-        for candidate in select(
-            selection.candidates, filters=[filters] if isinstance(filters, str) else list(filters)
-        )
-        if candidate.instance.ndim == problem.ndim and candidate.instance.dtype in dtypes
-    ][:limit]
-    if not candidates:
-        raise NothingLeftError(
-            f"no kernel for {problem.describe()}: {len(selection.candidates)} are valid for "
-            f"{architecture.name}, none of them passes"
-        )
-    built = build(
-        candidates,
-        choose_build_dir(
-            candidates,
-            chosen_direction,
-            chosen_target,
-            arch=architecture.name,
-            compiler=chosen_compiler,
-            keep=None,
-            configured_work_dir=settings.work_dir,
-        ),
-        jobs=jobs or settings.jobs,
-        compile_timeout_s=compile_timeout_s or settings.compile_timeout,
-        on_progress=lambda done, total, name: None,
+    session = profiler or Profiler()
+    dtypes = tuple(DataType) if dtype is None else (DataType.parse(dtype),)
+    query = InstanceQuery(
+        conf=conf if isinstance(conf, (str, Path)) else tuple(conf),
+        rule_set=None if conf else rule_set or _on_demand_rule_set(session),
+        directions=direction,
+        ndims=() if conf else (problem.ndim,),
+        dtypes=() if conf else dtypes,
+        filters=filters if isinstance(filters, str) else tuple(filters),
+        target=target,
+        arch=arch,
+        check_arch=True,
     )
+    options = BuildOptions(
+        target=target, arch=arch, compiler=compiler, jobs=jobs, compile_timeout_s=compile_timeout_s
+    )
+    selection = session.instances(replace(query, api_level=_api_level(session, options)))
+    fitting = tuple(
+        candidate
+        for candidate in selection.candidates
+        if candidate.instance.ndim == problem.ndim and candidate.instance.dtype in dtypes
+    )[:limit]
+    if not fitting:
+        valid = len(selection.candidates) + selection.filtered
+        architecture = selection.arch.name if selection.arch else "it"
+        raise NothingLeftError(
+            f"no kernel for {problem.describe()}: of {selection.source}, {valid} are valid for "
+            f"{architecture}, none of them passes the filters and has its dimensions and type"
+        )
+    built = session.build(replace(selection, candidates=fitting), options)
     if built.path is None:
-        raise ToolchainError(f"none of {len(candidates)} kernels compiled: {built.rejected[0].reason}")
-    library = ConvLibrary(built.path, arch=architecture.name)
+        raise ToolchainError(f"none of {len(fitting)} kernels compiled: {built.rejected[0].reason}")
+    library = ConvLibrary(built.path, arch=built.recipe.arch)
     kernels = {kernel.key: kernel for kernel in library.kernels}
     ready = [
         JitKernel(
             name=candidate.name,
             instance_string=candidate.instance_string,
-            problem=problem,
+            problem=plain(problem),
             kernel=kernels[candidate.instance.key],
             library=library,
         )
@@ -169,14 +144,20 @@ def jit(
     return [kernel for kernel in ready if not kernel.rejection()]
 
 
-def _target(registry: Registry, name: str | None) -> Target:
-    """Return the target of that name, or the first that needs no device.
+def _on_demand_rule_set(profiler: Profiler) -> str:
+    """Return the id of the rule set that is meant where no instances are named.
 
-    :raises UsageError: there is none.
+    :raises UsageError: no plugin provides one.
     """
-    if name:
-        return registry.targets.find(name)
-    for target in registry.targets:
-        if target.embedded:
-            return target
-    raise UsageError("no target plugin works without a device; name one")
+    for rule_set in profiler.registry.rule_sets:
+        if isinstance(rule_set, OnDemandRuleSet) and rule_set.on_demand:
+            return rule_set.id
+    raise UsageError("no rule set is made to be built on demand; name one with rule_set, or lists with conf")
+
+
+def _api_level(profiler: Profiler, options: BuildOptions) -> str:
+    """Return the API level of what would be built, which decides what is valid."""
+    target = profiler.target(options.target)
+    arch = find_architecture(options.arch or profiler.settings.arch or target.default_arch).name
+    compiler = options.compiler or profiler.settings.compiler
+    return target.recipe(BuildRequest(arch=arch, compiler=compiler)).api_level
