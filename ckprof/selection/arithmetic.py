@@ -46,13 +46,15 @@ def square_root(a: Value) -> Value:
     return math.sqrt(a)
 
 
-def norm4(*terms: Value) -> Value:
-    """Return the fourth root of the sum of fourth powers: close to the largest term, above it near ties."""
-    total: Value = 0.0
-    for term in terms:
-        square = term * term
-        total = total + square * square
-    return square_root(square_root(total))
+def fourth_power(a: Value) -> Value:
+    """Return a * a * a * a."""
+    square = a * a
+    return square * square
+
+
+def fourth_root(a: Value) -> Value:
+    """Return the fourth root."""
+    return square_root(square_root(a))
 
 
 def _choose(name: str, a: Value, b: Value) -> Value:

@@ -57,6 +57,9 @@ class Symbol:
     def __rsub__(self, other: Symbol | float) -> Symbol:
         return self._record("-", other, self)
 
+    def __neg__(self) -> Symbol:
+        return self._record("-", 0, self)
+
     def __mul__(self, other: Symbol | float) -> Symbol:
         return self if other == 1 and not isinstance(other, Symbol) else self._record("*", self, other)
 
@@ -125,7 +128,7 @@ class Recorder:
                 continue
             wanted.add(name)
             stack.extend(self._definitions[name][1])
-        return tuple(sorted(wanted, key=lambda name: int(name[1:])))
+        return tuple(sorted(wanted, key=place))
 
     def python(self, names: Iterable[str]) -> list[str]:
         """Return the assignments of some results as lines of Python."""
@@ -141,6 +144,11 @@ class Recorder:
         if forms is _CPP:
             operands = tuple(f"{one}.0" if one.lstrip("-").isdecimal() else one for one in operands)
         return form.format(*operands)
+
+
+def place(name: str) -> int:
+    """Return where the result of that name stands in the order of recording."""
+    return int(name[1:])
 
 
 def compile_function(source: str, name: str, names: dict[str, object]) -> Callable[..., object]:

@@ -23,7 +23,7 @@ from ckprof.selection.kinship import NEAR, distance
 from ckprof.selection.levenberg import Block, Pulls, solve
 from ckprof.selection.pooling import pools_of
 from ckprof.selection.sizes import sizes_of
-from ckprof.selection.time_model import KernelParameters, SharedParameters, predict_us
+from ckprof.selection.time_model import KernelParameters, SharedParameters, terms
 from ckprof.selection.work import Sizes, work
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ SHARED: Final = ("launch", "bandwidth", "tail", "contention")
 _NOISE: Final = 0.01
 _SHORT_NOISE: Final = 0.035
 #: Problems whose sizes differ by this factor, in logarithms, are variations of one another.
-_VARIATION: Final = 0.5
+_VARIATION: Final = 1.0
 _SOFT: Final = 0.05
 _PULL: Final = 0.02
 _NUDGE: Final = 1e-5
@@ -191,7 +191,7 @@ class _System:
         own = np.exp(np.clip(vector[len(SHARED) :], -40.0, 40.0)).reshape(-1, len(OWN))
         predicted = np.empty(len(self.times))
         for place, rows, done in self.parts:
-            predicted[rows] = predict_us(done, shared, KernelParameters(**dict(zip(OWN, own[place], strict=True))))
+            predicted[rows] = terms(done, shared, KernelParameters(**dict(zip(OWN, own[place], strict=True)))).total
         logs: Array = np.log(predicted)
         return logs
 

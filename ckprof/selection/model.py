@@ -7,7 +7,7 @@ from math import log, prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof.selection.kinship import distance, weights
-from ckprof.selection.time_model import KernelParameters, SharedParameters, predict_us
+from ckprof.selection.time_model import KernelParameters, SharedParameters, terms
 from ckprof.selection.work import work
 
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ class Prediction:
     time_us: float
     #: standard deviation, relative
     uncertainty: float
+    #: whether the kernel was among those that the model was fitted to
     measured: bool
+    #: what takes most of the time, see :attr:`ckprof.selection.time_model.Terms.limit`
+    limit: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ class TimeModel:
     def time_us(self, kernel: ModelKernel, sizes: Sizes, splits: int = 1) -> float:
         """Return the predicted time of a kernel on a problem in microseconds."""
         done = work(kernel.computes, sizes, splits, self.units)
-        return float(predict_us(done, self.shared, kernel.parameters))
+        return float(terms(done, self.shared, kernel.parameters).total)
 
     def uncertainty(self, kernel: ModelKernel, time_us: float, sizes: Sizes) -> float:
         """Return the relative standard deviation of a prediction."""

@@ -3,8 +3,9 @@
 ::
 
     time = launches * launch + prologue
-           + norm4(floor, steps * latency * (1 + contention * min(load, 1)),
-                   busy * (tile + loops * loop), tensor_bytes / bandwidth)
+           + norm4(floor, tensor_bytes / bandwidth,
+                   steps * (1 + contention * min(load, 1)) * latency,
+                   busy * (tile + loops * loop))
            + extra_bytes / bandwidth
     busy = load + tail * (rounds - load)
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckprof.selection.arithmetic import Value, minimum, norm4
+from ckprof.selection.arithmetic import Value, fourth_power, fourth_root, minimum
 
 if TYPE_CHECKING:
     from ckprof.selection.work import Work
@@ -55,16 +56,55 @@ class KernelParameters:
     loop: Value
 
 
-def predict_us(work: Work, shared: SharedParameters, own: KernelParameters) -> Value:
-    """Return the time in microseconds: a number, an array or a symbol, as what it is given."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The parts of a predicted time, in microseconds."""
+
+    #: launches and prologue: added to everything else
+    fixed: Value
+    #: the kernel is never faster
+    floor: Value
+    #: one workgroup on its own, iteration after iteration
+    waiting: Value
+    #: compute units that are busy with all of their workgroups
+    computing: Value
+    #: memory delivers every tensor once
+    memory: Value
+    #: zeroing, adding parts, workspaces; ``None`` without such traffic
+    extra: Value | None
+
+    @property
+    def powers(self) -> Value:
+        """The sum of the fourth powers of the four terms that overlap."""
+        fixed_for_a_problem = fourth_power(self.floor) + fourth_power(self.memory)
+        return fixed_for_a_problem + fourth_power(self.waiting) + fourth_power(self.computing)
+
+    @property
+    def total(self) -> Value:
+        """The predicted time."""
+        time = self.fixed + fourth_root(self.powers)
+        return time if self.extra is None else time + self.extra
+
+    @property
+    def limit(self) -> str:
+        """What takes most of the time, for people."""
+        parts = ["fixed", "floor", "waiting", "computing", "memory"]
+        if self.extra is not None:
+            parts.append("extra")
+        return max(parts, key=lambda name: float(getattr(self, name)))
+
+
+def terms(work: Work, shared: SharedParameters, own: KernelParameters) -> Terms:
+    """Return the parts of the time: numbers, arrays or symbols, as what it is given."""
     busy = work.load
     if work.rounds is not None:
         busy = work.load + shared.tail * (work.rounds - work.load)
-    waiting = work.steps * own.latency * (1 + shared.contention * minimum(work.load, 1.0))
-    computing = busy * (own.tile + work.loops * own.loop)
-    memory = work.tensor_bytes / shared.bandwidth
-    core = norm4(own.floor, waiting, computing, memory)
-    fixed = shared.launch * work.launches + own.prologue
-    if isinstance(work.extra_bytes, float):
-        return fixed + core
-    return fixed + core + work.extra_bytes / shared.bandwidth
+    crowded = 1 + shared.contention * minimum(work.load, 1.0)
+    return Terms(
+        fixed=shared.launch * work.launches + own.prologue,
+        floor=own.floor,
+        waiting=work.steps * crowded * own.latency,
+        computing=busy * (own.tile + work.loops * own.loop),
+        memory=work.tensor_bytes / shared.bandwidth,
+        extra=None if isinstance(work.extra_bytes, float) else work.extra_bytes / shared.bandwidth,
+    )

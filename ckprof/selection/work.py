@@ -48,7 +48,7 @@ class Work:
     steps: Value
     #: bytes of all tensors, each once
     tensor_bytes: Value
-    #: bytes of zeroing, of adding parts and of workspaces; 0 if there is no such traffic
+    #: bytes of zeroing, of adding parts and of workspaces; the number 0.0 if there is no such traffic
     extra_bytes: Value
     #: kernels that are launched
     launches: int
