@@ -191,7 +191,9 @@ class _System:
         own = np.exp(np.clip(vector[len(SHARED) :], -40.0, 40.0)).reshape(-1, len(OWN))
         predicted = np.empty(len(self.times))
         for place, rows, done in self.parts:
-            predicted[rows] = terms(done, shared, KernelParameters(**dict(zip(OWN, own[place], strict=True)))).total
+            predicted[rows] = terms(
+                done, shared, KernelParameters(**dict(zip(OWN, own[place], strict=True)))
+            ).total
         logs: Array = np.log(predicted)
         return logs
 
@@ -264,6 +266,4 @@ def shared_of(vector: Array) -> SharedParameters:
 def stacked(problems: Sequence[Sizes]) -> Sizes:
     """Return the sizes of several problems as arrays."""
     names = Sizes.__dataclass_fields__
-    return Sizes(
-        **{name: np.array([float(getattr(one, name)) for one in problems]) for name in names}
-    )
+    return Sizes(**{name: np.array([float(getattr(one, name)) for one in problems]) for name in names})

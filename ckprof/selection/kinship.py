@@ -25,7 +25,9 @@ def distance(one: KernelTraits, other: KernelTraits) -> float:
     schedule their instructions otherwise, which only their labels tell.
     """
     total = sum(log2(a / b) ** 2 for a, b in zip(one.tile, other.tile, strict=True))
-    total += _SCHEDULE_STEP**2 * ((one.schedule is not other.schedule) + (one.reduction is not other.reduction))
+    total += _SCHEDULE_STEP**2 * (
+        (one.schedule is not other.schedule) + (one.reduction is not other.reduction)
+    )
     total += (_STAGE_STEP * log2(one.lds_stages / other.lds_stages)) ** 2
     if one.labels != other.labels:
         equal = 0

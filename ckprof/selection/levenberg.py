@@ -102,9 +102,7 @@ def solve(equations: Equations, pulls: Pulls, start: Array, *, scale: float, ste
     return Solution(vector=vector, cost=cost, steps=done)
 
 
-def _normal_equations(
-    equations: Equations, pulls: Pulls, vector: Array, scale: float
-) -> tuple[Array, Array]:
+def _normal_equations(equations: Equations, pulls: Pulls, vector: Array, scale: float) -> tuple[Array, Array]:
     matrix = pulls.matrix.T @ pulls.matrix
     gradient = pulls.matrix.T @ (pulls.matrix @ vector - pulls.target)
     for block in equations.blocks(vector):

@@ -63,7 +63,11 @@ class Program:
         problem: Any = SymbolicProblem(self._recorder, ndim)
         sizes = sizes_of(problem, gemm_sizes, model.element_bytes)
         self._terms: list[Terms] = [
-            terms(work(slot.kernel.computes, sizes, slot.splits, model.units), model.shared, slot.kernel.parameters)
+            terms(
+                work(slot.kernel.computes, sizes, slot.splits, model.units),
+                model.shared,
+                slot.kernel.parameters,
+            )
             for slot in slots
         ]
         self._totals: list[Symbol] = [one.total for one in self._terms]
