@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.kernel_traits import KernelTraits
 
-#: every column that may describe the problem -> its value where the column is missing; ``None``: it must be there
+#: columns of the problem -> value where the column is missing; ``None``: it must be there
 _PROBLEM_COLUMNS: Final[dict[str, int | None]] = {
     **{name: None for name in ("N", "C", "K", "G", "Hi", "Wi", "Y", "X")},
     **{"stride_h": 1, "stride_w": 1, "pad_h": 0, "pad_w": 0, "dilation_h": 1, "dilation_w": 1},

@@ -6,8 +6,9 @@ A least-squares fit of log times. Every residual is weighted:
 * problems that occur in many slight variations count less, each;
 * short times carry more noise.
 
-A soft loss keeps single wrong values from pulling the fit. Parameters are fitted as logarithms, pulled weakly
-towards starting values that the data give, and kernels that differ in labels alone are pulled towards each other.
+A soft loss keeps single wrong values from distorting the fit. Parameters are fitted as logarithms, pulled
+weakly towards starting values that the data give, and kernels that differ in labels alone are pulled towards
+each other.
 
 NumPy is imported by this module and the solver only.
 """
@@ -183,7 +184,8 @@ class _System:
             rates.append(np.max(done.tensor_bytes / self.times[rows]))
         # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
         shared = [launch, 4.0 * float(np.max(rates)), 1.0, 0.05]
-        return np.log(np.concatenate([shared, np.ravel(values)]))
+        start: Array = np.log(np.concatenate([shared, np.ravel(values)]))
+        return start
 
     def log_times_of(self, vector: Array) -> Array:
         """Return the predicted logarithms of the times."""
@@ -205,7 +207,7 @@ class _System:
     def blocks(self, vector: Array) -> list[Block]:
         """Return the residuals with their derivatives.
 
-        A parameter of a pool moves the rows of that pool alone, so the same one of all pools is moved at once.
+        A parameter of a pool moves the rows of that pool alone, so that of all pools is moved at once.
         """
         base = self.log_times_of(vector)
         weighted = (base - self.log_times) * self.weights

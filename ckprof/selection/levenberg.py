@@ -1,8 +1,8 @@
 """Least squares with a soft loss for equations that fall into groups.
 
-Each row depends on a few parameters that all groups share and on those of its own group. The normal equations
-are added up group by group from narrow matrices. A general solver decomposes the whole Jacobian in every step,
-which takes fifty times as long for the tables at hand; the tests compare both.
+Each row depends on a few parameters that all groups share and on those of its own group. The normal
+equations are added up group by group from narrow matrices. A general solver decomposes the whole Jacobian in
+every step, which takes several times as long for tables of some thousand times; the tests compare both.
 """
 
 from __future__ import annotations

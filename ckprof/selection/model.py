@@ -97,7 +97,7 @@ class TimeModel:
         return float(sum(part**2 for part in parts) ** 0.5)
 
     def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
-        """Return the axes along which a problem lies outside the trained range, and how far, as a logarithm."""
+        """Return the axes along which a problem lies outside the trained range, and the logarithm of how far."""
         found = []
         for axis in RANGE_AXES:
             value = getattr(sizes, axis)

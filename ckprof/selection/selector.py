@@ -43,8 +43,8 @@ class Ranking:
 class Selector:
     """A model and a list of kernels, ready to choose among them.
 
-    Kernels with equal predictions follow one another by the smaller tile, and before that by their labels, later
-    ones first: of two pipelines of which nothing tells which is faster, the later version is the better guess.
+    Of kernels with equal predictions those with later labels come first, and among these the smaller tiles: of
+    two versions of a pipeline of which nothing tells which is faster, the later one is the better guess.
 
     :param gemm_sizes: what the model's direction makes of a problem.
     :raises NothingLeftError: there is no candidate.
@@ -124,7 +124,7 @@ class Selector:
 
     @property
     def members(self) -> tuple[tuple[tuple[str, int], ...], ...]:
-        """Per slot of :attr:`Program.times` the kernels that share it, with their splits; best guess first."""
+        """Per slot of :attr:`Program.times` the kernels that share it, with their splits, in order."""
         return tuple(tuple((kernel.name, splits) for kernel, splits in one) for one in self._members)
 
 
