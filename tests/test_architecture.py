@@ -30,6 +30,7 @@ LAYERS = (
     ("codegen",),
     ("build",),
     ("run",),
+    ("selection",),
     ("bindings",),
     ("flow", "parity"),
     ("report",),

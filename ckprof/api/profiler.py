@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from ckprof.api.batch import Batch, BatchRequest
     from ckprof.api.events import Listener
     from ckprof.api.instances import Selection
+    from ckprof.api.model_training import TrainedModel
     from ckprof.api.parity_request import ParityRequest
     from ckprof.api.results import Results
     from ckprof.api.running import RunRequest
+    from ckprof.api.selection_requests import TrainOptions, ValidateOptions
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.codegen.source_tree import SourceTree
     from ckprof.config.settings import Settings
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
+    from ckprof.selection.validation import Validation
 
 
 class Profiler:
@@ -413,6 +416,26 @@ class Profiler:
             names=(str(first), str(second)), direction=direction, revision=revision, fail_on=fail_on
         )
         return compare_files(self._session, files, reading or ListReading())
+
+    # --- time models ----------------------------------------------------------------------------------------
+
+    def train(self, options: TrainOptions) -> TrainedModel:
+        """Fit a time model to measured times; nothing is written: its file's content is ``text``.
+
+        :raises InputError: a table is wrong, or holds too few problems.
+        """
+        from ckprof.api.model_training import train_model
+
+        return train_model(self._session, options)
+
+    def validate(self, options: ValidateOptions) -> Validation:
+        """Judge a time model by measured times that it has not seen.
+
+        :raises InputError: the model or a table is wrong, or they are of different devices.
+        """
+        from ckprof.api.model_training import validate_model
+
+        return validate_model(self._session, options)
 
     def doctor(self) -> list[tuple[str, Finding]]:
         """Return (target id, what is there or missing) for every target."""

@@ -68,6 +68,16 @@ COMMANDS: Final = (
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
     ),
     Command(
+        name="train",
+        module="ckprof.cli.cmd_train",
+        summary="fit a time model to measured times, for choosing kernels without measuring",
+    ),
+    Command(
+        name="validate",
+        module="ckprof.cli.cmd_validate",
+        summary="judge a time model by measured times that it has not seen",
+    ),
+    Command(
         name="list",
         module="ckprof.cli.cmd_list",
         summary="list directions, pipelines, targets, plugins, instances or shipped lists",

@@ -69,6 +69,8 @@ class TimeModel:
     toolchain: str
     direction: str
     dtype: str
+    #: of the tensors; empty if unknown
+    layout: str
     element_bytes: int
     shared: SharedParameters
     kernels: Mapping[str, ModelKernel]
@@ -97,7 +99,7 @@ class TimeModel:
         return float(sum(part**2 for part in parts) ** 0.5)
 
     def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
-        """Return the axes along which a problem lies outside the trained range, and the logarithm of how far."""
+        """Return the axes along which a problem is outside the trained range, with the logarithm of the gap."""
         found = []
         for axis in RANGE_AXES:
             value = getattr(sizes, axis)

@@ -93,6 +93,7 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
     toolchain: str
     direction: str
     dtype: str
+    layout: str
     element_bytes: int
     splits: list[int]
     shortest_us: float
@@ -116,6 +117,7 @@ def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
         toolchain=model.toolchain,
         direction=model.direction,
         dtype=model.dtype,
+        layout=model.layout,
         element_bytes=model.element_bytes,
         splits=list(model.splits),
         shortest_us=model.shortest_us,
@@ -177,6 +179,7 @@ def model_of(document: ModelDocument) -> TimeModel:
         toolchain=document.toolchain,
         direction=document.direction,
         dtype=document.dtype,
+        layout=document.layout,
         element_bytes=document.element_bytes,
         shared=SharedParameters(**_values(document.shared)),
         kernels=kernels,

@@ -43,8 +43,8 @@ class Ranking:
 class Selector:
     """A model and a list of kernels, ready to choose among them.
 
-    Of kernels with equal predictions those with later labels come first, and among these the smaller tiles: of
-    two versions of a pipeline of which nothing tells which is faster, the later one is the better guess.
+    Of kernels with equal predictions those with later labels come first, and among these the smaller tiles:
+    of two versions of a pipeline of which nothing tells which is faster, the later one is the better guess.
 
     :param gemm_sizes: what the model's direction makes of a problem.
     :raises NothingLeftError: there is no candidate.

@@ -30,6 +30,7 @@ class TrainRequest:
     device: str
     units: int
     toolchain: str = ""
+    layout: str = ""
 
 
 def train(request: TrainRequest) -> TimeModel:
@@ -74,6 +75,7 @@ def train(request: TrainRequest) -> TimeModel:
         toolchain=request.toolchain,
         direction=request.direction,
         dtype=request.dtype,
+        layout=request.layout,
         element_bytes=request.element_bytes,
         shared=found.shared,
         kernels={name: kernels[name] for name in table.kernels if name in kernels},

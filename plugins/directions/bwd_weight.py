@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions.gemm_sizes import backward_weight_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,8 @@ class BackwardWeight:
     dispatcher_form = DispatcherForm(number=2, buffers=("input", "output", "weight"))
 
     default_problem = DEFAULT_PROBLEMS
+
+    gemm_sizes = staticmethod(backward_weight_sizes)
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per element of the gradient: N * prod(output)."""

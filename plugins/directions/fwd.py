@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions.gemm_sizes import forward_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,8 @@ class Forward:
     dispatcher_form = DispatcherForm(number=0, buffers=("input", "weight", "output"))
 
     default_problem = DEFAULT_PROBLEMS
+
+    gemm_sizes = staticmethod(forward_sizes)
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per output element: C * prod(filter)."""

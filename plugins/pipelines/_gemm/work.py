@@ -1,19 +1,25 @@
 """A problem as the matrix products of a GEMM kernel.
 
-The sizes are those of CK Tile's implicit GEMM: forward N*out x K with C*filter as reduction, backward weight
-K x C*filter with N*out, backward data N*input x C with K*filter over all strides together.
+The sizes are those of CK Tile's implicit GEMM, see :mod:`ckprof_plugins.directions.gemm_sizes`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import GemmWork
+from ckprof_plugins.directions.gemm_sizes import backward_data_sizes, backward_weight_sizes, forward_sizes
 
 if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+#: direction -> sizes of its products; other plugins' directions have none that are known here
+_GEMM_SIZES: Final = {
+    "fwd": forward_sizes,
+    "bwd_data": backward_data_sizes,
+    "bwd_weight": backward_weight_sizes,
+}
 
 
 def gemm_work(instance: GemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
@@ -21,19 +27,10 @@ def gemm_work(instance: GemmInstance, problem: ConvProblem, splits: int) -> Gemm
 
     :param splits: parts of the reduction.
     """
-    if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
+    sizes = _GEMM_SIZES.get(instance.direction)
+    if sizes is None or instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
         return None
-    pixels = problem.batch * math.prod(problem.output)
-    taps = math.prod(problem.filter)
-    channels, features = problem.in_channels, problem.out_channels
-    if instance.direction == "fwd":
-        m, n, k = pixels, features, channels * taps
-    elif instance.direction == "bwd_weight":
-        m, n, k = features, channels * taps, pixels
-    else:
-        # each tap reaches every stride-th element of the image
-        m, n = problem.batch * math.prod(problem.input), channels
-        k = -(-features * taps // math.prod(problem.strides))
+    m, n, k = sizes(problem)
     size = instance.dtype.properties.size_bytes
     elements = problem.input_elements + problem.weight_elements + problem.output_elements
     grid = instance.wave_grid

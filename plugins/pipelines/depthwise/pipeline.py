@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ckprof.model.kernel_traits import KernelTraits, Schedule
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
 from ckprof_plugins.pipelines.depthwise.default_problem import problem_for
@@ -51,6 +52,16 @@ class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
     def name_of(self, instance: DepthwiseInstance) -> str:
         """Return the name of the instance's kernel."""
         return text.kernel_name(instance)
+
+    def traits(self, instance: Instance) -> KernelTraits:
+        """Return what the time of the instance's kernel depends on."""
+        own = self._own(instance)
+        patch, vectors = f"{own.sub_h}x{own.sub_w}", f"{own.in_vec},{own.out_vec}"
+        return KernelTraits(
+            tile=(own.tile_h, own.tile_w, own.nbatch),
+            schedule=Schedule.WINDOW,
+            labels=(f"{own.filt}x{own.filt}", patch, vectors),
+        )
 
     def string_of(self, instance: DepthwiseInstance) -> str:
         """Return CK Builder's text for the instance."""

@@ -10,6 +10,7 @@ from ckprof_plugins.pipelines._base.operation import OPERATIONS
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import gemm_rules
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
@@ -22,6 +23,8 @@ from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.instance import Instance
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
 
 
@@ -54,6 +57,14 @@ class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
     def work_of(self, instance: ImplicitGemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
         return gemm_work(instance, problem, splits)
+
+    def traits(self, instance: Instance) -> KernelTraits:
+        """Return what the time of the instance's kernel depends on."""
+        return gemm_traits(self._own(instance))
+
+    def traits_of_name(self, name: str) -> KernelTraits | None:
+        """Return what a name in a table of times says about a kernel; ``None`` if it says nothing."""
+        return traits_of_name(name)
 
     def string_of(self, instance: ImplicitGemmInstance) -> str:
         """Return CK Builder's text for the instance."""

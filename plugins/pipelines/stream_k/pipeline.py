@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
+from ckprof.model.kernel_traits import Schedule
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines._gemm.validity import gemm_rules
 from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
@@ -17,6 +19,8 @@ from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, str
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.instance import Instance
+    from ckprof.model.kernel_traits import KernelTraits
 
 
 class StreamKPipeline(KernelFamily[StreamKInstance]):
@@ -52,6 +56,10 @@ class StreamKPipeline(KernelFamily[StreamKInstance]):
     def name_of(self, instance: StreamKInstance) -> str:
         """Return the name of the instance's kernel."""
         return kernel_name(instance)
+
+    def traits(self, instance: Instance) -> KernelTraits:
+        """Return what the time of the instance's kernel depends on."""
+        return gemm_traits(self._own(instance), schedule=Schedule.STREAM)
 
     def string_of(self, instance: StreamKInstance) -> str:
         """Return CK Builder's text for the instance."""

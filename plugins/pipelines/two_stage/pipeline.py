@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.dtype import DataType
+from ckprof.model.kernel_traits import Reduction
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines._gemm.validity import gemm_rules
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
@@ -18,6 +20,8 @@ from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader, t
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.instance import Instance
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
 
 
@@ -50,6 +54,10 @@ class TwoStagePipeline(KernelFamily[TwoStageInstance]):
     def work_of(self, instance: TwoStageInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
         return gemm_work(instance, problem, splits)
+
+    def traits(self, instance: Instance) -> KernelTraits:
+        """Return what the time of the instance's kernel depends on."""
+        return gemm_traits(self._own(instance), reduction=Reduction.WORKSPACE)
 
     def string_of(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
