@@ -83,7 +83,8 @@ class Program:
         found = []
         for one in self._terms:
             shared = [name for name in steps(self._symbols(one), known) if uses[name] > 1]
-            always = sorted({*shared, *steps([one.waiting], known)}, key=place)
+            first = [one.waiting] if one.extra is None else [one.waiting, one.extra]
+            always = sorted({*shared, *steps(first, known)}, key=place)
             known.update(always)
             second = steps([one.computing], known)
             third = steps([one.powers], {*known, *second})
