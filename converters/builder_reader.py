@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.catalog.list_error import Diagnostic, ListError
 from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
+from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.strings import ck_tile
 from ckprof.strings.rendering import StringError, render
@@ -59,7 +59,7 @@ class BuilderReader:
 
         :param strings: the known kinds of strings.
         :param revision: of CK, which decides the fields of the strings.
-        :raises InputError: a line is wrong, as :class:`~ckprof.catalog.list_error.ListError` with all
+        :raises InputError: a line is wrong, as :class:`~ckprof.model.list_error.ListError` with all
             of them.
         """
         return _Reading(self._lines, request, strings, revision).run(self.id)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.catalog.list_error import Diagnostic, ListError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
+from ckprof.model.list_error import Diagnostic, ListError
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.source_lines import SourceLines
 

@@ -84,7 +84,7 @@ class ConfConverter:
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
 
-        :raises InputError: the content is no text; as :class:`~ckprof.catalog.list_error.ListError` with all
+        :raises InputError: the content is no text; as :class:`~ckprof.model.list_error.ListError` with all
             diagnostics if lines are wrong.
         """
         return _Run(self._grammar, request).convert(self.id)

@@ -54,6 +54,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
         build=shared_options.chosen_build_options(arguments),
         options=chosen_run_options(arguments, session),
         splits=chosen_splits(arguments),
+        strict_layout=arguments.strict_layout,
         why=arguments.why,
     )
 

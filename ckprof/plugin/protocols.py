@@ -341,7 +341,7 @@ class Converter(Protocol):
 
         :raises InputError: a line is wrong; nothing of the input may be used then.
         :raises ExceptionGroup: never; several wrong lines are one
-            :class:`~ckprof.catalog.list_error.ListError` with all diagnostics.
+            :class:`~ckprof.model.list_error.ListError` with all diagnostics.
         """
 
 
