@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from ckprof.api.batch import Batch, BatchRequest
     from ckprof.api.events import Listener
     from ckprof.api.instances import Selection
+    from ckprof.api.kernel_selection import KernelChoice
     from ckprof.api.model_training import TrainedModel
     from ckprof.api.parity_request import ParityRequest
     from ckprof.api.results import Results
     from ckprof.api.running import RunRequest
-    from ckprof.api.selection_requests import TrainOptions, ValidateOptions
+    from ckprof.api.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.codegen.source_tree import SourceTree
     from ckprof.config.settings import Settings
@@ -443,6 +444,16 @@ class Profiler:
         from ckprof.api.model_training import validate_model
 
         return validate_model(self._session, options)
+
+    def select(self, options: SelectOptions) -> KernelChoice:
+        """Return the best kernels for a problem by a time model, only such as support it.
+
+        :raises InputError: the model is of another device or direction and not forced.
+        :raises NothingLeftError: no kernel can be predicted, or none supports the problem.
+        """
+        from ckprof.api.kernel_selection import select_kernels
+
+        return select_kernels(self._session, options)
 
     def doctor(self) -> list[tuple[str, Finding]]:
         """Return (target id, what is there or missing) for every target."""

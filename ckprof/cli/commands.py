@@ -78,6 +78,11 @@ COMMANDS: Final = (
         summary="judge a time model by measured times that it has not seen",
     ),
     Command(
+        name="select",
+        module="ckprof.cli.cmd_select",
+        summary="choose the kernels for a problem by a time model, and measure the best on request",
+    ),
+    Command(
         name="list",
         module="ckprof.cli.cmd_list",
         summary="list directions, pipelines, targets, plugins, instances or shipped lists",

@@ -53,8 +53,8 @@ def noise_ceiling(table: Measurements) -> list[float] | None:
     """Return what knowing the best group of replicates gives on each problem; ``None`` without replicates.
 
     Kernels that take the same time on all problems are replicates. Whoever knows the best group still does
-    not know which of its members was lucky in this table: the expected efficiency is the mean over the members
-    of the group with the smallest mean.
+    not know which of its members was lucky in this table: the expected efficiency is the mean over the
+    members of the group with the smallest mean.
     """
     groups = _groups(table)
     if all(len(group) == 1 for group in groups):

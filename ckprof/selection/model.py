@@ -99,7 +99,7 @@ class TimeModel:
         return float(sum(part**2 for part in parts) ** 0.5)
 
     def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
-        """Return the axes along which a problem is outside the trained range, with the logarithm of the gap."""
+        """Return axes along which a problem is outside the trained range, and the logarithm of each gap."""
         found = []
         for axis in RANGE_AXES:
             value = getattr(sizes, axis)

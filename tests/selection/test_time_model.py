@@ -21,7 +21,7 @@ SIZES = Sizes(
     channels=7,
     tensor_bytes=4e6,
     element_bytes=2,
-)
+)  # fmt: skip
 SHARED = SharedParameters(launch=3.0, bandwidth=1e6, tail=0.75, contention=0.5)
 OWN = KernelParameters(prologue=0.5, floor=2.0, latency=0.25, tile=0.125, loop=0.0625)
 
@@ -91,8 +91,8 @@ def test_sizes_of_a_problem() -> None:
     )
 
     problem = ConvProblem(
-        groups=2, batch=3, out_channels=5, in_channels=7, filter=(2, 3, 3), input=(4, 8, 10), strides=(1, 2, 2),
-        dilations=(1, 1, 1), left_pads=(0, 1, 1), right_pads=(0, 1, 1),
+        groups=2, batch=3, out_channels=5, in_channels=7, filter=(2, 3, 3), input=(4, 8, 10),
+        strides=(1, 2, 2), dilations=(1, 1, 1), left_pads=(0, 1, 1), right_pads=(0, 1, 1),
     )  # fmt: skip
     assert problem.output == (3, 4, 5)
     sizes = sizes_of(problem, forward_sizes, 2)
