@@ -25,10 +25,10 @@ examples:
       --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
   ckprof select fwd --model model.json --conf legacy.conf --problem "..." --measure 3 --target cpu --force
 
-The kernels are ranked by predicted times, best first; from the best one on they are compiled and asked whether
-they support the problem, until --top kernels have been found; --no-support-check leaves that out. --measure K
-builds, runs, verifies and times the K best and ranks these by their times. A model of another device is
-refused without --force. Exit code 1 when a measured kernel fails.
+The kernels are ranked by predicted times, best first; from the best one on they are compiled and asked
+whether they support the problem, until --top kernels have been found; --no-support-check leaves that out.
+--measure K builds, runs, verifies and times the K best and ranks these by their times. A model of another
+device is refused without --force. Exit code 1 when a measured kernel fails.
 """
 
 #: what the limits of a prediction mean
@@ -126,7 +126,8 @@ def _text(found: KernelChoice) -> str:
     headers = ["", "kernel", "splits", "predicted us", "+-", *(["measured us"] if measured else []), "limit"]
     rows = [_row(place, one, measured=measured) for place, one in enumerate(found.kernels, 1)]
     table = tabulate(rows, headers=headers, disable_numparse=True)
-    return f"{table}\n\n{found.candidates} kernels, {len(found.unsupported)} better ones do not support the problem"
+    unsupported = f"{len(found.unsupported)} better ones do not support the problem"
+    return f"{table}\n\n{found.candidates} kernels, {unsupported}"
 
 
 def _row(place: int, one: ChosenKernel, *, measured: bool) -> list[str]:
