@@ -70,6 +70,6 @@ def render_cpp(selector: Selector, kernels: Sequence[str]) -> str:
         count=len(kernels),
         slots=len(selector.members),
         choices=choices,
-        first_choices=first_choices,
+        first_choices=", ".join(map(str, first_choices)),
         programs=programs,
     )
