@@ -3,6 +3,10 @@
 Each row depends on a few parameters that all groups share and on those of its own group. The normal
 equations are added up group by group from narrow matrices. A general solver decomposes the whole Jacobian in
 every step, which takes several times as long for tables of some thousand times; the tests compare both.
+
+The matrices are too small for the threads of a linear algebra library, whose start and waiting would take ten
+times as long as the work on a busy machine: products and the factorisation are done without them. So the
+result does not depend on the number of threads either.
 """
 
 from __future__ import annotations
@@ -54,6 +58,11 @@ class Pulls:
     matrix: Array
     target: Array
 
+    def gaps(self, vector: Array) -> Array:
+        """Return the rows at a point."""
+        found: Array = np.einsum("rc,c->r", self.matrix, vector) - self.target
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
@@ -77,18 +86,20 @@ def solve(equations: Equations, pulls: Pulls, start: Array, *, scale: float, ste
     """
 
     def cost_of(vector: Array) -> float:
-        gaps = pulls.matrix @ vector - pulls.target
+        gaps = pulls.gaps(vector)
         return soft_cost(equations.residuals(vector), scale) + 0.5 * float(gaps @ gaps)
 
     vector, cost = start.copy(), cost_of(start)
+    pulled: Array = np.einsum("ri,rj->ij", pulls.matrix, pulls.matrix)
     damping, small = _FIRST_DAMPING, 0
     done = 0
     while done < steps and small < 2:
         matrix, gradient = _normal_equations(equations, pulls, vector, scale)
+        matrix += pulled
         diagonal = np.diag(matrix) + 1e-12
         while done < steps and damping <= _MOST_DAMPING:
             done += 1
-            change = np.linalg.solve(matrix + np.diag(damping * diagonal), -gradient)
+            change = _solved(matrix + np.diag(damping * diagonal), -gradient)
             trial = vector + np.clip(change, -2.0, 2.0)
             trial_cost = cost_of(trial)
             if trial_cost < cost:
@@ -103,11 +114,29 @@ def solve(equations: Equations, pulls: Pulls, start: Array, *, scale: float, ste
 
 
 def _normal_equations(equations: Equations, pulls: Pulls, vector: Array, scale: float) -> tuple[Array, Array]:
-    matrix = pulls.matrix.T @ pulls.matrix
-    gradient = pulls.matrix.T @ (pulls.matrix @ vector - pulls.target)
+    """Return the matrix without that of the pulls, and the gradient."""
+    matrix = np.zeros((len(vector), len(vector)))
+    gradient: Array = np.einsum("rc,r->c", pulls.matrix, pulls.gaps(vector))
     for block in equations.blocks(vector):
         trust = 1 / np.sqrt(1 + (block.residuals / scale) ** 2)
         weighted = block.jacobian * trust[:, None]
-        matrix[np.ix_(block.columns, block.columns)] += block.jacobian.T @ weighted
-        gradient[block.columns] += weighted.T @ block.residuals
+        matrix[np.ix_(block.columns, block.columns)] += np.einsum("ri,rj->ij", block.jacobian, weighted)
+        gradient[block.columns] += np.einsum("rc,r->c", weighted, block.residuals)
     return matrix, gradient
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """Solve equations with a symmetric positive matrix, by Cholesky's factorisation."""
+    lower = matrix
+    found: Array = right.copy()
+    size = len(found)
+    for column in range(size):
+        lower[column:, column] /= lower[column, column] ** 0.5
+        below = lower[column + 1 :, column]
+        lower[column + 1 :, column + 1 :] -= below[:, None] * below
+        found[column] /= lower[column, column]
+        found[column + 1 :] -= below * found[column]
+    for column in reversed(range(size)):
+        found[column] /= lower[column, column]
+        found[:column] -= lower[column, :column] * found[column]
+    return found
