@@ -11,16 +11,18 @@ from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import ck_tile
 from ckprof.strings.rendering import StringError, render
 from ckprof_converters.builder_fields import LineFields
 from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native_kernel
 from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from ckprof.strings.string_grammar import StringGrammar
     from ckprof_converters.builder_kernel import Kernel
     from ckprof_converters.builder_texts import KernelText
-    from ckprof_converters.conf_family import ConfFamily
 
 _NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
 _LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
@@ -42,6 +43,9 @@ class BuilderReader:
 
     id: Final = "ck-builder"
     label: Final = "instance lists and profiler output, as CK Builder instantiates them"
+
+    #: what plugins register for it
+    family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._lines = LineFields(families)
@@ -141,7 +145,7 @@ class _Reading:
             return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = UnmetRequirement(
-                rule="missing-information",
+                rule=DropRule.MISSING_INFORMATION.value,
                 message=f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)
@@ -158,11 +162,11 @@ class _Reading:
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))
-        if kind.name not in {known.name for known in ck_tile.KINDS}:
+        if kind.name not in {known.name for known in string_kinds.KINDS}:
             return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
         made = native_kernel(kind, values)
         named = self._named.layout.value
-        if self._named.named_stream_k and kind.name == ck_tile.BACKWARD_WEIGHT.name:
+        if self._named.named_stream_k and kind.name == string_kinds.BACKWARD_WEIGHT.name:
             layout = layout_of_tensors(*(str(values[f"layout_{x}"]) for x in ("input", "weight", "output")))
             if layout is not None and differ_in_depth(named, layout):
                 made = in_layout(made, named)

@@ -13,17 +13,17 @@ from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.drop_rules import ANNOUNCED
 from ckprof_converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
+    from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import ConvLayout
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.properties import FileFacts
 
-#: rules whose reasons the user should hear of without asking for them
-_TOLD: Final = frozenset({"missing-information", "unsupported-family", "unsupported-direct-load"})
 _MAX_NOTES: Final = 20
 
 #: dropped lines that are listed one by one; those behind them are counted
@@ -39,7 +39,7 @@ class _Bucket:
 
     layout: ConvLayout | None
     dtype: DataType | None
-    records: list[msgspec.Struct] = field(default_factory=list)
+    records: list[CatalogRecord] = field(default_factory=list)
     #: hash of the values -> index of the record; see :meth:`duplicate_of`
     seen: dict[int, int] = field(default_factory=dict)
     #: instances read so far, duplicates included
@@ -54,11 +54,11 @@ class _Bucket:
     def take(self, id_: int, line: int) -> int:
         """Give an id to a line; return the line that has it already, or 0."""
         if self.lines is None:
-            self.lines = {record.id: record.id + 1 for record in self.records}  # type: ignore[attr-defined]
+            self.lines = {record.id: record.id + 1 for record in self.records}
         other = self.lines.setdefault(id_, line)
         return 0 if other == line else other
 
-    def duplicate_of(self, values: tuple[Any, ...]) -> msgspec.Struct | None:
+    def duplicate_of(self, values: tuple[Any, ...]) -> CatalogRecord | None:
         """Return the record that already has these values, or make room for a new one.
 
         Only hashes are kept: tuples of values would need as much memory as the records themselves.
@@ -99,7 +99,7 @@ class Collector:
 
     def drop(self, line: int, rule: str, reason: str) -> None:
         """Account for a line that gives no instance."""
-        if rule in _TOLD and len(self._notes) < _MAX_NOTES:
+        if rule in ANNOUNCED and len(self._notes) < _MAX_NOTES:
             self._notes[f"{rule}: {reason}"] = None
         if len(self._dropped) < MAX_LISTED:
             self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))
@@ -128,7 +128,7 @@ class Collector:
         if family.note:
             self._notes[family.note] = None
         if equal is not None:
-            return bucket.line_of(equal.id)  # type: ignore[attr-defined]
+            return bucket.line_of(equal.id)
         counted = bucket.count - 1 if family.index_ids else line - 1
         if id_ is not None or family.index_ids or bucket.lines is not None:
             other = bucket.take(counted if id_ is None else id_, line)

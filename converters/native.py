@@ -11,31 +11,32 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
-from ckprof.strings import ck_tile, kinds
+from ckprof.strings import kinds
 from ckprof.strings.rendering import StringError, render
 from ckprof_converters.annotations import annotation_of
 from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families_native import FAMILIES
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
 
 #: catalog variant -> kind of text
 KERNELS: Final = MappingProxyType(
     {
-        "forward": ck_tile.FORWARD,
-        "bwd_data": ck_tile.BACKWARD_DATA,
-        "bwd_weight": ck_tile.BACKWARD_WEIGHT,
+        "forward": string_kinds.FORWARD,
+        "bwd_data": string_kinds.BACKWARD_DATA,
+        "bwd_weight": string_kinds.BACKWARD_WEIGHT,
     }
 )
 DEPTHWISE_KERNEL: Final = "GroupedConvolutionForwardDepthwise"
 
 #: what catalogs say -> CK Tile's name of the GEMM pipeline
 _PIPELINES: Final = MappingProxyType(
-    {word: name for name, word in ck_tile.PIPELINES.items() if word is not None and name != "BASIC_V2"}
+    {word: name for name, word in string_kinds.PIPELINES.items() if word is not None and name != "BASIC_V2"}
     | {"basic_v1": "BASIC_V1"}
 )
 _SCHEDULERS: Final = kinds.spelled(kinds.TILE_SCHEDULER)
@@ -62,7 +63,7 @@ def to_native(catalog: Catalog) -> list[str]:
         mma_k_table=MMA_K_TABLE,
         is_float=catalog.dtype is DataType.FP32,
     )
-    fill = not compiled.family.index_ids and _can_be_filled([record.id for record in catalog.records])  # type: ignore[attr-defined]
+    fill = not compiled.family.index_ids and _can_be_filled([record.id for record in catalog.records])
     lines: list[str] = []
     seen: set[tuple[Any, ...]] = set()
     for count, record in enumerate(catalog.records):
@@ -97,16 +98,16 @@ def _can_be_filled(ids: Sequence[int]) -> bool:
 
 
 def _read_back(
-    compiled: CompiledFamily, line: str, properties: LineProperties, record: msgspec.Struct
+    compiled: CompiledFamily, line: str, properties: LineProperties, record: CatalogRecord
 ) -> dict[str, Any]:
     """Return what the converter reads from a line, by the very steps that it takes."""
     values = compiled.read_fast(line, line.index("<") + 1)
     if values is None:
-        raise InputError(f"instance {record.id}: a value is too large for a list: {line}")  # type: ignore[attr-defined]
+        raise InputError(f"instance {record.id}: a value is too large for a list: {line}")
     for step in compiled.steps:
         dropped = step(values, properties)
         if dropped is not None:
-            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")  # type: ignore[attr-defined]
+            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")
     return values
 
 
@@ -138,11 +139,9 @@ def native_line(catalog: Catalog, record: Any) -> str:
         raise InputError(f"instance {record.id}: {exc.message}") from None
 
 
-def _spelled(words: Mapping[str, str], record: msgspec.Struct, name: str) -> str:
+def _spelled(words: Mapping[str, str], record: CatalogRecord, name: str) -> str:
     value = getattr(record, name)
     if value not in words:
         known = ", ".join(words)
-        raise InputError(
-            f"instance {record.id}: {name} {value!r} has no native spelling (known: {known})"  # type: ignore[attr-defined]
-        )
+        raise InputError(f"instance {record.id}: {name} {value!r} has no native spelling (known: {known})")
     return words[value]

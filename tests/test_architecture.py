@@ -21,6 +21,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("errors", "version"),
     ("model",),
+    ("statistics",),
     ("arch",),
     ("strings",),
     ("plugin",),
@@ -34,8 +35,12 @@ LAYERS = (
     ("bindings",),
     ("flow", "parity"),
     ("report",),
+    ("store",),
+    ("sweep",),
+    ("compare",),
+    ("store_report",),
     ("api",),
-    ("cli",),
+    ("cli", "testing"),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -114,7 +119,7 @@ def test_every_hook_is_called_and_tested(hook: str) -> None:
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_command_is_in_the_readme(command: str) -> None:
-    assert f"ckprof {command}" in (ROOT / "README.md").read_text()
+    assert f"`ckprof {command}`" in (ROOT / "README.md").read_text()
 
 
 def test_nothing_depends_on_the_place_of_development() -> None:

@@ -11,7 +11,7 @@ from ckprof.api.instances import choose_from_lists, read_lists
 from ckprof.api.problems import Fitting, GivenProblems, default_problems, parse_problems
 from ckprof.api.running import RunRequest, build_and_run
 from ckprof.api.stages import Stages
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageError
 from ckprof.flow.list_folders import find_lists, find_tree
 from ckprof.model.batch_results import ListResult, Verdict
 from ckprof.model.problem_run import ProblemRun
@@ -91,9 +91,9 @@ class Batch:
         self._problems = self._problems_by_direction()
 
     def results(self) -> Iterator[ListResult]:
-        """Run one list after the other; one that cannot be read is a result as well.
+        """Run one list after the other; one that cannot be read, or at which a plugin fails, is a result too.
 
-        :raises CkprofError: a plugin or the toolchain is wrong.
+        :raises CkprofError: the toolchain or an option is wrong.
         """
         total = len(self.paths)
         for position, path in enumerate(self.paths, start=1):
@@ -112,7 +112,7 @@ class Batch:
             try:
                 direction, request = self._plan(path)
                 yield PlannedList(name=name, direction=direction, request=request)
-            except (_Skipped, InputError) as why:
+            except (_Skipped, InputError, PluginError) as why:
                 yield _not_run(name, "", why)
 
     def _result(self, path: Path, name: str) -> ListResult:
@@ -122,7 +122,7 @@ class Batch:
             found, request = self._plan(path)
             direction = found.id
             results = build_and_run(self._session, request)
-        except (_Skipped, InputError) as why:
+        except (_Skipped, InputError, PluginError) as why:
             return _not_run(name, direction, why)
         return ListResult(
             name=name,
@@ -225,5 +225,10 @@ class Batch:
 
 
 def _not_run(name: str, direction: str, why: Exception) -> ListResult:
-    verdict = Verdict.SKIPPED if isinstance(why, _Skipped) else Verdict.BROKEN
-    return ListResult(name=name, direction=direction, verdict=verdict, reason=str(why))
+    return ListResult(
+        name=name,
+        direction=direction,
+        verdict=Verdict.SKIPPED if isinstance(why, _Skipped) else Verdict.BROKEN,
+        reason=str(why),
+        exit_code=why.exit_code if isinstance(why, CkprofError) else ExitCode.OK,
+    )

@@ -8,6 +8,7 @@ from ckprof.api.batch import Batch, BatchRequest, PlannedList
 from ckprof.cli import shared_options
 from ckprof.cli.instances import chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
+from ckprof.cli.problem_options import given_problems
 from ckprof.cli.report_file import write_report
 from ckprof.cli.run_options import chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
@@ -49,7 +50,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
         root=arguments.tree,
         set_name=arguments.set or "",
         query=chosen_query(arguments, [arguments.direction] if arguments.direction else []),
-        problems=tuple(arguments.problem),
+        problems=tuple(given_problems(arguments)),
         problem_files=tuple(arguments.problems),
         build=shared_options.chosen_build_options(arguments),
         options=chosen_run_options(arguments, session),
@@ -61,7 +62,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
 
 def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) -> ExitCode:
     target = session.profiler.target(arguments.target)
-    verdicts = set()
+    verdicts, codes = set(), {ExitCode.OK}
     for plan in batch.plans():
         if isinstance(plan, PlannedList):
             verdicts.add(Verdict.FINE)
@@ -71,7 +72,9 @@ def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) 
                 print_plan(plan.request, target.id, session.console)
         else:
             verdicts.add(plan.verdict)
-    return _exit_code_of(verdicts)
+            codes.add(plan.exit_code)
+            session.console.info(f"{plan.name}: {plan.verdict.value}: {plan.reason}")
+    return _exit_code_of(verdicts, codes)
 
 
 def _report(arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult]) -> None:
@@ -93,13 +96,13 @@ def _report(arguments: argparse.Namespace, session: Session, found: int, lists: 
 
 
 def _exit_code(lists: list[ListResult]) -> ExitCode:
-    return _exit_code_of({result.verdict for result in lists})
+    return _exit_code_of({result.verdict for result in lists}, {result.exit_code for result in lists})
 
 
-def _exit_code_of(verdicts: set[Verdict]) -> ExitCode:
-    """Broken lists weigh more than failed outcomes: nothing of them was run."""
+def _exit_code_of(verdicts: set[Verdict], codes: set[ExitCode]) -> ExitCode:
+    """Broken lists weigh more than failed outcomes: nothing of them was run; broken plugins weigh most."""
     if Verdict.BROKEN in verdicts:
-        return ExitCode.INPUT
+        return max(codes)
     if Verdict.FAILED in verdicts or verdicts == {Verdict.SKIPPED}:
         return ExitCode.FAILED
     return ExitCode.OK

@@ -70,7 +70,7 @@ def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> 
         "--arch",
         metavar="NAME",
         help="leave out what is not valid for this architecture (default for rule sets and instances given "
-        "by hand: that of the settings or of the target)",
+        "by their tile: that of the settings or of the target)",
     )
     group.add_argument("--target", metavar="ID", help="target whose architecture is the default")
     group = parser.add_argument_group("output")
@@ -111,21 +111,21 @@ _Table = tuple["Sequence[str]", "list[tuple[object, ...]]"]
 def _directions(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.directions
     return ("id", "aliases", "what", "plugin"), [
-        (d.id, ", ".join(d.aliases), d.label, entries.owner(d.id)) for d in entries
+        (d.id, ", ".join(d.aliases), d.label, entries.provider(d.id)) for d in entries
     ]
 
 
 def _pipelines(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.pipelines
     return ("id", "directions", "what", "plugin"), [
-        (p.id, ", ".join(sorted(p.directions)), p.label, entries.owner(p.id)) for p in entries
+        (p.id, ", ".join(sorted(p.directions)), p.label, entries.provider(p.id)) for p in entries
     ]
 
 
 def _targets(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.targets
     return ("id", "default arch", "what", "plugin"), [
-        (t.id, t.default_arch, t.label, entries.owner(t.id)) for t in entries
+        (t.id, t.default_arch, t.label, entries.provider(t.id)) for t in entries
     ]
 
 
@@ -138,7 +138,7 @@ def _lists(arguments: argparse.Namespace, session: Session) -> _Table:
 
 
 def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    """Print the instances of lists, of a rule set, or given by hand.
+    """Print the instances of lists, of a rule set, or given by its tile.
 
     :raises NothingLeftError: there is none.
     """
@@ -162,7 +162,7 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
 
 def _rule_sets(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.rule_sets
-    return ("id", "what", "plugin"), [(r.id, r.label, entries.owner(r.id)) for r in entries]
+    return ("id", "what", "plugin"), [(r.id, r.label, entries.provider(r.id)) for r in entries]
 
 
 def _archs(arguments: argparse.Namespace, session: Session) -> _Table:

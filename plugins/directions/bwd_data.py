@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from math import gcd, prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import DispatcherForm, PositionalForm
+from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 from ckprof_plugins.directions.gemm_sizes import backward_data_sizes
+from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,40 @@ if TYPE_CHECKING:
 
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+
+#: The C++ names of the direction.
+OPERATION: Final = Operation(
+    variant="bwd_data",
+    kernel=ConvKernel.BACKWARD_DATA,
+    tensors=("output", "weight", "input"),
+    string_kind=string_kinds.BACKWARD_DATA,
+    kernel_header=f"{KERNELS}/grouped_convolution_backward_data_kernel.hpp",
+    host_args="GroupedConvBwdDataHostArgs",
+    traits_suffix="BwdData",
+    name_constant="CONV_BWD_DATA_KERNEL_NAME",
+    selected_kernel="SelectedConvBwdDataKernel",
+    selected_launcher="SelectedConvBwdDataLauncher",
+    gemm_k_factor="K_",
+    gemm_k_lengths="filter_spatial_lengths_",
+    result_factors=("G_", "N_", "C_"),
+    result_lengths="input_spatial_lengths_",
+    zeroing=Zeroing.ALWAYS,
+    split_k=(
+        # CK Tile accepts these and launches an empty grid.
+        SplitKRule(
+            rejected_if="k_batch < 1",
+            reason="split_k = {k_batch}: a backward-data kernel does not choose it by itself",
+        ),
+        # CK Tile accepts these as well; some splits of every GEMM would have nothing to do.
+        SplitKRule(
+            rejected_if="k_batch > 1 && k_batch > reduction_steps(param)",
+            reason="split_k = {k_batch} is more than the {reduction_steps(param)} MMA steps of the "
+            "longest reduction",
+        ),
+    ),
+    counts_reduction_steps=True,
+    deduces_split_k=False,
+)
 
 
 class BackwardData:
@@ -32,8 +68,9 @@ class BackwardData:
     label = "backward data: the input's gradient from the output's gradient and the weight"
     aliases = ("backward_data",)
     miopen_flag = 2
-    tensors = ("output", "weight", "input")
-    host_args_type = "GroupedConvBwdDataHostArgs"
+    operation = OPERATION
+    tensors = OPERATION.tensors
+    host_args_type = OPERATION.host_args
 
     positional_form = PositionalForm(
         operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),
@@ -91,7 +128,9 @@ class BackwardData:
         shape = (problem.groups, problem.batch, *problem.output, problem.in_channels)
         whole = slice(None)
         for tap, met in taps(problem):
-            frame[(whole, whole, *met, whole)] += (rows @ weight[tap]).reshape(shape)
+            index = (whole, whole, *met, whole)
+            frame[index] += (rows @ weight[tap]).reshape(shape)
 
-        result = frame[(whole, whole, *image_part(problem), whole)]
+        inner = (whole, whole, *image_part(problem), whole)
+        result = frame[inner]
         return np.ascontiguousarray(reordered(result, f"GN{image}C", layout.input))

@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import GemmWork
 from ckprof_plugins.directions.gemm_sizes import backward_data_sizes, backward_weight_sizes, forward_sizes
+from ckprof_plugins.directions.operation import ConvKernel
 
 if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
-#: direction -> sizes of its products; other plugins' directions have none that are known here
 _GEMM_SIZES: Final = {
-    "fwd": forward_sizes,
-    "bwd_data": backward_data_sizes,
-    "bwd_weight": backward_weight_sizes,
+    ConvKernel.FORWARD: forward_sizes,
+    ConvKernel.BACKWARD_DATA: backward_data_sizes,
+    ConvKernel.BACKWARD_WEIGHT: backward_weight_sizes,
 }
 
 
-def gemm_work(instance: GemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
+def gemm_work(
+    instance: GemmInstance, kernel: ConvKernel, problem: ConvProblem, splits: int
+) -> GemmWork | None:
     """Return the products, or ``None`` where the kernel does not divide a problem that way.
 
+    :param kernel: which of CK Tile's kernels the instance is.
     :param splits: parts of the reduction.
     """
-    sizes = _GEMM_SIZES.get(instance.direction)
-    if sizes is None or instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
+    if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
         return None
-    m, n, k = sizes(problem)
+    m, n, k = _GEMM_SIZES[kernel](problem)
     size = instance.dtype.properties.size_bytes
     elements = problem.input_elements + problem.weight_elements + problem.output_elements
     grid = instance.wave_grid

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof.model.kernel_traits import KernelTraits, Schedule
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
 from ckprof_plugins.pipelines.depthwise.default_problem import problem_for
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader, depthwise_header
-from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
+from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
     from ckprof.model.problem import ConvProblem
+    from ckprof_converters.records import DepthwiseRecord
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 #: The catalog variant whose records describe depthwise kernels.
 VARIANT = "forward_depthwise"
 
 
-class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
+class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
     """Convolutions with one channel per group, computed directly on tiles of the image."""
 
     id = DepthwiseInstance.pipeline
     label = "depthwise: one channel per group, tiles of the image in local memory"
-    directions = frozenset({"fwd"})
+    kernels = frozenset({ConvKernel.FORWARD})
     instance_type = DepthwiseInstance
-    rules = depthwise_rules(directions)
+    rules = DEPTHWISE_RULES
     template = (__package__, "depthwise.hpp.j2")
 
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant: str, record: DepthwiseRecord) -> bool:
         """Say whether the record is an instance of this family."""
         return variant == VARIANT
 
-    def read_record(self, catalog: Catalog, direction: str, record: Any) -> DepthwiseInstance:
+    def read_record(self, catalog: Catalog, direction: str, record: DepthwiseRecord) -> DepthwiseInstance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is out of range.
@@ -67,9 +70,9 @@ class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
         """Return CK Builder's text for the instance."""
         return text.instance_string(instance)
 
-    def header_of(self, instance: DepthwiseInstance, arch: str) -> DepthwiseHeader:
+    def header_of(self, instance: DepthwiseInstance, request: HeaderRequest) -> DepthwiseHeader:
         """Return what the template shows; it does not record the architecture."""
-        return depthwise_header(instance, VARIANT)
+        return depthwise_header(instance, request, VARIANT)
 
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
         """Return a problem with the filter, strides and pads that the instance is made for."""
