@@ -118,7 +118,7 @@ def _predictable(
 def _candidate(one: ListedKernel, model: TimeModel) -> Candidate:
     if not isinstance(one.pipeline, TimedPipeline):
         raise TypeError(one.pipeline)
-    traits = one.pipeline.traits(one.instance)
+    traits = one.pipeline.traits(one.instance.fields())
     splits = model.splits if traits.schedule is Schedule.TILES else (1,)
     return Candidate(name=one.name, traits=traits, splits=splits)
 

@@ -68,7 +68,7 @@ class _Renderer:
             pipeline = self._pipelines[kernel.instance.pipeline]
             if not isinstance(pipeline, TimedPipeline):
                 continue
-            traits = pipeline.traits(kernel.instance)
+            traits = pipeline.traits(kernel.instance.fields())
             splits = self._model.splits if traits.schedule is Schedule.TILES else (1,)
             candidates.append(Candidate(name=kernel.name, traits=traits, splits=splits))
         if not candidates:

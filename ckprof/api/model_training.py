@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+from ckprof.api.measured_tables import read_tables
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.timing import GemmDirection, NamedKernels
-from ckprof.selection.csv_tables import read_csv
-from ckprof.selection.measurements import merged
+from ckprof.plugin.timing import GemmDirection
 from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof.selection.training import TrainRequest, train
 from ckprof.selection.validation import ValidateRequest, validate
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from ckprof.api.selection_requests import TrainOptions, ValidateOptions
     from ckprof.api.session import Session
-    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.plugin.registry import Registry
     from ckprof.selection.measurements import Measurements
     from ckprof.selection.metrics import Efficiency
@@ -56,7 +54,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
 
     direction = session.registry.direction(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id)
-    table = read_tables(session.registry, options.files)
+    table = read_tables(session.registry, options.files, direction=direction.id, dtype=options.dtype.value)
     device, units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
@@ -95,14 +93,18 @@ def validate_model(session: Session, options: ValidateOptions) -> Validation:
     :raises InputError: a file is wrong, or the model is of another device and not forced.
     """
     model = load_model(options.model)
-    table = read_tables(session.registry, options.files)
+
+    def read(paths: tuple[Path, ...]) -> Measurements:
+        return read_tables(session.registry, paths, direction=model.direction, dtype=model.dtype)
+
+    table = read(options.files)
     require_device(model, table.arch, options.model, force=options.force)
     return validate(
         ValidateRequest(
             model=model,
             table=table,
             gemm_sizes=gemm_sizes_of(session.registry, model.direction),
-            training=read_tables(session.registry, options.training) if options.training else None,
+            training=read(options.training) if options.training else None,
             top=options.top,
         )
     )
@@ -143,31 +145,16 @@ def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
     return found.gemm_sizes
 
 
-def read_tables(registry: Registry, paths: tuple[Path, ...]) -> Measurements:
-    """Return the measured times of some files as one table.
-
-    :raises InputError: a file is wrong, or they are of several devices.
-    """
-    naming = [one for one in registry.pipelines if isinstance(one, NamedKernels)]
-
-    def describe(name: str) -> KernelTraits | None:
-        return next((traits for one in naming if (traits := one.traits_of_name(name)) is not None), None)
-
-    tables = tuple(read_csv(path, describe) for path in paths)
-    arches = sorted({table.arch for table in tables if table.arch})
-    if len(arches) > 1:
-        raise InputError(f"the files are of several devices: {', '.join(arches)}", paths[0])
-    return merged(tables)
-
-
 def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:
     """Return the architecture, its compute units, and warnings."""
     arch = options.arch or table.arch
     if options.units is not None:
         return arch, options.units, ()
-    units = getattr(architectures().get(arch), "compute_units", None)
-    if units is not None:
-        return arch, int(units), ()
+    if table.units is not None:
+        return arch, table.units, ()
+    known = architectures().get(arch)
+    if known is not None:
+        return arch, known.compute_units, ()
     from ckprof.selection.compute_units import guess_units
     from ckprof.selection.fit import FitRequest
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from ckprof.model.instance import Instance
+    from collections.abc import Mapping
+
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
 
@@ -26,8 +27,11 @@ class GemmDirection(Protocol):
 class TimedPipeline(Protocol):
     """A pipeline whose kernels' times can be predicted."""
 
-    def traits(self, instance: Instance) -> KernelTraits:
-        """Return what the time of an instance's kernel depends on."""
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of a kernel depends on.
+
+        :param fields: those of its instance, see :meth:`ckprof.model.instance.Instance.fields`.
+        """
 
 
 @runtime_checkable

@@ -38,6 +38,8 @@ class Measurements:
     times: Mapping[tuple[int, str, int], float]
     #: architecture that the source names; empty if it names none
     arch: str = ""
+    #: compute units of the device; ``None`` if the source does not say
+    units: int | None = None
     #: rows that were left out, with the reason
     dropped: tuple[str, ...] = ()
 
@@ -93,6 +95,7 @@ class Measurements:
             kernels=self.kernels,
             times=kept,
             arch=self.arch,
+            units=self.units,
             dropped=tuple(dropped),
         )
 
@@ -109,6 +112,7 @@ class Measurements:
                 if index in place
             },
             arch=self.arch,
+            units=self.units,
             dropped=self.dropped,
         )
 
@@ -128,11 +132,13 @@ def merged(tables: tuple[Measurements, ...]) -> Measurements:
             key = place, name, splits
             times[key] = min(time, times.get(key, time))
     arches = {table.arch for table in tables if table.arch}
+    units = {table.units for table in tables if table.units}
     return Measurements(
         sources=tuple(source for table in tables for source in table.sources),
         problems=tuple(problems),
         kernels=kernels,
         times=times,
         arch=arches.pop() if len(arches) == 1 else "",
+        units=units.pop() if len(units) == 1 else None,
         dropped=tuple(line for table in tables for line in table.dropped),
     )

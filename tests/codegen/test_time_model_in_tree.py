@@ -90,7 +90,7 @@ def _traits(name: str) -> KernelTraits:
     query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_bf16")
     for one in ckprof.Profiler().instances(query).candidates:
         if one.name == name:
-            return one.pipeline.traits(one.instance)
+            return one.pipeline.traits(one.instance.fields())
     raise LookupError(name)
 
 

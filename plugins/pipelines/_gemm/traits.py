@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
 
 if TYPE_CHECKING:
-    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+    from collections.abc import Mapping
 
 #: Three sizes, as kernel names write tiles, wave grids and MMA tiles.
 _SIZES: Final = re.compile(r"(?<![0-9x])(\d+)x(\d+)x(\d+)(?![0-9x])")
@@ -17,22 +17,37 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_async_v1|_async)?")
 
 
 def gemm_traits(
-    instance: GemmInstance,
+    fields: Mapping[str, Any],
     *,
     schedule: Schedule = Schedule.TILES,
     reduction: Reduction = Reduction.ATOMIC,
 ) -> KernelTraits:
-    """Return the traits of an instance."""
-    grid, mma = instance.wave_grid, instance.mma_tile
-    vectors = ",".join(map(str, instance.vector_sizes))
-    stages = instance.gemm_pipeline.properties.lds_stages
+    """Return the traits of an instance.
+
+    :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
+    """
+
+    def sizes(name: str) -> tuple[int, int, int]:
+        return fields[f"{name}_m"], fields[f"{name}_n"], fields[f"{name}_k"]
+
+    pipeline = GemmPipeline(fields["gemm_pipeline"])
+    double = fields["double_smem_buffer"] or pipeline.properties.buffering is SmemBuffering.DOUBLE
+    vectors = ",".join(str(fields[f"vector_size_{operand}"]) for operand in "abc")
     return KernelTraits(
-        tile=instance.tile.sizes,
+        tile=sizes("tile"),
         schedule=schedule,
         reduction=reduction,
-        lds_stages=2 if instance.double_smem_buffer else stages,
-        workgroups_per_unit=instance.block_per_cu,
-        labels=(instance.gemm_pipeline.value, str(grid), str(mma), vectors, instance.scheduler.value),
+        lds_stages=max(2 if double else 1, pipeline.properties.lds_stages),
+        # two buffers of local memory leave no room for a second workgroup
+        workgroups_per_unit=1 if double else 2,
+        labels=(
+            pipeline.value,
+            "x".join(map(str, sizes("wave_grid"))),
+            "x".join(map(str, sizes("mma_tile"))),
+            vectors,
+            fields["scheduler"],
+            fields["specialization"],
+        ),
     )
 
 

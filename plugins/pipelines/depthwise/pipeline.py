@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.model.kernel_traits import KernelTraits, Schedule
 from ckprof_plugins.directions.operation import ConvKernel
@@ -14,6 +14,8 @@ from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader, 
 from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
     from ckprof.model.problem import ConvProblem
@@ -56,14 +58,13 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
         """Return the name of the instance's kernel."""
         return text.kernel_name(instance)
 
-    def traits(self, instance: Instance) -> KernelTraits:
-        """Return what the time of the instance's kernel depends on."""
-        own = self._own(instance)
-        patch, vectors = f"{own.sub_h}x{own.sub_w}", f"{own.in_vec},{own.out_vec}"
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        filt, patch = fields["filt"], f"{fields['sub_h']}x{fields['sub_w']}"
         return KernelTraits(
-            tile=(own.tile_h, own.tile_w, own.nbatch),
+            tile=(fields["tile_h"], fields["tile_w"], fields["nbatch"]),
             schedule=Schedule.WINDOW,
-            labels=(f"{own.filt}x{own.filt}", patch, vectors),
+            labels=(f"{filt}x{filt}", patch, f"{fields['in_vec']},{fields['out_vec']}"),
         )
 
     def string_of(self, instance: DepthwiseInstance) -> str:

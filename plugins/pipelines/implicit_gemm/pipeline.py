@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.directions.operation import ConvKernel
@@ -21,9 +21,10 @@ from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
-    from ckprof.model.instance import Instance
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
@@ -60,9 +61,9 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
         """Return the matrix products that the kernel makes of a problem."""
         return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
-    def traits(self, instance: Instance) -> KernelTraits:
-        """Return what the time of the instance's kernel depends on."""
-        return gemm_traits(self._own(instance))
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields)
 
     def traits_of_name(self, name: str) -> KernelTraits | None:
         """Return what a name in a table of times says about a kernel; ``None`` if it says nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
 from ckprof.model.kernel_traits import Schedule
@@ -19,8 +19,9 @@ from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
 from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, stream_k_header
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
-    from ckprof.model.instance import Instance
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
@@ -60,9 +61,9 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
         """Return the name of the instance's kernel."""
         return kernel_name(instance)
 
-    def traits(self, instance: Instance) -> KernelTraits:
-        """Return what the time of the instance's kernel depends on."""
-        return gemm_traits(self._own(instance), schedule=Schedule.STREAM)
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields, schedule=Schedule.STREAM)
 
     def string_of(self, instance: StreamKInstance) -> str:
         """Return CK Builder's text for the instance."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.model.dtype import DataType
 from ckprof.model.kernel_traits import Reduction
@@ -19,9 +19,10 @@ from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader, two_stage_header
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
-    from ckprof.model.instance import Instance
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
@@ -58,9 +59,9 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
         """Return the matrix products that the kernel makes of a problem."""
         return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
-    def traits(self, instance: Instance) -> KernelTraits:
-        """Return what the time of the instance's kernel depends on."""
-        return gemm_traits(self._own(instance), reduction=Reduction.WORKSPACE)
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields, reduction=Reduction.WORKSPACE)
 
     def string_of(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
