@@ -25,17 +25,20 @@ examples:
   ckprof train results.db --direction fwd --dtype bf16 -o model.json
   ckprof train gfx950_a.csv gfx950_b.csv --direction fwd --dtype bf16 --layout nhwgc -o model.json
 
-A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per measurement, each behind the columns of the problem:
-N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w. The model predicts times from tiles, rounds of workgroups
-over the compute units, iterations and traffic. Printed figures are by cross-validation: best time divided by
-the time of the chosen kernel on problems that were left out. 'ckprof validate' judges by further tables.
+A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per
+measurement, each behind the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w. The
+model predicts times from tiles, rounds of workgroups over the compute units, iterations and traffic. Printed
+figures are by cross-validation: best time divided by the time of the chosen kernel on problems left out.
+'ckprof validate' judges by further measurements.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof train``."""
     parser.epilog = _EPILOG
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a store, or a table of measured times")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a store, or a table of measured times"
+    )
     known = ", ".join(session.registry.directions.ids)
     parser.add_argument("--direction", required=True, metavar="ID", help=f"what was computed: {known}")
     parser.add_argument("--dtype", required=True, metavar="NAME", help="fp32, fp16 or bf16")

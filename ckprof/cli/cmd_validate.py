@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof validate``."""
     parser.epilog = _EPILOG
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file of 'ckprof train'")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a store, or a table of measured times")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a store, or a table of measured times"
+    )
     parser.add_argument(
         "--training",
         action="append",
