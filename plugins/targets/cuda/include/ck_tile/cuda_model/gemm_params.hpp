@@ -38,7 +38,7 @@ struct gemm_params
     bool explicit_gemm;
 
     int groups, out_channels, in_channels; // channels per group
-    int images_per_split;
+    int images_per_split, images_total;
 
     image_view image;
     int origin_scale[3], origin_offset[3];
@@ -69,6 +69,7 @@ namespace impl {
 inline void fill_common(gemm_params& p, const host_model::conv_shape& s)
 {
     p.groups       = static_cast<int>(s.G);
+    p.images_total = static_cast<int>(s.N);
     p.out_channels = static_cast<int>(s.K);
     p.in_channels  = static_cast<int>(s.C);
     for(int axis = 0; axis < 3; ++axis) { p.filter[axis] = static_cast<int>(s.filter[axis]); }

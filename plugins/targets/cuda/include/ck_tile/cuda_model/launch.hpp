@@ -12,29 +12,14 @@
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/depthwise.hpp"
 #include "ck_tile/cuda_model/elementwise.hpp"
+#include "ck_tile/cuda_model/hopper_launch.hpp"
 #include "ck_tile/cuda_model/implicit_gemm.hpp"
+#include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/stream_k.hpp"
 
 namespace ck_tile::cuda_model {
 
 namespace impl {
-
-// Starts one function; Tag is a type of its own for each. A block gets more than 48 KiB of shared
-// memory only after that was asked for, once per function and process.
-template <typename Tag, typename... Params>
-void start(void (*function)(Params...),
-           unsigned blocks,
-           unsigned threads,
-           int shared_bytes,
-           cudaStream_t stream,
-           const std::type_identity_t<Params>&... params)
-{
-    static const cudaError_t allowed = cudaFuncSetAttribute(
-        function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    hip_check_error(allowed);
-    if(blocks == 0) { return; }
-    function<<<blocks, threads, static_cast<std::size_t>(shared_bytes), stream>>>(params...);
-}
 
 template <typename Kernel>
 concept convolution_kernel =
@@ -78,6 +63,15 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
     }
     else
     {
+        using plan = tile_config_of<Kernel, BlocksPerUnit>;
+        if constexpr(hopper_tile<config> && CKPROF_CUDA_ENGINE_W)
+        {
+            using hopper = hopper_config<config, plan::hopper_stages, plan::turns>;
+            if constexpr(hopper::stages >= 2)
+            {
+                if(launch_hopper<Kernel, hopper>(stream, p)) { return; }
+            }
+        }
         p.tiles    = partitioner::GridSize(p.m, p.n);
         p.blocks_x = std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
         start<Kernel>(

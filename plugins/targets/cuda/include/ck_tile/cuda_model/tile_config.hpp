@@ -14,6 +14,11 @@
 #define CKPROF_CUDA_SHARED_BYTES 233472
 #endif
 
+// Engine W is for devices of compute capability 9.0 alone.
+#if !defined(CKPROF_CUDA_ENGINE_W)
+#define CKPROF_CUDA_ENGINE_W 1
+#endif
+
 namespace ck_tile::cuda_model {
 
 using ck_tile::bf16_rounding_mode;
@@ -140,7 +145,10 @@ struct tile_config_of
         padded_line_bytes(forward ? facts.k_per_block : facts.n_per_block, ab_bytes) *
             (forward ? facts.n_per_block : facts.k_per_block);
 
-    static constexpr int wanted = wanted_stages(facts.pipeline_name);
+    static constexpr pipeline_plan plan = find_pipeline_plan(facts.pipeline_name);
+    static constexpr int wanted         = plan.stages;
+    static constexpr int hopper_stages  = plan.hopper_stages;
+    static constexpr bool turns         = plan.turns || facts.double_smem_buffer;
 
     using type = tile_config<facts.direction,
                              facts.num_dim_spatial,

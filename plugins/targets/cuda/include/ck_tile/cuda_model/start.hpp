@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The one place where kernels are started.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "ck_tile/core/utility/hip_check_error.hpp"
+
+namespace ck_tile::cuda_model::impl {
+
+// Starts one function; Tag is a type of its own for each. A block gets more than 48 KiB of shared
+// memory only after that was asked for, once per function and process.
+template <typename Tag, typename... Params>
+void start(void (*function)(Params...),
+           unsigned blocks,
+           unsigned threads,
+           int shared_bytes,
+           cudaStream_t stream,
+           const std::type_identity_t<Params>&... params)
+{
+    static const cudaError_t allowed = cudaFuncSetAttribute(
+        function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    hip_check_error(allowed);
+    if(blocks == 0) { return; }
+    function<<<blocks, threads, static_cast<std::size_t>(shared_bytes), stream>>>(params...);
+}
+
+} // namespace ck_tile::cuda_model::impl
