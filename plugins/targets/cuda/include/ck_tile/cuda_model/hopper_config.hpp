@@ -59,12 +59,14 @@ struct hopper_config : Base
         const int most  = start + (start - producer_registers) / warpgroups / 8 * 8;
         return most < 240 ? most : 240;
     }
+    // An instruction must fit into the registers of the start.
     // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
     static constexpr int most_resident()
     {
         int count = warpgroups == 1 ? 3 : Base::blocks;
         while(count > 1 && (room(count) < (WantedStages < 3 ? WantedStages : 3) * stage_bytes ||
-                            consumer_registers(count) < accumulators + 40))
+                            consumer_registers(count) < accumulators + 40 ||
+                            registers_at_start(count) < n / 2 + 32))
         {
             --count;
         }
