@@ -1,4 +1,24 @@
-"""ckprof: the profiler for grouped-convolution kernels of AMD Composable Kernel."""
+"""ckprof: the profiler for grouped-convolution kernels of AMD Composable Kernel.
+
+Everything that the command ``ckprof`` does can be done from Python:
+
+>>> import ckprof
+>>> profiler = ckprof.Profiler()
+>>> query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16", filters="compv3")
+>>> results = profiler.profile(query, ["conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"])
+>>> results.best().name  # doctest: +SKIP
+'grouped_conv_fwd_fp16_nhwgc_2d_compv3_...'
+
+Names:
+
+* :class:`Profiler`: one session; reads lists, chooses, builds, runs, compares.
+* :class:`InstanceQuery`, :class:`ListReading`, :class:`BuildOptions`, :class:`RunOptions`,
+  :class:`CallOptions`: what is asked for; frozen, with defaults.
+* :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
+* :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
+* :class:`ConvLibrary`: a built kernel library with numpy arrays; :func:`jit`: kernels on demand.
+* :data:`hookimpl`: marks the hooks of a plugin.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +28,44 @@ from ckprof.plugin.markers import hookimpl
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
+    from ckprof.api.jit import jit
+    from ckprof.api.problem import Problem
+    from ckprof.api.profiler import Profiler
+    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading
+    from ckprof.api.results import Results
     from ckprof.bindings.conv_library import ConvLibrary
-    from ckprof.flow.jit import jit
     from ckprof.model.problem import ConvProblem
+    from ckprof.run.options import RunOptions
 
-__all__ = ["ConvLibrary", "ConvProblem", "__version__", "hookimpl", "jit"]
+__all__ = [
+    "BuildOptions",
+    "CallOptions",
+    "ConvLibrary",
+    "ConvProblem",
+    "InstanceQuery",
+    "ListReading",
+    "Problem",
+    "Profiler",
+    "Results",
+    "RunOptions",
+    "__version__",
+    "hookimpl",
+    "jit",
+]
 
 #: Names for programs -> the module that has them, imported on first use: commands do not pay for them.
 _LAZY = {
+    "BuildOptions": "ckprof.api.requests",
+    "CallOptions": "ckprof.api.requests",
     "ConvLibrary": "ckprof.bindings.conv_library",
     "ConvProblem": "ckprof.model.problem",
-    "jit": "ckprof.flow.jit",
+    "InstanceQuery": "ckprof.api.requests",
+    "ListReading": "ckprof.api.requests",
+    "Problem": "ckprof.api.problem",
+    "Profiler": "ckprof.api.profiler",
+    "Results": "ckprof.api.results",
+    "RunOptions": "ckprof.run.options",
+    "jit": "ckprof.api.jit",
 }
 
 
@@ -28,3 +75,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from ckprof.strings.arguments import split_label
 from ckprof.strings.rendering import normal_spelling
 from ckprof_converters.compiled import LineError, Problem
-from ckprof_converters.grammar import Grammar
+from ckprof_converters.conf_parser import Grammar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.strings.arguments import Argument
     from ckprof.strings.kinds import Kind
-    from ckprof_converters.family import ConfFamily
+    from ckprof_converters.conf_family import ConfFamily
 
 #: an argument of a usual line
 _ARGUMENT: Final = re.compile(r"[^,()]+(?:\([^()]*\)[^,()]*)?")
@@ -34,7 +34,7 @@ class LineFields:
         self._plans: dict[str, tuple[tuple[str, Kind, str], ...]] = {}
 
     def read(self, text: str) -> tuple[ConfFamily, dict[str, str]]:
-        """Return the family of a line and its fields; those of a refused family are empty.
+        """Return the family of a line and its fields; those of a rejected family are empty.
 
         :raises LineError: the line is of no known family, or fields are spelled wrong.
         """
@@ -62,7 +62,7 @@ class LineFields:
         texts = _ARGUMENT.findall(inside, start, len(inside) - 1)
         for compiled in candidates:
             family = compiled.family
-            if len(texts) in family.accepted_counts and not family.refusal:
+            if len(texts) in family.accepted_counts and not family.rejection:
                 break
         else:
             return None
@@ -88,7 +88,7 @@ class LineFields:
     def _read_any(self, text: str) -> tuple[ConfFamily, dict[str, str]]:
         compiled, arguments = self._lines.split(text)
         family = compiled.family
-        if family.refusal:
+        if family.rejection:
             return family, {}
         nested = text.partition("<")[2].partition(">")[0] if family.nested else ""
         return family, {**_checked_fields(family, arguments), **_nested_fields(family, nested)}

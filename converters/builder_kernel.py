@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.builder import Loss
-from ckprof.model.refusal import Refusal
+from ckprof.model.builder_list import Loss
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.strings import ck_tile
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Kernel:
     losses: tuple[Loss, ...] = ()
     #: the fields that a loss changes
     changes: Mapping[str, Any]
-    skipped: Refusal | None = None
+    skipped: UnmetRequirement | None = None
 
 
 def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
@@ -64,7 +64,7 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
         changes["type_result"] = "fp32"
     skipped = None
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
-        skipped = Refusal(
+        skipped = UnmetRequirement(
             rule="streamk-async-float", message="no stream-K kernel of fp32 loads asynchronously"
         )
     return Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)

@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.catalog.errors import Diagnostic, ListError
-from ckprof.model.builder import BuilderList, BuilderString
+from ckprof.catalog.list_error import Diagnostic, ListError
+from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.strings import ck_tile
 from ckprof.strings.rendering import StringError, render
 from ckprof_converters.builder_fields import LineFields
@@ -18,8 +18,8 @@ from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native
 from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
-from ckprof_converters.facts import FileFacts, differ_in_depth
 from ckprof_converters.log import looks_like_log
+from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import ConvLayout
     from ckprof.strings.revision import Revision
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
     from ckprof_converters.builder_kernel import Kernel
     from ckprof_converters.builder_texts import KernelText
-    from ckprof_converters.family import ConfFamily
+    from ckprof_converters.conf_family import ConfFamily
 
 _NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
 _LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
@@ -59,7 +59,8 @@ class BuilderReader:
 
         :param strings: the known kinds of strings.
         :param revision: of CK, which decides the fields of the strings.
-        :raises InputError: a line is wrong, as :class:`~ckprof.catalog.errors.ListError` with all of them.
+        :raises InputError: a line is wrong, as :class:`~ckprof.catalog.list_error.ListError` with all
+            of them.
         """
         return _Reading(self._lines, request, strings, revision).run(self.id)
 
@@ -128,16 +129,18 @@ class _Reading:
             return
         family, fields = self._lines.read(kernel.text)
         self._check_direction(family.title, family.direction)
-        if family.refusal:
-            refused = Refusal(rule=family.refusal_rule, message=f"{family.title}: {family.refusal}")
-            yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=refused)
+        if family.rejection:
+            rejected = UnmetRequirement(
+                rule=family.rejection_rule, message=f"{family.title}: {family.rejection}"
+            )
+            yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=rejected)
             return
         if family.record_type not in (GemmRecord, DepthwiseRecord):
             # A plugin's own kernels: its list holds their strings.
             yield self._native(kernel)
             return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
-            silent = Refusal(
+            silent = UnmetRequirement(
                 rule="missing-information",
                 message=f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.strings import ck_tile
 from ckprof.strings.kinds import FLAG_NORMAL
 from ckprof_converters.builder_kernel import ASYNC_V4, LANES, Kernel
@@ -229,18 +229,18 @@ def _true(fields: Mapping[str, str], name: str) -> bool:
     return FLAG_NORMAL[fields.get(name, "0")] == "1"
 
 
-def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> Refusal | None:
+def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> UnmetRequirement | None:
     """Return the rule by which CK Builder's generator leaves the kernel out; forward has none."""
     if direction == "fwd":
         return None
     a, b, c = block.vectors
     if any(width > 1 and width % 2 for width in (a, b, c)):
-        return Refusal(
+        return UnmetRequirement(
             rule="irregular-vector", message=f"one of the vector widths {a}, {b}, {c} is odd, not 1"
         )
     first, axis = (block.k, "K") if direction == "bwd_data" else (block.m, "M")
     if first > LANES * a or block.n > LANES * b:
-        return Refusal(
+        return UnmetRequirement(
             rule="one-wave-coverage",
             message=f"one wave loads {LANES * a} along {axis} and {LANES * b} along N, "
             f"the tile has {first} and {block.n}",
@@ -249,7 +249,7 @@ def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> Refusal
         threads = LANES * waves[0] * waves[1] * waves[2]
         shares = block.m * block.k // threads, block.n * block.k // threads
         if a > shares[0] or b > shares[1]:
-            return Refusal(
+            return UnmetRequirement(
                 rule="thread-share",
                 message=f"vectors of {a} and {b} exceed a thread's share of {shares[0]} and {shares[1]}",
             )

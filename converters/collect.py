@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.catalog.errors import Diagnostic, ListError
+from ckprof.catalog.list_error import Diagnostic, ListError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import ConvLayout
     from ckprof_converters.compiled import CompiledFamily
-    from ckprof_converters.facts import FileFacts
-    from ckprof_converters.family import LineFacts
+    from ckprof_converters.conf_family import LineProperties
+    from ckprof_converters.properties import FileFacts
 
 #: rules whose reasons the user should hear of without asking for them
 _TOLD: Final = frozenset({"missing-information", "unsupported-family", "unsupported-direct-load"})
@@ -111,18 +111,18 @@ class Collector:
         line: int,
         compiled: CompiledFamily,
         row: tuple[Any, ...],
-        facts: LineFacts,
+        properties: LineProperties,
         id_: int | None = None,
     ) -> int:
         """Add the record of a line unless an equal one is there.
 
         :param row: values of the record without its id.
-        :param id_: the id that a remark says; such a line is kept even if an equal record is there.
+        :param id_: the id that a annotation says; such a line is kept even if an equal record is there.
         :returns: the line of the record that has these values; another line than ``line`` for a duplicate.
         :raises LineError: another line has the id.
         """
         family = compiled.family
-        bucket = self.touch(compiled, facts)
+        bucket = self.touch(compiled, properties)
         equal = bucket.duplicate_of(row) if id_ is None else None
         bucket.count += 1
         if family.note:
@@ -138,12 +138,12 @@ class Collector:
         bucket.records.append(family.record_type(counted if id_ is None else id_, *row))
         return line
 
-    def touch(self, compiled: CompiledFamily, facts: LineFacts) -> _Bucket:
+    def touch(self, compiled: CompiledFamily, properties: LineProperties) -> _Bucket:
         """Return the records of the family's variant; the variant gets a catalog even if none is added."""
         variant = compiled.family.variant
         bucket = self._buckets.get(variant)
         if bucket is None:
-            bucket = self._buckets[variant] = _Bucket(facts.layout, facts.dtype)
+            bucket = self._buckets[variant] = _Bucket(properties.layout, properties.dtype)
         return bucket
 
     def error(self, line: int, column: int | None, message: str, *, whole_file: bool = False) -> None:
@@ -184,16 +184,18 @@ class Collector:
             )
         raise ListError(diagnostics)
 
-    def finish(self, converter: str, lines: int, facts: FileFacts, empty_variant: str = "") -> Conversion:
+    def finish(
+        self, converter: str, lines: int, properties: FileFacts, empty_variant: str = ""
+    ) -> Conversion:
         """Return the conversion.
 
         :param empty_variant: variant of the empty catalog of a list whose lines are all comments or of
-            refused families. Without it, or if layout or data type are unknown, such a list gives no catalog.
+            rejected families. Without it, or if layout or data type are unknown, such a list has no catalog.
         :raises ListError: lines were wrong, or there is neither an instance nor a catalog.
         """
         if not self._request.lenient or not self._buckets:
             self.fail()
-        layout, dtype_ = facts.layout.value, facts.dtype.value
+        layout, dtype_ = properties.layout.value, properties.dtype.value
         if self._only("blank"):
             raise ListError([Diagnostic(path=self._request.path, message=self._nothing(lines))])
         if not self._buckets and empty_variant and layout is not None and dtype_ is not None:
@@ -204,7 +206,7 @@ class Collector:
         for variant, bucket in self._buckets.items():
             layout = bucket.layout
             assert layout is not None  # noqa: S101  # lines without a layout are errors
-            dtype = bucket.dtype or facts.dtype.value
+            dtype = bucket.dtype or properties.dtype.value
             for each in (dtype,) if dtype is not None else DataType:
                 catalogs.append(
                     Catalog(
@@ -225,7 +227,7 @@ class Collector:
             source_lines=SourceLines(
                 {variant: (tuple(bucket.records), bucket.lines) for variant, bucket in self._buckets.items()}
             ),
-            notes=(*facts.notes, *self._notes),
+            notes=(*properties.notes, *self._notes),
         )
 
     def _only(self, *rules: str) -> bool:

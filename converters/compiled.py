@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.strings.fields import Field
-    from ckprof_converters.family import ConfFamily, Step
+    from ckprof_converters.conf_family import ConfFamily, Step
 
 #: distinct texts that are remembered with their values, for each run of arguments and each half of a line
 _REMEMBERED: Final = 2000
@@ -54,7 +54,7 @@ class CompiledFamily:
 
     def __init__(self, family: ConfFamily) -> None:
         self.family = family
-        if family.refusal:
+        if family.rejection:
             return
         counts = family.accepted_counts
         if not counts or counts[-1] != len(family.fields) or family.record_type is None:
@@ -69,9 +69,9 @@ class CompiledFamily:
         self._tails: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self.steps: tuple[Step, ...] = tuple(_step(family, step) for step in family.steps)
         self._record_values = _picker(family.record_type.__struct_fields__[1:])
-        facts = (family.ndim_field, *(family.layout_fields or ()), *family.dtype_fields)
+        properties = (family.ndim_field, *(family.layout_fields or ()), *family.dtype_fields)
         #: values that decide layout and data type of a line
-        self.fact_values = _picker([name for name in facts if name])
+        self.fact_values = _picker([name for name in properties if name])
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
-from ckprof_converters.facts import FactProblem, FileFacts
-from ckprof_converters.family import Drop, StepError
-from ckprof_converters.grammar import Grammar
+from ckprof_converters.conf_family import Drop, StepError
+from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.lines import iterate_lines
 from ckprof_converters.log import looks_like_log
-from ckprof_converters.remarks import MARK, settings_in
+from ckprof_converters.properties import FileFacts, PropertyProblem
 from ckprof_converters.texts import LineTexts
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
-    from ckprof_converters.family import ConfFamily, LineFacts
+    from ckprof_converters.conf_family import ConfFamily, LineProperties
 
 #: distinct lines that are remembered to recognise their repetitions at once
 _REMEMBERED: Final = 20_000
@@ -70,21 +70,21 @@ class ConfConverter:
         )
 
     def plan_tree(self, request: TreeRequest) -> TreePlan | None:
-        """Convert the lists of a folder; see :func:`ckprof_converters.tree.plan_tree`."""
-        from ckprof_converters.tree import plan_tree
+        """Convert the lists of a folder; see :func:`ckprof_converters.list_tree.plan_tree`."""
+        from ckprof_converters.list_tree import plan_tree
 
         return plan_tree(request, self.convert)
 
     def explain(self, request: ExplainRequest) -> ExplainedLine | None:
-        """Explain a line; see :func:`ckprof_converters.explain.explain`."""
-        from ckprof_converters.explain import explain
+        """Explain a line; see :func:`ckprof_converters.explanation.explain`."""
+        from ckprof_converters.explanation import explain
 
         return explain(request, self._grammar)
 
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
 
-        :raises InputError: the content is no text; as :class:`~ckprof.catalog.errors.ListError` with all
+        :raises InputError: the content is no text; as :class:`~ckprof.catalog.list_error.ListError` with all
             diagnostics if lines are wrong.
         """
         return _Run(self._grammar, request).convert(self.id)
@@ -95,7 +95,7 @@ class _Outcome:
     """What the arguments of a line give, wherever it stands."""
 
     compiled: CompiledFamily
-    facts: LineFacts
+    properties: LineProperties
     #: values of the record without its id, or why there is none
     row: tuple[Any, ...] | Drop
 
@@ -106,11 +106,11 @@ class _Run:
     def __init__(self, grammar: Grammar, request: ConversionRequest) -> None:
         self._grammar = grammar
         self._request = request
-        self._facts = FileFacts.of_request(request)
+        self._properties = FileFacts.of_request(request)
         self._collector = Collector(request)
         self._texts = LineTexts(request)
-        #: id of a family with a rival -> its first line
-        self._rivals: dict[str, int] = {}
+        #: id of a family with a conflicting_family -> its first line
+        self._conflicting: dict[str, int] = {}
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
         self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _Outcome] = {}
         #: text of a line -> (rule, reason) for each further line like it
@@ -132,7 +132,7 @@ class _Run:
                 repeats[line] = outcome
         asked = self._request.direction
         variant = self._grammar.main_variant(asked) if asked else ""
-        return self._collector.finish(converter, number, self._facts, variant)
+        return self._collector.finish(converter, number, self._properties, variant)
 
     def _line(self, number: int, line: str) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
@@ -175,7 +175,7 @@ class _Run:
                     self._outcomes.clear()
                 self._outcomes[found] = outcome
         if isinstance(outcome.row, Drop):
-            self._collector.touch(outcome.compiled, outcome.facts)
+            self._collector.touch(outcome.compiled, outcome.properties)
             self._collector.drop(number, outcome.row.rule, outcome.row.reason)
             return outcome.row.rule, outcome.row.reason
         return self._record(number, outcome, outcome.row, line)
@@ -190,7 +190,7 @@ class _Run:
             id_ = said.pop("id", None)
             names = family.record_type.__struct_fields__[1:]
             row = tuple({**dict(zip(names, row, strict=True)), **said}.values())
-        first = self._collector.add(number, outcome.compiled, row, outcome.facts, id_)
+        first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
         if first != number:
             self._collector.drop(number, "duplicate", reason)
@@ -200,31 +200,31 @@ class _Run:
     def _read(
         self, number: int, text: str, found: tuple[CompiledFamily, tuple[str | None, ...]] | None
     ) -> _Outcome | tuple[str, str]:
-        """Return what the line's arguments give, or the rule and reason of its refusal."""
+        """Return what the line's arguments give, or the rule and reason of its rejection."""
         if found is None:
             compiled, values = self._grammar.read_slowly(text)
         else:
             compiled, values = found[0], found[0].values_of(found[1])
         family = compiled.family
-        if family.refusal:
-            return family.refusal_rule, f"{family.title}: {family.refusal}"
-        if family.rival:
+        if family.rejection:
+            return family.rejection_rule, f"{family.title}: {family.rejection}"
+        if family.conflicting_family:
             self._check_rival(number, compiled)
         asked = self._request.direction
         if asked is not None and family.direction != asked:
             raise LineError(
                 Problem(f"{family.title} is of direction {family.direction}, expected {asked}", 0, True)
             )
-        facts = self._facts.of_line(compiled, values, number)
-        if isinstance(facts, FactProblem):
-            start = self._start_of(text, facts.field)
-            raise LineError(Problem(facts.message, start, facts.whole_file))
-        dropped = self._derive(text, compiled, values, facts)
-        return _Outcome(compiled, facts, compiled.row(values) if dropped is None else dropped)
+        properties = self._properties.of_line(compiled, values, number)
+        if isinstance(properties, PropertyProblem):
+            start = self._start_of(text, properties.field)
+            raise LineError(Problem(properties.message, start, properties.whole_file))
+        dropped = self._derive(text, compiled, values, properties)
+        return _Outcome(compiled, properties, compiled.row(values) if dropped is None else dropped)
 
     def _check_rival(self, number: int, compiled: CompiledFamily) -> None:
         family = compiled.family
-        other = self._rivals.get(family.rival)
+        other = self._conflicting.get(family.conflicting_family)
         if other is not None:
             raise LineError(
                 Problem(
@@ -232,14 +232,14 @@ class _Run:
                     0,
                 )
             )
-        self._rivals.setdefault(family.id, number)
+        self._conflicting.setdefault(family.id, number)
 
     def _derive(
-        self, text: str, compiled: CompiledFamily, values: dict[str, Any], facts: LineFacts
+        self, text: str, compiled: CompiledFamily, values: dict[str, Any], properties: LineProperties
     ) -> Drop | None:
         for step in compiled.steps:
             try:
-                dropped = step(values, facts)
+                dropped = step(values, properties)
             except StepError as error:
                 raise LineError(Problem(error.message, self._start_of(text, error.field))) from None
             if dropped is not None:

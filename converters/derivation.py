@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.strings import ck_tile
-from ckprof_converters.family import Drop, LineFacts, Step, StepError
+from ckprof_converters.conf_family import Drop, LineProperties, Step, StepError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ PIPELINES: Final = MappingProxyType(
 DIRECT_PIPELINES: Final = MappingProxyType({"v1": "basic_async_v1", "v4": "mem"})
 
 
-def square_mma(values: dict[str, Any], facts: LineFacts) -> None:
+def square_mma(values: dict[str, Any], properties: LineProperties) -> None:
     """Insist on square MMA tiles, the only ones that CK Tile's kernels have."""
     mma_m, mma_n = values["mma_m"], values["mma_n"]
     if mma_m != mma_n:
@@ -41,7 +41,7 @@ _AXES: Final = tuple(
 )
 
 
-def waves(values: dict[str, Any], facts: LineFacts) -> None:
+def waves(values: dict[str, Any], properties: LineProperties) -> None:
     """Derive the grid of waves from block size, tile, MMA tile and repeats."""
     for axis, tile_key, mma_key, repeat_key, warp_key, warp_tile_key in _AXES:
         mma = values[mma_key]
@@ -68,24 +68,24 @@ def _uneven(values: dict[str, Any], axis: str) -> StepError:
     )
 
 
-def mma_k(values: dict[str, Any], facts: LineFacts) -> None:
+def mma_k(values: dict[str, Any], properties: LineProperties) -> None:
     """Derive the K extent of the MMA tile from K1, at least that of one instruction, at most the tile."""
-    table = FLOAT_MMA_K if facts.is_float else facts.mma_k_table
+    table = FLOAT_MMA_K if properties.is_float else properties.mma_k_table
     least = table[0] if values["mma_m"] == 32 else table[1]
     values["warp_tile_k"] = min(max(values["k1"], least), values["tile_k"])
 
 
-def short_mma_k(values: dict[str, Any], facts: LineFacts) -> None:
+def short_mma_k(values: dict[str, Any], properties: LineProperties) -> None:
     """Choose the K extent of the MMA tile for short lines, which do not print K1."""
     wide = values["mma_m"] == 32
-    if not facts.is_float:
-        extent = facts.mma_k_table[0] if wide else facts.mma_k_table[1]
+    if not properties.is_float:
+        extent = properties.mma_k_table[0] if wide else properties.mma_k_table[1]
     else:
         extent = 4 if wide and not values["has_version"] else 8
     values["warp_tile_k"] = min(extent, values["tile_k"])
 
 
-def pipeline_of_version(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+def pipeline_of_version(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Translate the version of the old pipeline."""
     version = values["version"]
     if values["direct_load"]:
@@ -103,18 +103,18 @@ def pipeline_of_version(values: dict[str, Any], facts: LineFacts) -> Drop | None
     return None
 
 
-def k_from_k0(values: dict[str, Any], facts: LineFacts) -> None:
+def k_from_k0(values: dict[str, Any], properties: LineProperties) -> None:
     """Multiply K0 and K1, which plain backward weight prints instead of the K extent."""
     values["tile_k"] = values["k0"] * values["k1"]
 
 
-def same_k1(values: dict[str, Any], facts: LineFacts) -> None:
+def same_k1(values: dict[str, Any], properties: LineProperties) -> None:
     """Take K1 of backward data, which has no meaning unless both operands agree."""
     if values["k1"] != values["k1_b"]:
         raise StepError(f"K1 of both operands must agree, got {values['k1']} and {values['k1_b']}", "k1_b")
 
 
-def explicit_shapes(values: dict[str, Any], facts: LineFacts) -> None:
+def explicit_shapes(values: dict[str, Any], properties: LineProperties) -> None:
     """Take the joined numbers of an explicit-GEMM line apart."""
     values["tile_m"], values["tile_n"], values["tile_k"] = values["tile"]
     values["mma_m"], values["mma_n"] = values["mma"]
@@ -123,12 +123,12 @@ def explicit_shapes(values: dict[str, Any], facts: LineFacts) -> None:
     values["vector_size_a"], values["vector_size_b"], values["vector_size_c"] = values["vectors"]
 
 
-def explicit_two_stage(values: dict[str, Any], facts: LineFacts) -> None:
+def explicit_two_stage(values: dict[str, Any], properties: LineProperties) -> None:
     """Explicit GEMM in a half type needs a second stage where the result cannot be stored in pairs."""
-    values["two_stage"] = not facts.is_float and values["vector_size_c"] % 2 == 1
+    values["two_stage"] = not properties.is_float and values["vector_size_c"] % 2 == 1
 
 
-def regular_vectors(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+def regular_vectors(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Drop a vector width that is neither 1 nor even."""
     for operand in "abc":
         width = values[f"vector_size_{operand}"]
@@ -139,12 +139,12 @@ def regular_vectors(values: dict[str, Any], facts: LineFacts) -> Drop | None:
     return None
 
 
-def coverage_of_mn(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+def coverage_of_mn(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Drop a tile that one wave cannot load in one go along M or N."""
     return _coverage(values, "tile_m")
 
 
-def coverage_of_kn(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+def coverage_of_kn(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Drop a tile that one wave cannot load in one go along K or N."""
     return _coverage(values, "tile_k")
 
@@ -161,7 +161,7 @@ def _coverage(values: dict[str, Any], first: str) -> Drop | None:
     return None
 
 
-def thread_share(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+def thread_share(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Drop a vector that is wider than what each thread has to load."""
     threads = WAVE_SIZE * values["warp_m"] * values["warp_n"] * values["warp_k"]
     for tile, vector in (("tile_m", "vector_size_a"), ("tile_n", "vector_size_b")):
@@ -175,7 +175,7 @@ def thread_share(values: dict[str, Any], facts: LineFacts) -> Drop | None:
     return None
 
 
-def stream_k_fields(values: dict[str, Any], facts: LineFacts) -> None:
+def stream_k_fields(values: dict[str, Any], properties: LineProperties) -> None:
     """Check that the reduction strategy and the persistence are given for stream-K, and only then."""
     given = values["streamk_reduction_strategy"] is not None
     if values["streamk_enabled"] and not given:
@@ -190,11 +190,11 @@ def stream_k_fields(values: dict[str, Any], facts: LineFacts) -> None:
         )
 
 
-def stream_k_float(values: dict[str, Any], facts: LineFacts) -> Drop | None:
+def stream_k_float(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Drop stream-K with asynchronous loads of the 32-bit type, which CK Tile does not have."""
     # COMPUTE_ASYNC is asynchronous too, though catalogs have no name of their own for it.
     asynchronous = values["pipeline_name"] in ("BASIC_ASYNC_V1", "COMPUTE_ASYNC")
-    if values["streamk_enabled"] and facts.is_float and asynchronous:
+    if values["streamk_enabled"] and properties.is_float and asynchronous:
         return Drop(
             rule="streamk-async-float",
             reason=f"stream-K with {values['pipeline_name']} does not exist for the 32-bit type",
@@ -202,7 +202,7 @@ def stream_k_float(values: dict[str, Any], facts: LineFacts) -> Drop | None:
     return None
 
 
-def whole_tiles(values: dict[str, Any], facts: LineFacts) -> None:
+def whole_tiles(values: dict[str, Any], properties: LineProperties) -> None:
     """Insist on tiles that the waves of a block fill, with one or more MMA tiles each."""
     for axis in "mn":
         tile, count, mma = values[f"tile_{axis}"], values[f"warp_{axis}"], values[f"warp_tile_{axis}"]
@@ -212,7 +212,7 @@ def whole_tiles(values: dict[str, Any], facts: LineFacts) -> None:
             )
 
 
-def native_pipeline(values: dict[str, Any], facts: LineFacts) -> None:
+def native_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
     """Translate CK Tile's own name of the pipeline."""
     name = values["pipeline_name"]
     if name not in TILE_PIPELINES:
@@ -222,10 +222,10 @@ def native_pipeline(values: dict[str, Any], facts: LineFacts) -> None:
     values["pipeline"] = TILE_PIPELINES[name]
 
 
-def native_two_stage(values: dict[str, Any], facts: LineFacts) -> None:
+def native_two_stage(values: dict[str, Any], properties: LineProperties) -> None:
     """Native lines do not print the second stage; half types need it for single-element stores."""
     values["two_stage"] = (
-        not facts.is_float and values["vector_size_c"] == 1 and not values["streamk_enabled"]
+        not properties.is_float and values["vector_size_c"] == 1 and not values["streamk_enabled"]
     )
 
 
@@ -247,7 +247,7 @@ TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
 def missing(*names: str) -> Step:
     """Return a step that drops every line, since nothing says these values."""
 
-    def not_printed(values: dict[str, Any], facts: LineFacts) -> Drop:
+    def not_printed(values: dict[str, Any], properties: LineProperties) -> Drop:
         """Drop a line that does not say all that a record needs."""
         verb = "is" if len(names) == 1 else "are"
         return Drop(

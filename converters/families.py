@@ -9,12 +9,12 @@ from ckprof_converters import (
     families_backward_weight,
     families_forward,
     families_native,
-    families_refused,
     families_short,
+    families_unsupported,
 )
 
 if TYPE_CHECKING:
-    from ckprof_converters.family import ConfFamily
+    from ckprof_converters.conf_family import ConfFamily
 
 FAMILIES: Final[tuple[ConfFamily, ...]] = (
     *families_forward.FAMILIES,
@@ -22,5 +22,5 @@ FAMILIES: Final[tuple[ConfFamily, ...]] = (
     *families_backward_data.FAMILIES,
     *families_native.FAMILIES,
     *families_short.FAMILIES,
-    *families_refused.FAMILIES,
+    *families_unsupported.FAMILIES,
 )

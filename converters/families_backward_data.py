@@ -23,7 +23,7 @@ from ckprof.strings.fields import (
     unread,
     unread_all,
 )
-from ckprof_converters.family import ConfFamily
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: what follows the arguments, for full and short lines alike

@@ -26,8 +26,8 @@ from ckprof.strings.fields import (
     operations,
     unread,
 )
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.derivation import missing
-from ckprof_converters.family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: 13 arguments

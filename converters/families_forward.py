@@ -24,7 +24,7 @@ from ckprof.strings.fields import (
     operations,
     unread,
 )
-from ckprof_converters.family import ConfFamily
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments

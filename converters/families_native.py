@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ckprof.strings import ck_tile, kinds
 from ckprof.strings.fields import Field, number
-from ckprof_converters.family import ConfFamily
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 
 _COMMON: Final[dict[str, Any]] = {

@@ -23,8 +23,8 @@ from ckprof.strings.fields import (
     number,
     unread,
 )
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.derivation import missing
-from ckprof_converters.family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 
 #: 14 arguments
@@ -115,7 +115,7 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
         fields=(*_FORWARD, MERGED_GROUPS),
         fixed={**GEMM_DEFAULTS, "has_version": False},
-        rival="short_forward_oldest",
+        conflicting_family="short_forward_oldest",
         **_COMMON,
     ),
     ConfFamily(
@@ -124,7 +124,7 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
         fields=_FORWARD,
         fixed={**GEMM_DEFAULTS, "has_version": False},
-        rival="short_forward",
+        conflicting_family="short_forward",
         **_COMMON,
     ),
     ConfFamily(

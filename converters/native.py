@@ -13,10 +13,10 @@ from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.strings import ck_tile, kinds
 from ckprof.strings.rendering import StringError, render
+from ckprof_converters.annotations import annotation_of
 from ckprof_converters.compiled import CompiledFamily
+from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families_native import FAMILIES
-from ckprof_converters.family import LineFacts
-from ckprof_converters.remarks import remark_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,13 +50,13 @@ _FILLERS: Final = (10, 1000)
 def to_native(catalog: Catalog) -> list[str]:
     """Return the lines of a list that gives the catalog, its ids included.
 
-    What CK Tile's text does not say follows in a remark behind the line; ids are line numbers, so comment
+    What CK Tile's text does not say follows in a annotation behind the line; ids are line numbers, so comment
     lines stand where ids are missing.
 
     :raises InputError: the variant has no native spelling, or a record cannot be said.
     """
     compiled = _family_of(catalog)
-    facts = LineFacts(
+    properties = LineProperties(
         layout=catalog.layout,
         dtype=catalog.dtype,
         mma_k_table=MMA_K_TABLE,
@@ -67,17 +67,17 @@ def to_native(catalog: Catalog) -> list[str]:
     seen: set[tuple[Any, ...]] = set()
     for count, record in enumerate(catalog.records):
         line = native_line(catalog, record)
-        said = _read_back(compiled, line, facts, record)
+        said = _read_back(compiled, line, properties, record)
         wanted = msgspec.structs.asdict(record)
         id_ = wanted.pop("id")
-        remark = {name: value for name, value in wanted.items() if said[name] != value}
+        annotation = {name: value for name, value in wanted.items() if said[name] != value}
         if fill:
             lines.extend("#" for _ in range(id_ - len(lines)))
         values = msgspec.structs.astuple(record)[1:]
         if values in seen or id_ != (count if compiled.family.index_ids else len(lines)):
-            remark["id"] = id_
+            annotation["id"] = id_
         seen.add(values)
-        lines.append(line + remark_of(remark))
+        lines.append(line + annotation_of(annotation))
     return lines
 
 
@@ -97,14 +97,14 @@ def _can_be_filled(ids: Sequence[int]) -> bool:
 
 
 def _read_back(
-    compiled: CompiledFamily, line: str, facts: LineFacts, record: msgspec.Struct
+    compiled: CompiledFamily, line: str, properties: LineProperties, record: msgspec.Struct
 ) -> dict[str, Any]:
     """Return what the converter reads from a line, by the very steps that it takes."""
     values = compiled.read_fast(line, line.index("<") + 1)
     if values is None:
         raise InputError(f"instance {record.id}: a value is too large for a list: {line}")  # type: ignore[attr-defined]
     for step in compiled.steps:
-        dropped = step(values, facts)
+        dropped = step(values, properties)
         if dropped is not None:
             raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")  # type: ignore[attr-defined]
     return values

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.plugin.protocols import BuilderReader, Converter
     from ckprof.strings.kind import StringKind
-    from ckprof_converters.family import ConfFamily
+    from ckprof_converters.conf_family import ConfFamily
 
 
 def _native(catalog: Catalog) -> Sequence[str]:
@@ -36,7 +36,7 @@ VARIANTS: Final = tuple(
 
 @hookimpl
 def ckprof_register_converters() -> Sequence[Converter]:
-    """Offer the converter of instance lists; the registry gives it the families of all plugins."""
+    """Entry the converter of instance lists; the registry gives it the families of all plugins."""
     from ckprof_converters.converter import ConfConverter
 
     return [ConfConverter()]
@@ -44,7 +44,7 @@ def ckprof_register_converters() -> Sequence[Converter]:
 
 @hookimpl
 def ckprof_register_builder_readers() -> Sequence[BuilderReader]:
-    """Offer the second reading of the same lists: what CK Builder makes of them."""
+    """Entry the second reading of the same lists: what CK Builder makes of them."""
     from ckprof_converters.builder_reader import BuilderReader
 
     return [BuilderReader()]
@@ -52,7 +52,7 @@ def ckprof_register_builder_readers() -> Sequence[BuilderReader]:
 
 @hookimpl
 def ckprof_register_string_kinds() -> Sequence[StringKind]:
-    """Offer the instance strings of the old library."""
+    """Entry the instance strings of the old library."""
     from ckprof_converters.old_strings import KINDS
 
     return KINDS
@@ -60,7 +60,7 @@ def ckprof_register_string_kinds() -> Sequence[StringKind]:
 
 @hookimpl
 def ckprof_register_conf_families() -> Sequence[ConfFamily]:
-    """Offer the families of Composable Kernel's own lists."""
+    """Entry the families of Composable Kernel's own lists."""
     from ckprof_converters.families import FAMILIES
 
     return FAMILIES
@@ -68,5 +68,5 @@ def ckprof_register_conf_families() -> Sequence[ConfFamily]:
 
 @hookimpl
 def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
-    """Offer the catalogs of all directions."""
+    """Entry the catalogs of all directions."""
     return VARIANTS

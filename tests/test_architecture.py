@@ -33,6 +33,7 @@ LAYERS = (
     ("bindings",),
     ("flow", "parity"),
     ("report",),
+    ("api",),
     ("cli",),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}

@@ -1,1 +1,1 @@
-"""What is known of the GPU architectures that kernels are written for; the facts are data."""
+"""What is known of the GPU architectures that kernels are written for; the properties are data."""

@@ -1,4 +1,4 @@
-"""The facts about one architecture that decide which kernels it can run."""
+"""The properties about one architecture that decide which kernels it can run."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 from ckprof.model.suggestion import unknown_name
 from ckprof.model.tensor import TENSORS, tensor_shape
-from ckprof.run.library import CBuffers, CProblem
+from ckprof.run.abi import CBuffers, CProblem
 from ckprof.run.storage import decode, encode, storage_type
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class ConvLibrary:
             raise InputError(_text(text.value) or "the kernel has no instance string", self.path)
         return _text(text.value)
 
-    def refusal(self, which: int | str | ConvKernel, problem: ConvProblem, split_k: int = 1) -> str:
+    def rejection(self, which: int | str | ConvKernel, problem: ConvProblem, split_k: int = 1) -> str:
         """Return why a kernel does not support a problem; empty if it does.
 
         :raises ToolchainError: the device cannot be used.
@@ -189,7 +189,7 @@ class ConvLibrary:
 
     def supporting(self, problem: ConvProblem, split_k: int = 1) -> tuple[ConvKernel, ...]:
         """Return the kernels that support a problem, in the order of the library."""
-        return tuple(kernel for kernel in self.kernels if not self.refusal(kernel, problem, split_k))
+        return tuple(kernel for kernel in self.kernels if not self.rejection(kernel, problem, split_k))
 
     def run(
         self,

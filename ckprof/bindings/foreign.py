@@ -6,7 +6,7 @@ import ctypes
 from ctypes import POINTER, c_bool, c_char_p, c_float, c_int, c_size_t, c_void_p
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ckprof.run.library import CBuffers, CProblem
+from ckprof.run.abi import CBuffers, CProblem
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -62,9 +62,9 @@ def answer(request: Request) -> dict[str, Any]:
         if kernel is None:
             raise CkprofError(f"no kernel supports {request.problem.describe()}")
         result["kernel"] = {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}
-        refusal = library.refusal(kernel, request.problem, request.split_k)
-        if refusal:
-            raise CkprofError(refusal)
+        rejection = library.rejection(kernel, request.problem, request.split_k)
+        if rejection:
+            raise CkprofError(rejection)
         *sources, output_name = library.tensors
         operands = {
             name: make_operand(
@@ -96,7 +96,7 @@ def answer(request: Request) -> dict[str, Any]:
         "device": library.describe_device(),
         "time_ms": run.time_ms,
         "tflops": run.tflops,
-        "gb_per_s": request.problem.moved_bytes(kernel.dtype.facts.size_bytes) / 1e6 / run.time_ms,
+        "gb_per_s": request.problem.moved_bytes(kernel.dtype.properties.size_bytes) / 1e6 / run.time_ms,
         "result": {
             "tensor": output_name,
             "shape": list(values.shape),
@@ -109,7 +109,7 @@ def answer(request: Request) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Answer one request."""
+    """SupportAnswer one request."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     # What kernels print must not mix with the answer.
     reply = os.fdopen(os.dup(1), "wb")

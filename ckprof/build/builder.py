@@ -19,7 +19,7 @@ from ckprof.build.digests import FolderDigests
 from ckprof.build.failures import BuildFailure, explain
 from ckprof.build.jobs import job_count, memory_budget_bytes
 from ckprof.build.keys import Keys
-from ckprof.build.library import LibraryFile
+from ckprof.build.link import LibraryFile
 from ckprof.build.plan import LINK_STEP, Planner, Unit, kernel_unit, plain_unit
 from ckprof.build.precompiled import PREFIX_STEP
 from ckprof.build.step import StepFiles
@@ -80,12 +80,12 @@ def build_library(
     :param cache: where objects are kept.
     :param on_progress: told steps done, all steps and the name of the step that has just ended.
     :param write_library: writes the list of kernels, by default
-        :func:`ckprof.codegen.tree.write_library_source`.
+        :func:`ckprof.codegen.source_tree.write_library_source`.
     :param further_sources: sources to link into the library beside those of the recipe.
     :raises ToolchainError: something that every kernel needs cannot be built.
     """
     if write_library is None:
-        from ckprof.codegen.tree import write_library_source
+        from ckprof.codegen.source_tree import write_library_source
 
         write_library = write_library_source  # type: ignore[assignment]
     assert write_library is not None  # noqa: S101 - set above

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
 
+from ckprof.build.atomic_write import write_atomically
 from ckprof.build.digests import digest_file
-from ckprof.build.files import write_atomically
 from ckprof.errors import ToolchainError
 from ckprof.paths import CACHE_VARIABLE
 

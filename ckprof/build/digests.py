@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.files import write_atomically
+from ckprof.build.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

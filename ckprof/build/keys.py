@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof.codegen
 from ckprof.build.digests import FolderDigests, digest_parts
-from ckprof.codegen.conv_library import CONV_API_SOURCES
+from ckprof.codegen.library_api import CONV_API_SOURCES
 from ckprof.errors import ToolchainError
 
 if TYPE_CHECKING:

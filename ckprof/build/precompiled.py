@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.files import write_if_changed
+from ckprof.build.atomic_write import write_if_changed
 from ckprof.build.step import Step
 from ckprof.model.recipe import CompilerFamily
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.ask import ask
-from ckprof.build.files import write_atomically
+from ckprof.build.atomic_write import write_atomically
+from ckprof.build.tool_output import ask
 from ckprof.model.recipe import Compiler, CompilerFamily
 
 if TYPE_CHECKING:
@@ -89,20 +89,20 @@ def probe(command: Sequence[str], store: Path | None) -> Compiler | Rejection:
 
 def _executables(words: tuple[str, ...]) -> list[tuple[str, int, int]]:
     """Return path, size and time of change of the executables of a command; empty if the first is missing."""
-    facts: list[tuple[str, int, int]] = []
+    properties: list[tuple[str, int, int]] = []
     for position, word in enumerate(words):
         found = shutil.which(word)
         if found is None:
             if position == 0:
                 return []
             continue
-        facts.append(_stamp(Path(found)))
+        properties.append(_stamp(Path(found)))
     if "ziglang" in words:
         bundled = ziglang_executable()
         if bundled is None:
             return []
-        facts.append(_stamp(bundled))
-    return facts
+        properties.append(_stamp(bundled))
+    return properties
 
 
 def ziglang_executable() -> Path | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.files import write_if_changed
+from ckprof.build.atomic_write import write_if_changed
 from ckprof.errors import ToolchainError
 from ckprof.model.recipe import Product
 

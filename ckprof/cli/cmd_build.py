@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
-from ckprof.cli.building import build_candidates
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.cli import shared_options
+from ckprof.cli.instances import add_instance_options, chosen_query
+from ckprof.cli.rejections import report_rejections
 from ckprof.errors import ExitCode
-from ckprof.model.recipe import Purpose
 
 if TYPE_CHECKING:
     import argparse
 
-    from ckprof.cli.instances import Chosen
+    from ckprof.api.instances import Selection
+    from ckprof.api.requests import BuildOptions
     from ckprof.cli.session import Session
-    from ckprof.plugin.protocols import Direction, Target
 
 _EPILOG = """\
 example:
-  ckprof build fwd --conf legacy.conf --keep build/
+  ckprof build fwd --conf legacy.conf --build-dir build/
 
 Prints the path of the library; on a target whose device is not there, of the folder with the code objects
 (see 'ckprof inspect'). Kernels that do not compile are reported one by one and left out of it.
@@ -29,9 +28,9 @@ Prints the path of the library; on a target whose device is not there, of the fo
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof build``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     add_instance_options(parser, session)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--link",
@@ -46,62 +45,26 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong.
     """
-    direction = options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    target = options.chosen_target(arguments, session)
-    if arguments.link:
-        return _link(arguments, session, chosen, direction, target)
-    return build_and_report(arguments, session, chosen, direction, target)
-
-
-def _link(
-    arguments: argparse.Namespace,
-    session: Session,
-    chosen: Chosen,
-    direction: Direction,
-    target: Target,
-) -> ExitCode:
-    from ckprof.cli.building import place_for
-    from ckprof.flow.cmake_build import build_with_cmake
-    from ckprof.flow.library import generate
-
-    place = place_for(arguments, session, chosen.candidates, direction, target, embed=True)
-    with place.lock:
-        tree, rejected = generate(chosen.candidates, place, keep_refused=chosen.keep_refused)
-        for rejection in rejected:
-            session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
-        if not tree.kernels:
-            return ExitCode.FAILED
-        jobs = arguments.jobs or session.settings.jobs
-        with session.console.progress("build") as progress:
-            library = build_with_cmake(tree, place.recipe, jobs=jobs, on_progress=progress.update)
+    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    build = shared_options.chosen_build_options(arguments)
+    if not arguments.link:
+        return build_and_report(session, selection, build)
+    library, rejected = session.profiler.link(selection, build)
+    for rejection in rejected:
+        session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
+    if library is None:
+        return ExitCode.FAILED
     session.console.result(str(library))
     return ExitCode.OK
 
 
-def build_and_report(
-    arguments: argparse.Namespace,
-    session: Session,
-    chosen: Chosen,
-    direction: Direction,
-    target: Target,
-) -> ExitCode:
+def build_and_report(session: Session, selection: Selection, build: BuildOptions) -> ExitCode:
     """Build the instances and print where the result lies.
 
     :raises CkprofError: the toolchain or the build system failed.
     """
-    library = build_candidates(
-        arguments,
-        session,
-        chosen.candidates,
-        direction,
-        target,
-        keep_refused=chosen.keep_refused,
-        purpose=Purpose.BUILD,
-    )
-    for rejection in library.rejected:
-        session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
+    library = session.profiler.build(selection, build, run=False)
+    report_rejections(library.rejected, session.console)
     for name, seconds in library.summary.slowest[:5]:
         session.console.detail(f"{seconds:6.2f} s  {name}")
     made = library.path or library.code_objects

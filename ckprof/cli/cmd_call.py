@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
-from ckprof.errors import ExitCode, UsageError
-from ckprof.problems.read import parse_problem
-from ckprof.problems.tokens import ProblemLine
+from ckprof.api.requests import CallOptions
+from ckprof.cli import shared_options
+from ckprof.errors import ExitCode
 from ckprof.run.inputs import InitKind
 
 if TYPE_CHECKING:
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  ckprof build fwd --rule-set tiny --keep out
+  ckprof build fwd --rule-set tiny --build-dir out
   ckprof call fwd out/libckprof_conv_fwd.so --problem "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
   ckprof call fwd out/libckprof_conv_fwd.so --problem "..." --kernel 3 --warmup 3 --repeat 10
 
 Prints one JSON object and nothing else. The kernel runs in a process of its own; one that crashes, hangs or
-refuses the problem is told in 'error', with exit code 1.
+rejects the problem is reported in 'error', with exit code 1.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof call``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     parser.add_argument("library", type=Path, metavar="LIBRARY", help="a libckprof_conv_<direction>.so")
     parser.add_argument(
         "--problem", required=True, metavar="LINE", help="a MIOpenDriver conv line or ckProfiler's arguments"
@@ -78,39 +77,23 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     import msgspec
 
-    from ckprof.bindings.one_run import Request
-    from ckprof.flow.call import call_kernel
-
-    for option, least in (("device", 0), ("warmup", 0), ("repeat", 1), ("flush_bytes", 0), ("seed", 0)):
-        value = getattr(arguments, option)
-        if value < least:
-            raise UsageError(f"--{option.replace('_', '-')} {value}: expected {least} or more")
-    if not 0 < arguments.timeout < float("inf"):
-        raise UsageError(f"--timeout {arguments.timeout:g}: expected a positive number of seconds")
-    direction = options.chosen_direction(arguments, session)
-    line = ProblemLine(text=arguments.problem, path="--problem")
-    parsed = parse_problem(line, direction, tuple(session.registry.directions))
     which = arguments.kernel
-    split_k = arguments.split_k if arguments.split_k is not None else parsed.split_k
-    answer = call_kernel(
-        direction,
-        Request(
-            library=str(arguments.library),
-            problem=parsed.problem,
-            kernel=int(which) if which is not None and which.isdecimal() else which,
-            arch=arguments.arch,
-            device=arguments.device,
-            split_k=1 if split_k is None else split_k,
-            warmup=arguments.warmup,
-            repeat=arguments.repeat,
-            median=arguments.median,
-            flush_bytes=arguments.flush_bytes,
-            seed=arguments.seed,
-            init=arguments.init,
-        ),
+    options = CallOptions(
+        kernel=int(which) if which is not None and which.isdecimal() else which,
+        arch=arguments.arch,
+        device=arguments.device,
+        split_k=arguments.split_k,
+        warmup=arguments.warmup,
+        repeat=arguments.repeat,
+        median=arguments.median,
+        flush_bytes=arguments.flush_bytes,
+        init=arguments.init,
+        seed=arguments.seed,
         verify=not arguments.no_verify,
         timeout_s=arguments.timeout,
     )
-    code = ExitCode(answer.pop("exit_code", ExitCode.OK if answer["success"] else ExitCode.FAILED))
+    answer = session.profiler.call(arguments.library, arguments.direction, arguments.problem, options)
+    usual = ExitCode.OK if answer["success"] else ExitCode.FAILED
+    code = ExitCode(int(str(answer.pop("exit_code", int(usual)))))
     session.console.result(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
     return code

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tabulate import tabulate
 
-from ckprof.cli import options
-from ckprof.cli.building import build_candidates
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.api.support import SupportRequest
+from ckprof.cli import shared_options
+from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.problem_options import add_problem_options, parsed_problems
+from ckprof.cli.rejections import report_rejections
 from ckprof.errors import ExitCode, UsageError
-from ckprof.flow.support import random_questions, support_table
-from ckprof.model.recipe import Purpose
-from ckprof.run.answers import Question
+from ckprof.run.support_queries import SupportQuery
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from ckprof.cli.session import Session
-    from ckprof.flow.library import BuiltLibrary
+    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.flow.support import SupportTable
-    from ckprof.plugin.protocols import Target
+    from ckprof.run.support_queries import SupportAnswer
 
 _EPILOG = """\
 examples:
@@ -31,18 +31,18 @@ examples:
   ckprof check-support fwd --conf legacy.conf --target hip --random 1000
 
 Asks the kernels' own support tests, compiled from the headers of the target; nothing is run, and no device is
-needed. The same questions go to the model of these headers on the CPU, at their API level; --no-model leaves
-that out. Exit code 1 when both answer a question differently, or when no kernel supports a given problem.
+needed. The same queries go to the model of these headers on the CPU, at their API level; --no-model leaves
+that out. Exit code 1 when both answer a query differently, or when no kernel supports a given problem.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof check-support``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     add_instance_options(parser, session)
     add_problem_options(parser)
-    group = parser.add_argument_group("questions")
+    group = parser.add_argument_group("queries")
     group.add_argument(
         "--random", type=int, default=0, metavar="N", help="ask about so many random problems as well"
     )
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random problems (default: 0)")
     group.add_argument("--no-model", action="store_true", help="do not ask the model on the CPU")
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
 
@@ -65,51 +65,33 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    direction = options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    given = [
-        Question(problem=one.problem, split_k=split)
+    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    direction = session.registry.direction(selection.direction)
+    given = tuple(
+        SupportQuery(problem=one.problem, split_k=split)
         for one in parsed_problems(arguments, session, direction)
         for split in ([one.split_k] if one.split_k else arguments.split_k)
-    ]
-    ndim = chosen.candidates[0].instance.ndim
-    questions = given + random_questions(arguments.random, ndim, arguments.seed)
-    if not questions:
+    )
+    if not given and arguments.random < 1:
         raise UsageError("nothing to ask: give --problem, --problems or --random")
-    target = options.chosen_target(arguments, session)
-
-    def build(place: Target) -> BuiltLibrary:
-        return build_candidates(
-            arguments,
-            session,
-            chosen.candidates,
-            direction,
-            place,
-            keep_refused=chosen.keep_refused,
-            purpose=Purpose.ANSWER,
+    report = session.profiler.check_support(
+        SupportRequest(
+            selection=selection,
+            build=shared_options.chosen_build_options(arguments),
+            queries=given,
+            random=arguments.random,
+            seed=arguments.seed,
+            model=not arguments.no_model,
         )
-
-    library = build(target)
-    for rejection in library.rejected:
-        session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
-    model = None
-    if not arguments.no_model and not target.embedded:
-        # the same kernels at the same level, for the device that the target builds for
-        arguments.api_level = library.recipe.api_level
-        arguments.arch = library.recipe.arch
-        arguments.compiler, arguments.keep = None, None
-        embedded = next((one for one in session.registry.targets if one.embedded), None)
-        model = build(embedded) if embedded is not None else None
-    if library.path is None:
+    )
+    report_rejections(report.library.rejected, session.console)
+    if report.table is None:
         return ExitCode.FAILED
-    table = support_table(library, questions, model)
     if arguments.format == "json":
-        session.console.result(json.dumps(_content(table, library), indent=1))
+        session.console.result(json.dumps(_content(report.table, report.library), indent=1))
     else:
-        session.console.result(_text(table, library, len(given)))
-    unserved = any(table.supporters(index) == 0 for index in range(len(given)))
-    return ExitCode.FAILED if table.disagreements() or unserved else ExitCode.OK
+        session.console.result(_text(report.table, report.library, report.given))
+    return ExitCode.OK if report.succeeded else ExitCode.FAILED
 
 
 def _splits(text: str) -> list[int]:
@@ -126,8 +108,8 @@ _splits.__name__ = "list of positive integers"
 def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
     rows = []
     for index in range(given):
-        question = table.questions[index]
-        refused = [
+        query = table.queries[index]
+        rejected = [
             table.answers[candidate.instance.key][index].reason
             for candidate in table.candidates
             if not table.answers[candidate.instance.key][index].supported
@@ -136,9 +118,9 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
             (
                 index,
                 f"{table.supporters(index)} of {len(table.candidates)}",
-                question.split_k,
-                question.problem.describe(),
-                max(set(refused), key=refused.count) if refused else "",
+                query.split_k,
+                query.problem.describe(),
+                max(set(rejected), key=rejected.count) if rejected else "",
             )
         )
     lines = []
@@ -149,18 +131,18 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
     for candidate, index in differing[:20]:
         key = candidate.instance.key
         real, model = table.answers[key][index], (table.model or {})[key][index]
-        question = table.questions[index]
+        query = table.queries[index]
         lines.append(
-            f"differs: {candidate.name}: {question.problem.describe()} split_k {question.split_k}: "
+            f"differs: {candidate.name}: {query.problem.describe()} split_k {query.split_k}: "
             f"{'yes' if real.supported else 'no'}, model {'yes' if model.supported else 'no'}"
             + (f" ({model.reason or real.reason})" if model.reason or real.reason else "")
         )
     if len(differing) > len(differing[:20]):
         lines.append(f"... and {len(differing) - 20} more")
-    asked = len(table.candidates) * len(table.questions)
-    supported = sum(table.supporters(index) for index in range(len(table.questions)))
+    asked = len(table.candidates) * len(table.queries)
+    supported = sum(table.supporters(index) for index in range(len(table.queries)))
     lines.append(
-        f"{asked} answers of {len(table.candidates)} kernels to {len(table.questions)} questions, "
+        f"{asked} answers of {len(table.candidates)} kernels to {len(table.queries)} queries, "
         f"{supported} of them yes (target {library.recipe.target}, API level {library.recipe.api_level})"
     )
     if table.model is not None:
@@ -172,14 +154,14 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
 
 
 def _content(table: SupportTable, library: BuiltLibrary) -> dict[str, Any]:
-    def flags(answers: Any) -> list[bool]:
+    def flags(answers: Iterable[SupportAnswer]) -> list[bool]:
         return [one.supported for one in answers]
 
     return {
         "target": library.recipe.target,
         "arch": library.recipe.arch,
         "api_level": library.recipe.api_level,
-        "questions": msgspec.to_builtins(table.questions),
+        "queries": msgspec.to_builtins(table.queries),
         "kernels": [
             {
                 "name": candidate.name,

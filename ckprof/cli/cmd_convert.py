@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.catalog.writer import render_catalog, write_atomically
-from ckprof.cli import options
+from ckprof.cli import shared_options
+from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines
 from ckprof.cli.convert_report import ConvertReport
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.flow.inputs import find_folder, find_list, read_list
-from ckprof.flow.tree import CatalogState, Output, check_outputs, plan_tree, write_outputs
+from ckprof.flow.catalog_files import CatalogState, Output, check_outputs, plan_tree, write_outputs
+from ckprof.flow.list_files import find_folder, find_list, read_list
 from ckprof.model.conversion_tree import ListState, TreeList, TreeRequest
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.flow.tree import CatalogFile
+    from ckprof.flow.catalog_files import CatalogFile
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion
 
@@ -55,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "catalogs (default: standard output)",
     )
     parser.add_argument("--direction", metavar="ID", help="insist on a list of this direction")
-    options.add_reading_options(parser)
-    options.add_conversion_options(parser)
+    shared_options.add_reading_options(parser)
+    shared_options.add_conversion_options(parser)
     parser.add_argument(
         "--check",
         action="store_true",
@@ -101,13 +102,13 @@ def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
         find_list(arguments.conf),
         session.registry,
         direction=direction.id if direction else None,
-        layout=options.chosen_layout(arguments),
-        dtype=options.chosen_dtype(arguments),
-        mma_k_table=options.parse_mma_k_table(arguments.mma_k_table),
+        layout=shared_options.chosen_layout(arguments),
+        dtype=shared_options.chosen_dtype(arguments),
+        mma_k_table=shared_options.parse_mma_k_table(arguments.mma_k_table),
         lenient=arguments.lenient,
         upstream_comments=arguments.upstream_comments,
     )
-    options.report_conversion(conversion, session)
+    report_conversion(conversion, session.console)
     if not conversion.catalogs:
         raise InputError("no line gives an instance; their reasons are counted above", conversion.path)
     if not any(catalog.records for catalog in conversion.catalogs):
@@ -151,7 +152,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     plan = plan_tree(
         TreeRequest(
             root=folder,
-            mma_k_table=options.parse_mma_k_table(arguments.mma_k_table),
+            mma_k_table=shared_options.parse_mma_k_table(arguments.mma_k_table),
             upstream_comments=arguments.upstream_comments,
             lenient=arguments.lenient,
         ),
@@ -164,7 +165,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     notes: dict[str, None] = {}
     for item in plan.lists:
         if item.conversion is not None:
-            options.report_dropped_lines(item.conversion, session)
+            report_dropped_lines(item.conversion, session.console)
             notes.update(dict.fromkeys(item.conversion.notes))
     for note in notes:
         session.console.info(f"note: {note}")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import parity_options
-from ckprof.flow.inputs import find_list
-from ckprof.parity.builder_side import against_each_other
-from ckprof.parity.compare import compare
-from ckprof.parity.inputs import side_of_file
+from ckprof.cli import parity_options, shared_options
 
 if TYPE_CHECKING:
     import argparse
@@ -45,20 +40,13 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a file or an option is wrong.
     """
-    registry = session.registry
-    registry.parity_formats.find(arguments.format)
-    fail_on = parity_options.chosen_troubles(arguments)
-    reading = parity_options.chosen_reading(arguments)
-    direction = registry.direction(arguments.direction).id if arguments.direction else None
-    first, second = (
-        side_of_file(_path(name), registry, reading, direction)
-        for name in (arguments.first, arguments.second)
+    session.registry.parity_formats.find(arguments.format)
+    report = session.profiler.diff(
+        arguments.first,
+        arguments.second,
+        reading=shared_options.chosen_list_reading(arguments),
+        direction=arguments.direction,
+        revision=arguments.revision,
+        fail_on=parity_options.chosen_findings(arguments),
     )
-    first, second = against_each_other(first, second)
-    comparison = compare(first, second, registry.strings, f"{arguments.first} and {arguments.second}")
-    return parity_options.report(arguments, session, reading, fail_on, [comparison])
-
-
-def _path(name: str) -> Path:
-    path = Path(name)
-    return path if path.is_file() else find_list(name)
+    return parity_options.print_report(arguments, session, report)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.errors import ExitCode
-from ckprof.flow.explain import ExplainedPlace, explain_in_file, explain_text
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.flow.explain_line import ExplainedPlace
     from ckprof.model.explanation import ExplainedLine
 
 _EPILOG = """\
@@ -30,9 +29,6 @@ Shows every argument with its name and what it became, every key of the record w
 dropped the line, or what is wrong with it. Exit code 3 if the line is wrong.
 """
 
-#: FILE:LINE or FILE:LINE:COLUMN
-_PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?:?", re.DOTALL)
-
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof explain``."""
@@ -43,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         nargs="+",
         help="a line of a list, or where it stands; several in turn",
     )
-    options.add_reading_options(parser, lenient=False)
-    options.add_conversion_options(parser)
+    shared_options.add_reading_options(parser, lenient=False)
+    shared_options.add_conversion_options(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
 
 
@@ -53,27 +49,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: there is no such file or line, or no converter knows such lines.
     """
-    reading = {
-        "layout": options.chosen_layout(arguments),
-        "dtype": options.chosen_dtype(arguments),
-        "mma_k_table": options.parse_mma_k_table(arguments.mma_k_table),
-        "upstream_comments": arguments.upstream_comments,
-    }
-    explained = [_explained(text, session, reading) for text in arguments.line]
+    reading = shared_options.chosen_list_reading(arguments)
+    explained = [session.profiler.explain(text, reading=reading) for text in arguments.line]
     if arguments.format == "json":
         session.console.result(json.dumps([_values(place) for place in explained], indent=2))
     else:
         session.console.result("\n\n".join(_text(place) for place in explained))
     wrong = any(place.explained.errors or place.error for place in explained)
     return ExitCode.INPUT if wrong else ExitCode.OK
-
-
-def _explained(text: str, session: Session, reading: dict[str, Any]) -> ExplainedPlace:
-    # No list line ends in a colon and a number, and no file name holds a bracket of a template.
-    place = _PLACE.fullmatch(text) if "<" not in text else None
-    if place is not None:
-        return explain_in_file(place["file"], int(place["line"]), session.registry, **reading)
-    return explain_text(text, session.registry, **reading)
 
 
 def _values(place: ExplainedPlace) -> dict[str, Any]:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
-from ckprof.cli.building import place_for
+from ckprof.cli import shared_options
 from ckprof.cli.instance_report import export_json
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE
-from ckprof.errors import ExitCode, NothingLeftError
+from ckprof.errors import ExitCode
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.flow.library import Rejection
 
 _EPILOG = """\
 examples:
-  ckprof generate fwd --conf legacy.conf --keep sources/
-  ckprof generate fwd --rule-set full --arch gfx942 --keep sources/ --chunk-size 50
+  ckprof generate fwd --conf legacy.conf --build-dir sources/
+  ckprof generate fwd --rule-set full --arch gfx942 --build-dir sources/ --chunk-size 50
   cmake -S sources -B out && cmake --build out --parallel
 
 Prints the folder: one header and one source per kernel, registration sources, CMakeLists.txt,
@@ -33,9 +31,9 @@ not touched; files of an earlier generation that are gone are removed.
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof generate``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session)
+    shared_options.add_direction(parser, session)
     add_instance_options(parser, session)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--chunk-size",
@@ -56,34 +54,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
-    from ckprof.flow.library import generate, split_valid
-
-    direction = options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    target = options.chosen_target(arguments, session)
-    place = place_for(
-        arguments,
-        session,
-        chosen.candidates,
-        direction,
-        target,
-        sources_only=True,
-        chunk_size=arguments.chunk_size,
-    )
-    valid = list(chosen.candidates)
-    rejected: list[Rejection] = []
-    if not chosen.is_judged_for(place.arch, place.recipe.api_level):
-        valid, rejected = split_valid(chosen.candidates, place.arch, place.recipe.api_level)
+    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    build = shared_options.chosen_build_options(arguments, chunk_size=arguments.chunk_size)
+    tree, rejected = session.profiler.generate(selection, build)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
-    if not valid:
-        raise NothingLeftError(f"no instance of {chosen.source} is valid for {place.arch}")
-    with place.lock:
-        tree, _ = generate(valid, place, keep_refused=True)
     if arguments.export_json:
-        export_json(chosen, arguments.export_json)
-    left_out = len(rejected) + len(chosen.left_out)
+        export_json(selection, arguments.export_json)
+    left_out = len(rejected) + len(selection.invalid)
     session.console.info(
         f"generated {len(tree.kernels)} kernels, left out {left_out}; "
         f"{len(tree.written)} files written, {len(tree.removed)} removed"

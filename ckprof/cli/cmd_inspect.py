@@ -7,16 +7,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
-from ckprof.cli.building import build_candidates
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
+from ckprof.cli import shared_options
+from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.problem_options import add_problem_options, parsed_problems
-from ckprof.errors import ExitCode, NothingLeftError, UsageError
-from ckprof.flow.code_objects import read_code_objects
-from ckprof.flow.inspection import inspect_build, load_inspection, render_report
-from ckprof.model.inspection import compare
-from ckprof.model.recipe import Purpose
-from ckprof.plugin.protocols import InspectableTarget
+from ckprof.cli.rejections import report_rejections
+from ckprof.errors import ExitCode, UsageError
+from ckprof.flow.inspect_build import render_report
 from ckprof.report.inspection_report import (
     condition,
     render_comparison,
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.model.inspection import Inspection
-    from ckprof.plugin.protocols import Target
 
 _EPILOG = """\
 examples:
@@ -39,7 +34,7 @@ examples:
   ckprof inspect fwd --conf legacy.conf --arch gfx942 --where "spills>0" --sort vgprs
   ckprof inspect fwd --conf legacy.conf --arch gfx942 \\
       --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
-  ckprof inspect build/                                  # a folder of 'ckprof build --keep build/'
+  ckprof inspect build/                                  # a folder of 'ckprof build --build-dir build/'
   ckprof inspect --diff before.json after.json           # reports, or folders of builds
 
 Nothing is run. Kernels that are not compiled yet are compiled first. Registers, spills, LDS and scratch come
@@ -60,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     add_instance_options(parser, session)
     add_problem_options(parser)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--diff",
@@ -94,55 +89,23 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what in session.registry.directions.ids:
         inspection, failed = _built(arguments, session)
     else:
-        inspection = load_inspection(Path(arguments.what), session.registry)
+        inspection = session.profiler.load_inspection(arguments.what)
     _show(arguments, session, inspection)
     return ExitCode.FAILED if failed else ExitCode.OK
 
 
 def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
     """Build the instances; return what is in their code objects, and whether one did not compile."""
-    arguments.direction = arguments.what
-    direction = options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    problems = parsed_problems(arguments, session, direction)
+    profiler = session.profiler
+    selection = profiler.instances(chosen_query(arguments, [arguments.what])).require()
+    problems = parsed_problems(arguments, session, session.registry.direction(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")
-    target = _target(arguments, session)
-    if not isinstance(target, InspectableTarget):
-        raise UsageError(f"target {target.id} builds no code objects that could be inspected")
-    library = build_candidates(
-        arguments,
-        session,
-        chosen.candidates,
-        direction,
-        target,
-        keep_refused=chosen.keep_refused,
-        purpose=Purpose.INSPECT,
+    inspection, library = profiler.inspect_built(
+        selection, shared_options.chosen_build_options(arguments), problems[0] if problems else None
     )
-    for rejection in library.rejected:
-        session.console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
-    failed = any(rejection.status.is_failure for rejection in library.rejected)
-    if library.code_objects is None:
-        raise NothingLeftError("no kernel is left to inspect")
-    inspection = inspect_build(
-        read_code_objects(library.code_objects),
-        target,
-        candidates=chosen.candidates,
-        problem=problems[0].problem if problems else None,
-        splits=(problems[0].split_k or 1) if problems else 1,
-    )
-    return inspection, failed
-
-
-def _target(arguments: argparse.Namespace, session: Session) -> Target:
-    """Return the target that was asked for, or the first one that reads machine code."""
-    if arguments.target:
-        return options.chosen_target(arguments, session)
-    for target in session.registry.targets:
-        if isinstance(target, InspectableTarget):
-            return target
-    raise UsageError("no target plugin reads machine code; name one with --target")
+    report_rejections(library.rejected, session.console)
+    return inspection, any(rejection.status.is_failure for rejection in library.rejected)
 
 
 def _show(arguments: argparse.Namespace, session: Session, inspection: Inspection) -> None:
@@ -164,8 +127,8 @@ def _show(arguments: argparse.Namespace, session: Session, inspection: Inspectio
 def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what is not None:
         raise UsageError("--diff takes two builds or reports and nothing else")
-    before, after = (load_inspection(path, session.registry) for path in arguments.diff)
-    comparison = compare(before, after)
+    before, after = (session.profiler.load_inspection(path) for path in arguments.diff)
+    comparison = session.profiler.compare_inspections(before, after)
     if arguments.format == "json":
         content = {
             "changes": [asdict(change) for change in comparison.changes],

@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from ckprof.arch.table import architectures
+from ckprof.arch.architectures import architectures
 from ckprof.cli.cmd_plugins import plugin_rows
 from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
-from ckprof.cli.instances import (
-    add_instance_options,
-    chosen_directions,
-    chosen_instances,
-    require_instances,
-)
+from ckprof.cli.instances import add_instance_options, chosen_query, split_names
 from ckprof.errors import ExitCode, UsageError
 from ckprof.paths import conf_root
 
@@ -92,7 +87,7 @@ def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> 
         metavar="PATH",
         help="write all fields of the instances to this file as well",
     )
-    session.call("ckprof_add_arguments", command="list instances", parser=parser)
+    session.manager.call("ckprof_add_arguments", command="list instances", parser=parser)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -114,23 +109,23 @@ _Table = tuple["Sequence[str]", "list[tuple[object, ...]]"]
 
 
 def _directions(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.directions
+    entries = session.registry.directions
     return ("id", "aliases", "what", "plugin"), [
-        (d.id, ", ".join(d.aliases), d.label, shelf.owner(d.id)) for d in shelf
+        (d.id, ", ".join(d.aliases), d.label, entries.owner(d.id)) for d in entries
     ]
 
 
 def _pipelines(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.pipelines
+    entries = session.registry.pipelines
     return ("id", "directions", "what", "plugin"), [
-        (p.id, ", ".join(sorted(p.directions)), p.label, shelf.owner(p.id)) for p in shelf
+        (p.id, ", ".join(sorted(p.directions)), p.label, entries.owner(p.id)) for p in entries
     ]
 
 
 def _targets(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.targets
+    entries = session.registry.targets
     return ("id", "default arch", "what", "plugin"), [
-        (t.id, t.default_arch, t.label, shelf.owner(t.id)) for t in shelf
+        (t.id, t.default_arch, t.label, entries.owner(t.id)) for t in entries
     ]
 
 
@@ -149,25 +144,25 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     """
     if arguments.why and arguments.upstream_defects:
         raise UsageError("--why and --upstream-defects contradict each other: the latter leaves nothing out")
-    directions = chosen_directions(arguments.direction, session.registry.direction)
-    ask_arch = arguments.why or arguments.arch is not None
-    chosen = chosen_instances(arguments, session, directions, ask_arch=ask_arch)
+    check_arch = arguments.why or arguments.arch is not None
+    query = chosen_query(arguments, split_names(arguments.direction), check_arch=check_arch)
+    chosen = session.profiler.instances(query)
     if arguments.export_json:
         export_json(chosen, arguments.export_json)
     if arguments.count:
-        session.console.result(str(len(chosen.left_out if arguments.why else chosen.candidates)))
+        session.console.result(str(len(chosen.invalid if arguments.why else chosen.candidates)))
     elif arguments.why:
         session.console.result(render_reasons(chosen, arguments.format))
     elif chosen.candidates:
         session.console.result(render_instances(chosen, arguments.format))
     if not arguments.why:
-        require_instances(chosen)
+        chosen.require()
     return ExitCode.OK
 
 
 def _rule_sets(arguments: argparse.Namespace, session: Session) -> _Table:
-    shelf = session.registry.rule_sets
-    return ("id", "what", "plugin"), [(r.id, r.label, shelf.owner(r.id)) for r in shelf]
+    entries = session.registry.rule_sets
+    return ("id", "what", "plugin"), [(r.id, r.label, entries.owner(r.id)) for r in entries]
 
 
 def _archs(arguments: argparse.Namespace, session: Session) -> _Table:

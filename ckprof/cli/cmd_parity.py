@@ -5,35 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options, parity_options
-from ckprof.cli.parity_tasks import parity_tasks, shown
-from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.flow.selection import list_candidates
-from ckprof.parity.agreement import agree
-from ckprof.parity.compare import compare
-from ckprof.parity.dispatcher_side import catalog_side
-from ckprof.parity.inputs import built_side, expected_side, read_bytes
-from ckprof.parity.lock import (
-    DEFAULT_PATH,
-    ListContent,
-    Lock,
-    digest,
-    freeze,
-    locked_side,
-    write_lock,
-)
+from ckprof.api.parity_request import ParityRequest
+from ckprof.cli import parity_options, shared_options
+from ckprof.errors import ExitCode
+from ckprof.parity.lockfile import DEFAULT_PATH, write_lock
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
-    from ckprof.cli.parity_tasks import ParityTask
     from ckprof.cli.session import Session
-    from ckprof.model.conversion import Conversion
-    from ckprof.model.parity import Comparison
-    from ckprof.parity.inputs import Reading
-    from ckprof.parity.lock import LockedStrings
-    from ckprof.parity.side import Side
 
 _EPILOG = """\
 examples:
@@ -41,7 +21,7 @@ examples:
   ckprof parity fwd --conf legacy.conf --against profiler.log # what the tile profiler printed
   ckprof parity fwd --conf legacy.conf --from both            # ask the built kernels as well
   ckprof parity --all                                         # every list that ships with ckprof
-  ckprof parity fwd --conf legacy.conf --write parity.lock    # freeze what was found
+  ckprof parity fwd --conf legacy.conf --write parity.lock    # write a lock file
   ckprof parity --locked                                      # compare with parity.lock: for CI
 
 Strings are compared as multisets after normalisation: true and 1, false and 0 are the same, fields that a
@@ -94,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     locking = parser.add_argument_group("lock file")
     locking.add_argument(
-        "--write", type=Path, metavar="FILE", help="freeze the strings in this file if everything matches"
+        "--write", type=Path, metavar="FILE", help="write the strings to this file if everything matches"
     )
     locking.add_argument(
         "--locked",
@@ -106,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     parity_options.add_comparison_options(parser, session)
     parity_options.add_reading_options(parser)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -114,159 +94,42 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a log, the library or an option is wrong.
     """
-    _settle(arguments, session)
     session.registry.parity_formats.find(arguments.format)
-    fail_on = parity_options.chosen_troubles(arguments)
-    tasks = parity_tasks(arguments, session)
-    # A lock names its revision, so this follows the tasks.
-    reading = parity_options.chosen_reading(arguments)
-    comparisons: list[Comparison] = []
-    frozen: list[LockedStrings] = []
-    for task in tasks:
-        each = _Run(arguments, session, reading, task)
-        comparisons += each.compare()
-        if arguments.write is not None:
-            strings = each.freeze(arguments.write.parent)
-            if strings.strings:
-                frozen.append(strings)
-            else:
-                session.console.info(f"not frozen, since every instance is left out: {each.title}")
-    if not any(comparison.compared for comparison in comparisons):
-        rules = ", ".join(sorted({skip.rule for item in comparisons for skip in item.skipped}))
-        raise InputError(f"nothing is compared: every instance is left out ({rules})", comparisons[0].title)
-    code = parity_options.report(arguments, session, reading, fail_on, comparisons)
-    if arguments.write is not None:
+    request = _request(arguments, session)
+    report, lock = session.profiler.check_parity(request)
+    code = parity_options.print_report(arguments, session, report)
+    if request.write is not None:
         if code is not ExitCode.OK:
-            session.console.error(f"{arguments.write} is not written: the strings do not match")
+            session.console.error(f"{request.write} is not written: the strings do not match")
             return code
-        lock = Lock(revision=reading.revision.name, expected=tuple(frozen))
-        written = write_lock(arguments.write, lock)
-        count = sum(len(item.strings) for item in frozen)
-        session.console.info(f"{'wrote' if written else 'unchanged'} {arguments.write}: {count} strings")
+        written = write_lock(request.write, lock)
+        count = sum(len(item.strings) for item in lock.expected)
+        session.console.info(f"{'wrote' if written else 'unchanged'} {request.write}: {count} strings")
     return code
 
 
-def _settle(arguments: argparse.Namespace, session: Session) -> None:
-    """Fill in defaults and refuse options that contradict each other.
+def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
+    """Return what the options ask.
 
-    :raises UsageError: they do.
+    :raises UsageError: an option is wrong.
     """
-    ids = {id_ for d in session.registry.directions for id_ in (d.id, *d.aliases)}
-    if arguments.direction is None and arguments.locked in ids:
-        arguments.direction, arguments.locked = arguments.locked, DEFAULT_PATH
-    chosen = [
-        name
-        for name, given in (
-            ("--conf", bool(arguments.conf)),
-            ("--all", arguments.all),
-            ("--tree", arguments.tree is not None),
-        )
-        if given
-    ]
-    if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(chosen)} both say which lists are meant: pass one of them")
-    if not chosen and arguments.locked is None:
-        raise UsageError("no list: pass --conf FILE, --all, --tree DIR or --locked")
-    if arguments.conf and arguments.direction is None:
-        raise UsageError("--conf needs DIRECTION in front")
-    if arguments.locked is not None:
-        for option, given in (
-            ("--write", arguments.write),
-            ("--against", arguments.against),
-            ("--all", arguments.all),
-            ("--tree", arguments.tree),
-            ("--revision", arguments.revision),
-        ):
-            if given:
-                raise UsageError(f"--locked and {option} contradict each other")
-    if not arguments.conf and (arguments.against or arguments.library) and arguments.locked is None:
-        raise UsageError("--against and --library belong to lists that --conf names")
-    if arguments.library is not None and arguments.source == "catalog":
-        raise UsageError("--library and --from catalog contradict each other")
-    if arguments.source is None:
-        arguments.source = "both" if arguments.library is not None else "catalog"
-
-
-class _Run:
-    """The comparison of one task."""
-
-    def __init__(
-        self, arguments: argparse.Namespace, session: Session, reading: Reading, task: ParityTask
-    ) -> None:
-        self._arguments = arguments
-        self._session = session
-        self._registry = session.registry
-        self._reading = reading
-        self._task = task
-        self.title = f"{task.direction.id} {', '.join(shown(path) for path in task.paths)}"
-        self._generated: Side | None = None
-
-    def compare(self) -> Iterator[Comparison]:
-        """Return the comparison, or two: with both sources they must agree with each other first."""
-        expected = self._expected()
-        conversions = [
-            self._reading.convert(path, self._registry, self._task.direction.id) for path in self._task.paths
-        ]
-        for conversion in conversions:
-            for note in conversion.notes:
-                self._session.console.detail(f"{conversion.path}: {note}")
-        source = self._arguments.source
-        computed = None
-        if source != "library":
-            computed = catalog_side(conversions, self._registry, with_keys=source == "both")
-        self._generated = computed
-        if source != "catalog":
-            built = self._built(conversions)
-            self._generated = built
-            if computed is not None:
-                agreement = agree(computed, built, self._registry.strings, f"{self.title}: both sources")
-                yield agreement
-                if agreement.missing or agreement.extra:
-                    return
-        assert self._generated is not None  # noqa: S101  # one of the two sources is always asked
-        yield compare(expected, self._generated, self._registry.strings, self.title)
-
-    def freeze(self, folder: Path) -> LockedStrings:
-        """Return the generated strings for the lock file."""
-        assert self._generated is not None  # noqa: S101  # freezing follows the comparison
-        return freeze(
-            self._task.direction.id,
-            [ListContent(path=path, data=read_bytes(path)) for path in self._task.paths],
-            [
-                self._registry.strings.render(entry.parsed, self._reading.revision)
-                for entry in self._generated.entries
-            ],
-            folder,
-        )
-
-    def _expected(self) -> Side:
-        task, locked = self._task, self._task.locked
-        if locked is None:
-            return expected_side(
-                task.paths, self._arguments.against, self._registry, self._reading, task.direction.id
-            )
-        notes = [
-            f"{item.path} has changed since the lock was written"
-            for item, path in zip(locked.lists, task.paths, strict=True)
-            if digest(read_bytes(path)) != item.digest
-        ]
-        return locked_side(locked, self._registry.strings, Path(self._arguments.locked), notes)
-
-    def _built(self, conversions: Sequence[Conversion]) -> Side:
-        """Return the library's side; the library is built unless it was named."""
-        candidates = list_candidates(conversions, self._registry)
-        if self._arguments.library is not None:
-            return built_side(self._arguments.library, candidates, self._registry)
-        from ckprof.cli.building import build_candidates
-
-        target = options.chosen_target(self._arguments, self._session)
-        library = build_candidates(self._arguments, self._session, candidates, self._task.direction, target)
-        for rejection in library.rejected:
-            if rejection.status.is_failure:
-                self._session.console.warning(
-                    f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}"
-                )
-        if library.path is None:
-            raise InputError("no kernel could be built", self.title)
-        arch = self._arguments.arch or self._session.settings.arch or target.default_arch
-        return built_side(library.path, candidates, self._registry, (arch, library.recipe.api_level))
+    direction, locked = arguments.direction, arguments.locked
+    ids = {id_ for one in session.registry.directions for id_ in (one.id, *one.aliases)}
+    if direction is None and locked in ids:
+        # argparse took the direction for the file of --locked
+        direction, locked = locked, DEFAULT_PATH
+    return ParityRequest(
+        direction=direction,
+        conf=tuple(arguments.conf),
+        shipped=arguments.all,
+        tree=arguments.tree,
+        against=arguments.against,
+        source=arguments.source,
+        library=arguments.library,
+        locked=Path(locked) if locked is not None else None,
+        write=arguments.write,
+        revision=arguments.revision,
+        reading=shared_options.chosen_list_reading(arguments),
+        build=shared_options.chosen_build_options(arguments),
+        fail_on=parity_options.chosen_findings(arguments),
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.catalog.writer import write_atomically
-from ckprof.cli import options
-from ckprof.cli.instances import add_instance_options, chosen_instances, require_instances
-from ckprof.cli.list_run import Stages, build_and_run, exit_code_of, list_instances, report_plan
-from ckprof.cli.problem_options import add_problem_options, parsed_problems, problems_for
-from ckprof.cli.run_options import add_run_options, chosen_run_options
-from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.cli import shared_options
+from ckprof.cli.instances import add_instance_options, chosen_query
+from ckprof.cli.plan_text import print_instances, print_plan
+from ckprof.cli.problem_options import add_problem_options
+from ckprof.cli.report_file import write_report
+from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
+from ckprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -27,9 +27,9 @@ examples:
   ckprof run fwd --conf legacy.conf --filter compv4 --json results.json
   ckprof run fwd --rule-set tiny --arch gfx942
   ckprof run bwd_weight --conf legacy.conf --split-k 1,2,4,auto
-  ckprof run fwd --conf legacy.conf --why                 # which conditions refuse how many instances
+  ckprof run fwd --conf legacy.conf --why                 # which conditions reject how many instances
   ckprof run --tree conf --set tests                      # every list, one line each and a total
-  ckprof run bwd_data --tree conf --set profiler --json tour.json
+  ckprof run bwd_data --tree conf --set profiler --json batch.json
 
 problem lines:
   MIOpenDriver:  conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1
@@ -45,7 +45,7 @@ on behind a list that cannot be read; its exit code is 3 if there was one, else 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof run``."""
     parser.epilog = _EPILOG
-    options.add_direction(parser, session, optional=True)
+    shared_options.add_direction(parser, session, optional=True)
     add_instance_options(parser, session)
     group = parser.add_argument_group("trees of lists")
     group.add_argument(
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="of the tree, only lists in folders of this name, e.g. tests or profiler",
     )
     add_problem_options(parser)
-    options.add_build_options(parser, session)
+    shared_options.add_build_options(parser, session)
     add_run_options(parser, session)
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--why",
         action="store_true",
         help="for each unsupported instance every condition that is not met, and how many instances each "
-        "condition refuses",
+        "condition rejects",
     )
     group.add_argument(
         "--format",
@@ -93,70 +93,45 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
     if arguments.tree is not None:
-        from ckprof.cli.tour import run_tour
+        from ckprof.cli.batch import run_batch
 
-        return run_tour(arguments, session)
-    _check_usage(arguments, session)
-    return _run_lists(arguments, session)
-
-
-def _check_usage(arguments: argparse.Namespace, session: Session) -> None:
+        return run_batch(arguments, session)
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
     if arguments.direction is None:
         known = ", ".join(session.registry.directions.ids)
         raise UsageError(f"no DIRECTION given ({known}); only --tree goes without")
+    return _run_lists(arguments, session)
 
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    stages = Stages()
-    direction = options.chosen_direction(arguments, session)
-    chosen = chosen_instances(arguments, session, [direction])
-    require_instances(chosen)
-    conversions, candidates = chosen.conversions, chosen.candidates
+    profiler = session.profiler
+    query = chosen_query(arguments, [arguments.direction])
     if arguments.list_instances:
-        list_instances(candidates, session)
+        print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
-    parsed = parsed_problems(arguments, session, direction)
-    problems = problems_for(parsed, session, direction, candidates)
-    run_options = chosen_run_options(
-        arguments, session, [one.split_k for one in parsed if one.split_k is not None]
+    build = shared_options.chosen_build_options(arguments)
+    plan = profiler.plan(
+        query,
+        arguments.problem,
+        files=arguments.problems,
+        build=build,
+        run=chosen_run_options(arguments, session),
+        splits=chosen_splits(arguments),
+        why=arguments.why,
     )
-    target = options.chosen_target(arguments, session)
-    stages.done("convert")
     if arguments.dry_run:
-        report_plan(candidates, problems, direction, target, session)
+        target = profiler.target(build.target)
+        print_plan(plan, target.id, session.console)
         return ExitCode.OK
     if arguments.build_only:
         from ckprof.cli.cmd_build import build_and_report
 
-        return build_and_report(arguments, session, chosen, direction, target)
-    results = build_and_run(
-        arguments,
-        session,
-        candidates=candidates,
-        conversions=conversions,
-        problems=problems,
-        direction=direction,
-        target=target,
-        options=run_options,
-        stages=stages,
-        keep_refused=chosen.keep_refused,
-    )
+        return build_and_report(session, plan.selection, build)
+    results = profiler.execute(plan).data
     if arguments.json:
         from ckprof.report.json_report import render_json
 
         write_report(render_json(results), arguments.json)
     session.console.result(session.registry.formats.find(arguments.format).render(results))
-    return exit_code_of(results)
-
-
-def write_report(text: str, path: Path) -> None:
-    """Write a report.
-
-    :raises InputError: the file cannot be written.
-    """
-    try:
-        write_atomically(path, text)
-    except OSError as exc:
-        raise InputError(f"cannot write the report: {exc.strerror}", path) from None
+    return ExitCode.OK if results.succeeded else ExitCode.FAILED

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tabulate import tabulate
 
-from ckprof.catalog.errors import ListError
-from ckprof.flow.tree import CatalogState
+from ckprof.catalog.list_error import ListError
+from ckprof.flow.catalog_files import CatalogState
 from ckprof.model.conversion_tree import ListState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ckprof.flow.tree import CatalogFile
+    from ckprof.flow.catalog_files import CatalogFile
     from ckprof.model.conversion_tree import TreeList
 
 SCHEMA: Final = "ckprof.convert"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.cli.instances import Chosen
-    from ckprof.flow.selection import Candidate
+    from ckprof.api.instances import Selection
+    from ckprof.flow.candidates import Candidate
 
 #: Values of ``--format``.
 FORMATS: Final = ("table", "json", "csv", "names")
@@ -27,7 +27,7 @@ VERSION: Final = 1
 _REASON_HEADERS: Final = ("name", "rule", "found", "allowed", "message")
 
 
-def render_instances(chosen: Chosen, format_: str) -> str:
+def render_instances(chosen: Selection, format_: str) -> str:
     """Return the instances in one of :data:`FORMATS`."""
     if format_ == "names":
         return "\n".join(candidate.name for candidate in chosen.candidates)
@@ -40,10 +40,10 @@ def render_instances(chosen: Chosen, format_: str) -> str:
     return tabulate(rows, headers=headers, disable_numparse=True)
 
 
-def render_reasons(chosen: Chosen, format_: str) -> str:
+def render_reasons(chosen: Selection, format_: str) -> str:
     """Return what was left out in one of :data:`FORMATS`: one row per broken rule."""
     if format_ == "names":
-        return "\n".join(one.candidate.name for one in chosen.left_out)
+        return "\n".join(one.candidate.name for one in chosen.invalid)
     rows = _reasons(chosen)
     if format_ == "json":
         return _json(rows)
@@ -52,7 +52,7 @@ def render_reasons(chosen: Chosen, format_: str) -> str:
     return tabulate([tuple(row.values()) for row in rows], headers=_REASON_HEADERS, disable_numparse=True)
 
 
-def export_json(chosen: Chosen, path: Path) -> None:
+def export_json(chosen: Selection, path: Path) -> None:
     """Write everything about the chosen instances, and why others were left out, as one JSON document.
 
     :raises InputError: the file cannot be written.
@@ -91,17 +91,17 @@ def _flat_record(candidate: Candidate) -> dict[str, Any]:
     return {**fields, **record}
 
 
-def _reasons(chosen: Chosen) -> list[dict[str, Any]]:
+def _reasons(chosen: Selection) -> list[dict[str, Any]]:
     return [
         {
             "name": one.candidate.name,
-            "rule": refusal.rule,
-            "found": refusal.found,
-            "allowed": refusal.allowed,
-            "message": refusal.message,
+            "rule": rejection.rule,
+            "found": rejection.found,
+            "allowed": rejection.allowed,
+            "message": rejection.message,
         }
-        for one in chosen.left_out
-        for refusal in one.refusals
+        for one in chosen.invalid
+        for rejection in one.unmet_requirements
     ]
 
 

@@ -92,7 +92,7 @@ def _dispatch(arguments: list[str]) -> int:
         )
         if known is command and session is not None:
             importlib.import_module(known.module).add_arguments(sub, session)
-            session.call("ckprof_add_arguments", command=known.name, parser=sub)
+            session.manager.call("ckprof_add_arguments", command=known.name, parser=sub)
     parsed = parser.parse_args(arguments)
     if command is None or session is None:
         if parsed.command is None:
@@ -100,7 +100,7 @@ def _dispatch(arguments: list[str]) -> int:
         return ExitCode.USAGE
     session.report_broken_plugins()
     code: int = importlib.import_module(command.module).run(parsed, session)
-    session.call("ckprof_after_report", command=command.name, exit_code=int(code))
+    session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
     return code
 
 

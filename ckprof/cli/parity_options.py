@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.cli import options
+from ckprof.cli import shared_options
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.parity import DEFAULT_FAIL_ON, ParityReport, Trouble
-from ckprof.parity.inputs import Reading
-from ckprof.strings.revision import all_revisions, default_revision, find_revision
-from ckprof.version import __version__
+from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding
+from ckprof.strings.revision import all_revisions, default_revision
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.parity import Comparison
+    from ckprof.model.parity import ParityReport
 
 
 def add_comparison_options(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -33,7 +30,7 @@ def add_comparison_options(parser: argparse.ArgumentParser, session: Session) ->
         "--fail-on",
         metavar="LIST",
         help="what makes the command exit with 1, separated by commas: "
-        f"{', '.join(trouble.value for trouble in Trouble)}, or none "
+        f"{', '.join(trouble.value for trouble in ParityFinding)}, or none "
         f"(default: {','.join(trouble.value for trouble in DEFAULT_FAIL_ON)})",
     )
     known = "; ".join(f"{revision.name}: {revision.note}" for revision in all_revisions())
@@ -47,7 +44,7 @@ def add_comparison_options(parser: argparse.ArgumentParser, session: Session) ->
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add how lists are read."""
     group = parser.add_argument_group("lists")
-    options.add_reading_options(group)
+    shared_options.add_reading_options(group)
     group.add_argument(
         "--mma-k-table",
         metavar="A/B",
@@ -56,29 +53,14 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_reading(arguments: argparse.Namespace) -> Reading:
-    """Return how lists are read.
-
-    :raises UsageError: an option is wrong.
-    """
-    name = arguments.revision
-    return Reading(
-        revision=find_revision(name) if name else default_revision(),
-        layout=options.chosen_layout(arguments),
-        dtype=options.chosen_dtype(arguments),
-        mma_k_table=options.parse_mma_k_table(arguments.mma_k_table),
-        lenient=arguments.lenient,
-    )
-
-
-def chosen_troubles(arguments: argparse.Namespace) -> tuple[Trouble, ...]:
+def chosen_findings(arguments: argparse.Namespace) -> tuple[ParityFinding, ...]:
     """Return what fails the command.
 
     :raises UsageError: a word is unknown.
     """
     if arguments.fail_on is None:
         return DEFAULT_FAIL_ON
-    known = {trouble.value: trouble for trouble in Trouble}
+    known = {trouble.value: trouble for trouble in ParityFinding}
     words = [word.strip() for word in arguments.fail_on.split(",") if word.strip()]
     if words == ["none"]:
         return ()
@@ -87,25 +69,13 @@ def chosen_troubles(arguments: argparse.Namespace) -> tuple[Trouble, ...]:
             raise UsageError(f"--fail-on: unknown {word!r}, expected {', '.join(known)} or none")
     if not words:
         raise UsageError(f"--fail-on: expected {', '.join(known)} or none")
-    return tuple(trouble for trouble in Trouble if trouble.value in words)
+    return tuple(trouble for trouble in ParityFinding if trouble.value in words)
 
 
-def report(
-    arguments: argparse.Namespace,
-    session: Session,
-    reading: Reading,
-    fail_on: tuple[Trouble, ...],
-    comparisons: Sequence[Comparison],
-) -> ExitCode:
+def print_report(arguments: argparse.Namespace, session: Session, report: ParityReport) -> ExitCode:
     """Print the comparisons and return whether they are fine.
 
     :raises UsageError: there is no such format.
     """
-    result = ParityReport(
-        ckprof_version=__version__,
-        revision=reading.revision.name,
-        fail_on=fail_on,
-        comparisons=tuple(comparisons),
-    )
-    session.console.exact(session.registry.parity_formats.find(arguments.format).render(result))
-    return ExitCode.OK if result.passed else ExitCode.FAILED
+    session.console.exact(session.registry.parity_formats.find(arguments.format).render(report))
+    return ExitCode.OK if report.passed else ExitCode.FAILED

@@ -6,20 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.run.inputs import InitKind
-from ckprof.run.options import CacheMode, RunOptions
+from ckprof.run.options import AUTO_SPLITS, CacheMode, RunOptions
 from ckprof.run.stopping import CRITERIA
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
 
-#: what the interface of kernel libraries takes for "deduce the number of splits"
-AUTO: Final = -1
-
 #: ckProfiler's sweep
-ALL_SPLITS: Final = (AUTO, 1, 2, 4, 8, 16, 32, 64, 128)
+ALL_SPLITS: Final = (AUTO_SPLITS, 1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -93,7 +89,7 @@ def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--threads",
         type=int,
-        default=default.workers,
+        default=default.cpu_threads,
         metavar="N",
         help="CPU threads of the kernels (default: all)",
     )
@@ -107,12 +103,8 @@ def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
 
 
-def chosen_run_options(
-    arguments: argparse.Namespace, session: Session, problem_splits: Sequence[int]
-) -> RunOptions:
-    """Return what the options say.
-
-    :param problem_splits: numbers of splits that problem lines name; used without ``--split-k``.
+def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOptions:
+    """Return what the options say, but for the splits.
 
     :raises UsageError: a value is out of range, or the criterion is unknown.
     """
@@ -129,32 +121,29 @@ def chosen_run_options(
         criterion=criterion,
         criterion_parameters=tuple(_criterion_parameters(parameters)),
         timeout_s=session.settings.timeout if arguments.timeout is None else arguments.timeout,
-        splits=_splits(arguments.split_k, problem_splits),
-        workers=arguments.threads,
+        cpu_threads=arguments.threads,
         device=arguments.device,
         keep_samples=arguments.samples,
     )
 
 
-def _splits(text: str | None, problem_splits: Sequence[int]) -> tuple[int, ...]:
-    """Parse ``1,2,4``, ``all`` or ``auto``.
+def chosen_splits(arguments: argparse.Namespace) -> tuple[int, ...]:
+    """Return the splits of ``--split-k``: ``1,2,4``, ``all`` or ``auto``; nothing without the option.
 
-    :raises UsageError: it is none of these, or the problem lines do not agree.
+    :raises UsageError: it is none of these.
     """
+    text = arguments.split_k
     if text is None:
-        if len(set(problem_splits)) > 1:
-            raise UsageError(
-                f"the problem lines name different split-K ({', '.join(map(str, problem_splits))}): "
-                "say which with --split-k"
-            )
-        return (problem_splits[0] if problem_splits[0] > 0 else AUTO,) if problem_splits else (1,)
+        return ()
     if text == "all":
         return ALL_SPLITS
     try:
-        splits = tuple(AUTO if part in ("auto", str(AUTO)) else int(part) for part in text.split(","))
+        splits = tuple(
+            AUTO_SPLITS if part in ("auto", str(AUTO_SPLITS)) else int(part) for part in text.split(",")
+        )
     except ValueError:
         splits = ()
-    if not splits or any(split < 1 and split != AUTO for split in splits):
+    if not splits or any(split < 1 and split != AUTO_SPLITS for split in splits):
         raise UsageError(f"--split-k: expected positive integers, all or auto, got {text!r}")
     return splits
 

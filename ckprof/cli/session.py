@@ -1,41 +1,46 @@
-"""What every command works with: console, settings, plugins."""
+"""What every command works with: the console and the library."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.api.profiler import Profiler
 from ckprof.cli.console import Console
-from ckprof.config.settings import load_settings
-from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.registry import Registry
+from ckprof.cli.event_messages import EventMessages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from ckprof.config.settings import Settings
+    from ckprof.plugin.manager import PluginManager
+    from ckprof.plugin.registry import Registry
 
 
 class Session:
     """One call of ``ckprof``."""
 
-    def __init__(self, console: Console, settings: Settings, manager: PluginManager) -> None:
+    def __init__(self, console: Console, profiler: Profiler) -> None:
         self.console = console
-        self.settings = settings
-        self.manager = manager
+        self.profiler = profiler
 
-    @cached_property
+    @property
+    def settings(self) -> Settings:
+        """What ``ckprof.toml`` and the environment say."""
+        return self.profiler.settings
+
+    @property
+    def manager(self) -> PluginManager:
+        """The plugins that were found."""
+        return self.profiler.manager
+
+    @property
     def registry(self) -> Registry:
-        """What the plugins offer.
+        """What the plugins provide.
 
-        :raises PluginError: ids clash.
+        :raises PluginError: ids clash, or a plugin breaks its contract.
         """
-        return Registry(self.manager)
-
-    def call(self, hook: str, **arguments: object) -> None:
-        """Call an event hook on all plugins."""
-        self.manager.call(hook, **arguments)
+        return self.profiler.registry
 
     def report_broken_plugins(self) -> None:
         """Warn of plugins that could not be loaded."""
@@ -48,7 +53,5 @@ def open_session(verbosity: int, config: Path | None, plugins: Iterable[str]) ->
 
     :raises CkprofError: the settings are wrong, or a plugin named on the command line cannot be loaded.
     """
-    settings = load_settings(config, Path.cwd())
-    manager = PluginManager()
-    manager.load_all(configured=settings.plugins, requested=plugins)
-    return Session(Console(verbosity), settings, manager)
+    console = Console(verbosity)
+    return Session(console, Profiler(config, plugins, on_event=EventMessages(console)))

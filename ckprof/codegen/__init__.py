@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckprof.codegen.entry import ABI_INCLUDE_DIR, kernel_symbol
-from ckprof.codegen.tree import KernelFiles, SourceTree, generate_tree, write_library_source
+from ckprof.codegen.source_tree import KernelFiles, SourceTree, generate_tree, write_library_source
 
 __all__ = [
     "ABI_INCLUDE_DIR",

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.codegen.conv_library import CONV_API_SOURCES, EMBED_DIR, conv_library_source
 from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
-from ckprof.codegen.environment import render
+from ckprof.codegen.jinja import render
+from ckprof.codegen.library_api import CONV_API_SOURCES, EMBED_DIR, conv_library_source
 from ckprof.errors import UsageError
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof.codegen.tree import KernelFiles
+    from ckprof.codegen.source_tree import KernelFiles
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Direction
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.codegen.cpp import string_literal
-from ckprof.codegen.environment import render
-from ckprof.codegen.filling import render_filled
+from ckprof.codegen.jinja import render
+from ckprof.codegen.template_cache import render_cached
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def kernel_symbol(key: str) -> str:
 class _KernelEntry:
     """The values of a kernel's translation unit."""
 
-    inert: ClassVar[tuple[str, ...]] = (
+    literal_fields: ClassVar[tuple[str, ...]] = (
         "key",
         "key_literal",
         "name",
@@ -66,7 +66,7 @@ def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: 
         launcher=launcher,
         host_args=host_args,
     )
-    return render_filled(__package__, "kernel_entry.cpp.j2", values, _KernelEntry.inert)
+    return render_cached(__package__, "kernel_entry.cpp.j2", values, _KernelEntry.literal_fields)
 
 
 def library_source(library: str, symbols: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 import ckprof
-from ckprof.codegen.files import write_if_changed
+from ckprof.codegen.generated_files import write_if_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ckprof.codegen.tree import SourceTree
+    from ckprof.codegen.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
 
 #: folder of the build below the root of the tree

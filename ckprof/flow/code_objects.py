@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.build.files import write_atomically
+from ckprof.build.atomic_write import write_atomically
 from ckprof.errors import CkprofError, InputError
 from ckprof.plugin.protocols import InspectableTarget
 from ckprof.version import __version__
@@ -24,7 +24,7 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.codegen.tree import SourceTree
+    from ckprof.codegen.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Target
 

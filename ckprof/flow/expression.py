@@ -158,7 +158,7 @@ class Expression:
         return read
 
     def _check_kinds(self, sign: str, left: ast.expr, right: ast.expr) -> None:
-        """Refuse comparisons that can never be true, which are mistakes of writing."""
+        """Reject comparisons that can never be true, which are mistakes of writing."""
         kinds = [self._kind(left), self._kind(right)]
         if "in" in sign:
             if not isinstance(right, (ast.List, ast.Tuple, ast.Set)) and kinds[1] != "text":

@@ -15,32 +15,30 @@ from ckprof.run.schedule import run_instances
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ckprof.flow.library import BuiltLibrary
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
+    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.manager import PluginManager
-    from ckprof.plugin.protocols import Direction
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
 
 
 def profile(
     library: BuiltLibrary,
-    candidates: Sequence[Candidate],
     problems: Sequence[ConvProblem],
-    direction: Direction,
     options: RunOptions,
     manager: PluginManager,
     on_event: Callable[[RunEvent], None],
 ) -> Iterator[Outcome]:
-    """Yield one outcome per candidate, problem and number of splits, as they come.
+    """Yield one outcome per candidate of a library, problem and number of splits, as they come.
 
     Candidates that have no kernel come first: their outcome is known.
 
     :param on_event: told what happens, for progress display.
     :raises ToolchainError: the library cannot be loaded.
     """
-    instances = {candidate.instance.key: candidate.instance for candidate in candidates}
+    direction = library.direction
+    instances = {candidate.instance.key: candidate.instance for candidate in library.candidates}
 
     def announce(outcome: Outcome) -> Outcome:
         manager.call(
@@ -71,7 +69,7 @@ def profile(
                 problem_index=index,
                 status=rejection.status,
                 reason=rejection.reason,
-                refusals=rejection.refusals,
+                unmet_requirements=rejection.unmet_requirements,
                 split_k=split_k,
                 split_k_deduced=split_k < 1,
             )

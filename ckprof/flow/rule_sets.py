@@ -1,115 +1,67 @@
-"""From a rule set, or instances given by hand, to candidates: what is valid, and what is left out and why."""
+"""From a rule set, or instances given on the command line, to candidates."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.flow.inputs import read_list
-from ckprof.flow.selection import Candidate, list_candidates
+from ckprof.flow.candidates import Candidate, list_candidates
+from ckprof.flow.list_files import read_list
+from ckprof.flow.validity import CheckedInstances, InvalidInstance
 from ckprof.paths import conf_root
-from ckprof.plugin.protocols import RuleSetRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from ckprof.arch.architecture import Architecture
-    from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
-    from ckprof.model.refusal import Refusal
-    from ckprof.plugin.protocols import RuleSet, RuleSetEntry
+    from ckprof.plugin.protocols import RuleSetEntry
     from ckprof.plugin.registry import Registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """An instance that is not valid for the architecture, and every reason."""
-
-    candidate: Candidate
-    refusals: tuple[Refusal, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Instances in a fixed order, and those that were sorted out on the way."""
-
-    candidates: tuple[Candidate, ...]
-    left_out: tuple[LeftOut, ...] = field(default=())
-
-
-def enumerate_rule_set(
-    rule_set: RuleSet,
-    registry: Registry,
-    *,
-    arch: Architecture,
-    directions: Sequence[str],
-    ndims: Sequence[int],
-    dtypes: Sequence[DataType],
-) -> Sequence[RuleSetEntry]:
-    """Return the entries of a rule set, in one call for all directions."""
+def shipped_list_reader(registry: Registry) -> Callable[[str], Sequence[Instance]]:
+    """Return what a rule set reads lists that ship with ckprof by: the instances below a folder."""
 
     def read_lists(folder: str) -> list[Instance]:
         root = conf_root() / folder
         conversions = [read_list(path, registry) for path in sorted(root.glob("*.conf"))]
         return [candidate.instance for candidate in list_candidates(conversions, registry)]
 
-    return rule_set.enumerate(
-        RuleSetRequest(
-            arch=arch,
-            directions=tuple(directions),
-            ndims=tuple(ndims),
-            dtypes=tuple(dtypes),
-            read_lists=read_lists,
+    return read_lists
+
+
+def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source: str) -> list[Candidate]:
+    """Return the entries as candidates, numbered in their order.
+
+    :param source: where the entries come from, for tables.
+    :raises UsageError: no plugin provides the pipeline of an instance.
+    """
+    pipelines = registry.pipelines.as_mapping()
+    candidates: list[Candidate] = []
+    for index, (instance, defect) in enumerate(entries):
+        pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
+        candidates.append(
+            Candidate(
+                index=index,
+                instance=instance,
+                pipeline=pipeline,
+                name=pipeline.kernel_name(instance),
+                source=source,
+                defect=defect,
+            )
         )
+    return candidates
+
+
+def renumbered(checked: CheckedInstances) -> CheckedInstances:
+    """Return the instances with positions of their own among the valid and among the invalid ones."""
+    return CheckedInstances(
+        valid=tuple(_at(candidate, index) for index, candidate in enumerate(checked.valid)),
+        invalid=tuple(
+            InvalidInstance(candidate=_at(one.candidate, index), unmet_requirements=one.unmet_requirements)
+            for index, one in enumerate(checked.invalid)
+        ),
     )
 
 
-def judge(
-    entries: Iterable[RuleSetEntry],
-    registry: Registry,
-    *,
-    arch: Architecture,
-    api_level: str,
-    source: str,
-    keep_defects: bool = False,
-) -> Selection:
-    """Ask the pipelines about each entry and sort out what is not valid.
-
-    :param source: where the entries come from, for tables.
-    :param keep_defects: keep what is not valid, too.
-    """
-    kept: list[Candidate] = []
-    left_out: list[LeftOut] = []
-    pipelines = registry.pipelines.as_mapping()
-    for instance, defect in entries:
-        pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
-        refusals: tuple[Refusal, ...] = ()
-        if not keep_defects:
-            refusals = tuple(pipeline.refusals(instance, arch.name, api_level))
-            if defect is not None:
-                refusals = (defect, *refusals)
-        candidate = Candidate(
-            index=len(left_out) if refusals else len(kept),
-            instance=instance,
-            pipeline=pipeline,
-            name=pipeline.kernel_name(instance),
-            source=source,
-        )
-        if refusals:
-            left_out.append(LeftOut(candidate=candidate, refusals=refusals))
-        else:
-            kept.append(candidate)
-    return Selection(candidates=tuple(kept), left_out=tuple(left_out))
-
-
-def judge_candidates(candidates: Iterable[Candidate], arch: Architecture, api_level: str) -> Selection:
-    """Sort the candidates of lists into those that are valid and those that are not."""
-    kept: list[Candidate] = []
-    left_out: list[LeftOut] = []
-    for candidate in candidates:
-        refusals = tuple(candidate.pipeline.refusals(candidate.instance, arch.name, api_level))
-        if refusals:
-            left_out.append(LeftOut(candidate=candidate, refusals=refusals))
-        else:
-            kept.append(candidate)
-    return Selection(candidates=tuple(kept), left_out=tuple(left_out))
+def _at(candidate: Candidate, index: int) -> Candidate:
+    return candidate if candidate.index == index else replace(candidate, index=index)

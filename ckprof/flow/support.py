@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.problem import ConvProblem
-from ckprof.run.answers import Question, ask_library
+from ckprof.run.support_queries import SupportQuery, query_library
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.flow.library import BuiltLibrary
-    from ckprof.flow.selection import Candidate
-    from ckprof.run.answers import Answer
+    from ckprof.flow.candidates import Candidate
+    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.run.support_queries import SupportAnswer
 
 #: sizes that meet, and just miss, the conditions of kernels
 _CHANNELS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 40, 60, 64, 96, 128)
@@ -25,66 +25,66 @@ _SPLITS: Final = (1, 1, 1, 2, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportTable:
-    """Answers of every kernel to every question."""
+    """SupportAnswers of every kernel to every query."""
 
-    questions: tuple[Question, ...]
+    queries: tuple[SupportQuery, ...]
     candidates: tuple[Candidate, ...]
-    #: content key -> answers in the order of the questions
-    answers: Mapping[str, Sequence[Answer]]
+    #: content key -> answers in the order of the queries
+    answers: Mapping[str, Sequence[SupportAnswer]]
     #: the same of another library that models the first; ``None`` if none was asked
-    model: Mapping[str, Sequence[Answer]] | None = None
+    model: Mapping[str, Sequence[SupportAnswer]] | None = None
 
     def supporters(self, index: int) -> int:
-        """Return how many kernels support the question with that position."""
+        """Return how many kernels support the query with that position."""
         return sum(answers[index].supported for answers in self.answers.values())
 
     def disagreements(self) -> list[tuple[Candidate, int]]:
-        """Return kernel and position of each question that both libraries answer differently."""
+        """Return kernel and position of each query that both libraries answer differently."""
         if self.model is None:
             return []
         return [
             (candidate, index)
             for candidate in self.candidates
-            for index in range(len(self.questions))
+            for index in range(len(self.queries))
             if self.answers[candidate.instance.key][index].supported
             is not self.model[candidate.instance.key][index].supported
         ]
 
 
 def support_table(
-    library: BuiltLibrary, questions: Sequence[Question], model: BuiltLibrary | None = None
+    library: BuiltLibrary, queries: Sequence[SupportQuery], model: BuiltLibrary | None = None
 ) -> SupportTable:
     """Ask the kernels of a library, and of another one that models it.
 
     :raises ToolchainError: a library cannot be loaded.
     """
-    answers = _ask(library, questions)
-    modelled = _ask(model, questions) if model is not None else None
+    answers = _ask(library, queries)
+    modelled = _ask(model, queries) if model is not None else None
     candidates = tuple(
         candidate
         for candidate in library.built
         if candidate.instance.key in answers and (modelled is None or candidate.instance.key in modelled)
     )
-    return SupportTable(questions=tuple(questions), candidates=candidates, answers=answers, model=modelled)
+    return SupportTable(queries=tuple(queries), candidates=candidates, answers=answers, model=modelled)
 
 
-def _ask(library: BuiltLibrary, questions: Sequence[Question]) -> Mapping[str, Sequence[Answer]]:
+def _ask(library: BuiltLibrary, queries: Sequence[SupportQuery]) -> Mapping[str, Sequence[SupportAnswer]]:
     if library.path is None:
         return {}
-    return ask_library(library.path, library.recipe.arch, questions).kernels
+    return query_library(library.path, library.recipe.arch, queries).kernels
 
 
-def random_questions(count: int, ndim: int, seed: int) -> list[Question]:
+def random_queries(count: int, ndim: int, seed: int) -> list[SupportQuery]:
     """Return problems of small sizes that are themselves well-formed, the same for the same seed."""
     draw = random.Random(seed)  # noqa: S311 - no secret
-    questions: list[Question] = []
-    while len(questions) < count:
+    queries: list[SupportQuery] = []
+    while len(queries) < count:
         try:
             problem = _random_problem(draw, ndim)
         except InputError:
             continue  # the filter does not fit into the image
-        questions.append(Question(problem=problem, split_k=draw.choice(_SPLITS)))
-    return questions
+        queries.append(SupportQuery(problem=problem, split_k=draw.choice(_SPLITS)))
+    return queries
 
 
 def _random_problem(draw: random.Random, ndim: int) -> ConvProblem:

@@ -20,7 +20,7 @@ class DataType(Enum):
     BF16 = "bf16"
 
     @property
-    def facts(self) -> DataTypeFacts:
+    def properties(self) -> DataTypeProperties:
         """Everything else that is known about the type."""
         return _FACTS[self]
 
@@ -37,7 +37,7 @@ class DataType(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataTypeFacts:
+class DataTypeProperties:
     """One row of the data type table."""
 
     #: CK Tile's name of the type
@@ -51,9 +51,15 @@ class DataTypeFacts:
 
 
 _FACTS = {
-    DataType.FP32: DataTypeFacts(cpp_type="float", size_bytes=4, mantissa_bits=23, numpy_storage="float32"),
-    DataType.FP16: DataTypeFacts(cpp_type="half_t", size_bytes=2, mantissa_bits=10, numpy_storage="float16"),
-    DataType.BF16: DataTypeFacts(cpp_type="bf16_t", size_bytes=2, mantissa_bits=7, numpy_storage="uint16"),
+    DataType.FP32: DataTypeProperties(
+        cpp_type="float", size_bytes=4, mantissa_bits=23, numpy_storage="float32"
+    ),
+    DataType.FP16: DataTypeProperties(
+        cpp_type="half_t", size_bytes=2, mantissa_bits=10, numpy_storage="float16"
+    ),
+    DataType.BF16: DataTypeProperties(
+        cpp_type="bf16_t", size_bytes=2, mantissa_bits=7, numpy_storage="uint16"
+    ),
 }
 
 

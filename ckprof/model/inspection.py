@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 # at run time, too: files are read by the types of the fields
 from ckprof.model.device_kernel import DeviceKernel
-from ckprof.model.work import Estimate
+from ckprof.model.gemm_work import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 
 
 class Status(Enum):
@@ -72,7 +72,7 @@ class Outcome:
     #: why, for every status but ``ok``
     reason: str = ""
     #: for ``unsupported``: every condition that is not met, the one that decides first
-    refusals: tuple[Refusal, ...] = ()
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
     #: splits of the reduction; less than 1 where the kernel was to choose and did not come to it
     split_k: int = 1
     #: whether the number of splits was left to the kernel

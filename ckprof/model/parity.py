@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Trouble(Enum):
+class ParityFinding(Enum):
     """What a comparison may find; the values are those of ``--fail-on``."""
 
     #: only the first side has it
@@ -26,7 +26,7 @@ class Trouble(Enum):
 
 
 #: what fails a comparison unless the user says otherwise
-DEFAULT_FAIL_ON = (Trouble.MISSING, Trouble.EXTRA, Trouble.DUPLICATE)
+DEFAULT_FAIL_ON = (ParityFinding.MISSING, ParityFinding.EXTRA, ParityFinding.DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,14 +135,14 @@ class Comparison:
         return len(self.matches)
 
     @property
-    def counts(self) -> Mapping[Trouble, int]:
+    def counts(self) -> Mapping[ParityFinding, int]:
         """How many instances each trouble concerns."""
         return {
-            Trouble.MISSING: len(self.missing),
-            Trouble.EXTRA: len(self.extra),
-            Trouble.DUPLICATE: sum(item.superfluous for item in self.duplicates),
-            Trouble.LOSSY: len(self.lossy),
-            Trouble.SKIPPED: len(self.skipped),
+            ParityFinding.MISSING: len(self.missing),
+            ParityFinding.EXTRA: len(self.extra),
+            ParityFinding.DUPLICATE: sum(item.superfluous for item in self.duplicates),
+            ParityFinding.LOSSY: len(self.lossy),
+            ParityFinding.SKIPPED: len(self.skipped),
         }
 
     @property
@@ -150,7 +150,7 @@ class Comparison:
         """Whether there was anything to compare: not if rules leave everything out."""
         return bool(self.first_count or self.second_count)
 
-    def failed(self, fail_on: tuple[Trouble, ...]) -> bool:
+    def failed(self, fail_on: tuple[ParityFinding, ...]) -> bool:
         """Say whether there is any of the troubles."""
         return any(self.counts[trouble] for trouble in fail_on)
 
@@ -162,7 +162,7 @@ class ParityReport:
     ckprof_version: str
     #: name of the CK revision profile
     revision: str
-    fail_on: tuple[Trouble, ...]
+    fail_on: tuple[ParityFinding, ...]
     comparisons: tuple[Comparison, ...]
 
     @property

@@ -44,7 +44,7 @@ class Purpose(Enum):
     #: the machine code of the kernels
     INSPECT = "inspect"
     #: a library that answers whether kernels support problems; nothing of it is run
-    ANSWER = "answer"
+    SUPPORT_CHECK = "answer"
 
 
 class Product(Enum):

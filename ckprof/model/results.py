@@ -58,7 +58,7 @@ class RunResults:
     direction: str
     target: str
     arch: str
-    #: facts needed to reproduce the run: host, compiler, flags, git state, seed, options
+    #: properties needed to reproduce the run: host, compiler, flags, git state, seed, options
     environment: Mapping[str, object]
     conversions: tuple[Conversion, ...]
     instances: tuple[RunInstance, ...]
@@ -67,8 +67,16 @@ class RunResults:
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage
     stages_s: Mapping[str, float] = field(default_factory=dict)
-    #: whether reports shall say every condition that refused an instance
+    #: whether reports shall say every condition that rejected an instance
     why: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        """False if an outcome failed, or no instance could serve one of the problems."""
+        if any(outcome.status.is_failure for outcome in self.outcomes):
+            return False
+        served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
+        return len(served) == len(self.problems)
 
     def of_problem(self, problem_index: int) -> list[Outcome]:
         """Return the outcomes of one problem, best first: verified ``ok`` by median time, then the others.

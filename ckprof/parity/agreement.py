@@ -8,18 +8,18 @@ from ckprof.model.parity import Comparison, FieldDifference, Match, Nearest, Ski
 
 if TYPE_CHECKING:
     from ckprof.parity.side import Entry, Side
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
 
 
 def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> Comparison:
     """Compare the strings of the same instances, found by their content keys.
 
     :param computed: of the catalog, with keys.
-    :param built: of the library; instances that its rules refused are skipped.
+    :param built: of the library; instances that its rules rejected are skipped.
     """
     ours = {entry.key: entry for entry in computed.entries}
     theirs = {entry.key: entry for entry in built.entries}
-    refused = {skip.source: skip for _, skip in built.skipped}
+    rejected = {skip.source: skip for _, skip in built.skipped}
     matches: list[Match] = []
     missing: list[Unmatched] = []
     extra: list[Unmatched] = []
@@ -28,8 +28,8 @@ def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> Co
         one, other = ours.get(key), theirs.get(key)
         if one is not None and other is not None and one.parsed == other.parsed:
             matches.append(Match(text=other.text, source=other.source))
-        elif one is not None and other is None and one.source in refused:
-            skipped.append(refused[one.source])
+        elif one is not None and other is None and one.source in rejected:
+            skipped.append(rejected[one.source])
         else:
             if one is not None:
                 note = "" if other is not None else "the library has no kernel for it"

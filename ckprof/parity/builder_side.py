@@ -13,12 +13,12 @@ from ckprof.parity.side import Entry, Side
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ckprof.model.builder import BuilderList, BuilderString
+    from ckprof.model.builder_list import BuilderList, BuilderString
     from ckprof.model.conversion import ConversionRequest
     from ckprof.plugin.registry import Registry
     from ckprof.strings.kind import ParsedString
     from ckprof.strings.revision import Revision
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
 
 NAME = "CK Builder"
 
@@ -138,11 +138,11 @@ def against_each_other(first: Side, second: Side) -> tuple[Side, Side]:
 
 
 def _as_printed(side: Side) -> Side:
-    left_out = tuple(
+    invalid = tuple(
         Entry(text=skip.text, parsed=parsed, source=skip.source, identity=(skip.text, skip.source))
         for parsed, skip in side.skipped
         if parsed is not None
     )
     entries = tuple(replace(entry, parsed=entry.said or entry.parsed, losses=()) for entry in side.entries)
     unknown = tuple(item for item in side.skipped if item[0] is None)
-    return replace(side, entries=entries + left_out, skipped=unknown)
+    return replace(side, entries=entries + invalid, skipped=unknown)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ckprof.parity.side import Entry, Side
     from ckprof.strings.kind import ParsedString
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
 
 #: different lines end in one instance
 COLLAPSED: Final = "collapsed"
@@ -146,7 +146,7 @@ class _Comparing:
         for entry in entries:
             nearest = _nearest(entry, partners) or _nearest(entry, other.entries)
             skip = (self._first_skips if swap else self._second_skips).get(entry.parsed)
-            note = other.left_out.get(entry.source, "")
+            note = other.invalid.get(entry.source, "")
             if skip is not None:
                 note = f"{other.name} leaves it out by rule {skip.rule}: {skip.reason}"
             yield Unmatched(

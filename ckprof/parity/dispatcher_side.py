@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from ckprof.flow.selection import Candidate
+    from ckprof.flow.candidates import Candidate
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion
     from ckprof.plugin.registry import Registry
-    from ckprof.run.strings import InstanceStrings
+    from ckprof.run.instance_strings import InstanceStrings
     from ckprof.strings.kind import ParsedString
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
 
 CATALOG: Final = "catalog"
 LIBRARY: Final = "library"
@@ -40,12 +40,12 @@ def catalog_side(
     :raises InputError: there is no instance, or a record or its string is wrong.
     """
     entries: list[Entry] = []
-    left_out: dict[str, str] = {}
+    invalid: dict[str, str] = {}
     for conversion in conversions:
         found: list[Entry] = []
         for catalog in conversion.catalogs:
             found += _of_catalog(catalog, conversion, registry, with_keys=with_keys)
-        left_out.update(
+        invalid.update(
             {
                 f"{conversion.path}:{line.line}": f"the conversion drops it ({line.rule}: {line.reason})"
                 for line in conversion.dropped
@@ -56,7 +56,7 @@ def catalog_side(
     if len(conversions) > 1:
         entries = list(merge_copies(entries))
     origin = ", ".join(str(conversion.path) for conversion in conversions)
-    return Side(name=name, origin=origin, entries=tuple(entries), left_out=left_out)
+    return Side(name=name, origin=origin, entries=tuple(entries), invalid=invalid)
 
 
 def _of_catalog(
@@ -125,9 +125,14 @@ def library_side(
     for key, candidate in candidates.items():
         if key in answers.texts or built_for is None:
             continue
-        refusals = candidate.pipeline.refusals(candidate.instance, *built_for)
-        if refusals:
+        unmet_requirements = candidate.pipeline.unmet_requirements(candidate.instance, *built_for)
+        if unmet_requirements:
             text, source = candidate.instance_string, candidate.source
-            skip = Skipped(text=text, source=source, rule=refusals[0].rule, reason=refusals[0].message)
+            skip = Skipped(
+                text=text,
+                source=source,
+                rule=unmet_requirements[0].rule,
+                reason=unmet_requirements[0].message,
+            )
             skipped.append((parse(strings, text, source), skip))
     return Side(name=LIBRARY, origin=library, entries=tuple(entries), skipped=tuple(skipped))

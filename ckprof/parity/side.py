@@ -10,7 +10,7 @@ from ckprof.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.model.builder import Loss
+    from ckprof.model.builder_list import Loss
     from ckprof.model.parity import Skipped
     from ckprof.strings.kind import ParsedString
 
@@ -50,13 +50,13 @@ class Side:
     #: instances that a rule leaves out, with their strings as far as these are known
     skipped: tuple[tuple[ParsedString | None, Skipped], ...] = ()
     #: source of an instance of the other side -> why this side leaves it out
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    invalid: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     #: the strings are those of CK Builder, before anything was converted
     is_builder: bool = False
 
     def __post_init__(self) -> None:
-        if not self.entries and not self.skipped and not self.left_out:
+        if not self.entries and not self.skipped and not self.invalid:
             why = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise InputError(f"no instance string at all on the side of {self.name}{why}", self.origin)
 

@@ -14,7 +14,7 @@ from ckprof.plugin.markers import hookspec
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.dtype import DataType
@@ -96,7 +96,7 @@ def ckprof_register_conf_families() -> Sequence[object]:
     """Return the grammar tables of conf line families that the plugin adds.
 
     Called once, by the conf converter, which documents the type of a table:
-    :class:`ckprof_converters.family.ConfFamily`.
+    :class:`ckprof_converters.conf_family.ConfFamily`.
     """
 
 
@@ -156,16 +156,17 @@ def ckprof_after_conversion(request: ConversionRequest, conversion: Conversion) 
 
 @hookspec
 def ckprof_make_instances(
-    arguments: argparse.Namespace,
+    arguments: Mapping[str, object],
     directions: tuple[str, ...],
     ndims: tuple[int, ...],
     dtypes: tuple[DataType, ...],
 ) -> Sequence[Instance] | None:
-    """Return instances that the user gives by hand, with options of the plugin.
+    """Return instances that the user describes with options of the plugin.
 
-    Called once by every command that works on instances. ``None`` if none of the plugin's options is used.
+    Called once for every choice of instances. ``None`` if none of the plugin's options is used.
 
-    :param arguments: the parsed command line; see :func:`ckprof_add_arguments`.
+    :param arguments: values of all options by name: those of the command line (see
+        :func:`ckprof_add_arguments`), or what a program gives as ``plugin_options``. Any may be missing.
     :param directions: ids of the directions asked for; empty if none was named.
     :param ndims: numbers of spatial dimensions asked for.
     :param dtypes: data types asked for.
@@ -180,7 +181,9 @@ def ckprof_make_instances(
 def ckprof_modify_instances(direction: str, instances: list[Instance]) -> None:
     """Remove, add or reorder the instances that are about to be generated, in place.
 
-    Called once per command, after ``--filter``, ``--exclude`` and ``--instance`` have been applied.
+    Called once for every choice of instances, per direction that it has, after ``--filter``, ``--exclude``
+    and ``--instance`` have been applied: for a run, a build, an inspection, a support check, a table of
+    instances, and kernels on demand.
     """
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.arch.architecture import Architecture
-    from ckprof.model.builder import BuilderList
+    from ckprof.model.batch_results import BatchResults
+    from ckprof.model.builder_list import BuilderList
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
@@ -26,17 +27,16 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
     from ckprof.model.finding import Finding
+    from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.instance import Instance
     from ckprof.model.layout import ConvLayout
     from ckprof.model.parity import ParityReport
     from ckprof.model.problem import ConvProblem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
-    from ckprof.model.refusal import Refusal
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
-    from ckprof.model.tour import TourResults
-    from ckprof.model.work import Estimate, GemmWork
     from ckprof.strings.revision import Revision
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ class Pipeline(Protocol):
     def instance_string(self, instance: Instance) -> str:
         """Return CK Builder's text for the instance."""
 
-    def refusals(self, instance: Instance, arch: str, api_level: str) -> Sequence[Refusal]:
+    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
         """Return every rule that forbids building the instance; empty means that it is valid."""
 
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
@@ -226,7 +226,7 @@ class RuleSetEntry(NamedTuple):
 
     instance: Instance
     #: why it should not be there, beside what the rules of its pipeline say
-    defect: Refusal | None = None
+    defect: UnmetRequirement | None = None
 
 
 class RuleSet(Protocol):
@@ -246,6 +246,15 @@ class RuleSet(Protocol):
         Kernels that are not valid for the architecture may be among them: they are sorted out by asking their
         pipelines, unless the user wants upstream's sets as they are.
         """
+
+
+@runtime_checkable
+class OnDemandRuleSet(RuleSet, Protocol):
+    """A rule set that may be small enough to be built while a program waits."""
+
+    @property
+    def on_demand(self) -> bool:
+        """True when :func:`ckprof.jit` may take it where no instances are named."""
 
 
 @runtime_checkable
@@ -332,7 +341,7 @@ class Converter(Protocol):
 
         :raises InputError: a line is wrong; nothing of the input may be used then.
         :raises ExceptionGroup: never; several wrong lines are one
-            :class:`~ckprof.catalog.errors.ListError` with all diagnostics.
+            :class:`~ckprof.catalog.list_error.ListError` with all diagnostics.
         """
 
 
@@ -365,8 +374,8 @@ class ReportFormat:
     id: str
     label: str
     render: Callable[[RunResults], str]
-    #: the same for a tour over many lists; ``None``: this format has none
-    render_tour: Callable[[TourResults], str] | None = None
+    #: the same for a batch over many lists; ``None``: this format has none
+    render_batch: Callable[[BatchResults], str] | None = None
 
 
 class BuilderReader(Protocol):

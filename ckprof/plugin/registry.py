@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         Target,
     )
     from ckprof.strings.kind import StringKind
-    from ckprof.strings.text import StringGrammar
+    from ckprof.strings.string_grammar import StringGrammar
 
 
 T = TypeVar("T")
 
 
-class Shelf(Generic[T]):
+class RegistryEntries(Generic[T]):
     """The offers of one kind, sorted by id.
 
     :param kind: singular name for messages.
@@ -95,19 +95,25 @@ class Registry:
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager
-        self.directions: Shelf[Direction] = self._shelf("direction", "ckprof_register_directions")
-        self.pipelines: Shelf[Pipeline] = self._shelf("pipeline", "ckprof_register_pipelines")
-        self.targets: Shelf[Target] = self._shelf("target", "ckprof_register_targets")
-        self.rule_sets: Shelf[RuleSet] = self._shelf("rule set", "ckprof_register_rule_sets")
-        self.formats: Shelf[ReportFormat] = self._shelf("format", "ckprof_register_report_formats")
-        self.converters: Shelf[Converter] = self._shelf("converter", "ckprof_register_converters")
-        self.variants: Shelf[CatalogVariant] = self._shelf(
+        self.directions: RegistryEntries[Direction] = self._entries_of(
+            "direction", "ckprof_register_directions"
+        )
+        self.pipelines: RegistryEntries[Pipeline] = self._entries_of("pipeline", "ckprof_register_pipelines")
+        self.targets: RegistryEntries[Target] = self._entries_of("target", "ckprof_register_targets")
+        self.rule_sets: RegistryEntries[RuleSet] = self._entries_of("rule set", "ckprof_register_rule_sets")
+        self.formats: RegistryEntries[ReportFormat] = self._entries_of(
+            "format", "ckprof_register_report_formats"
+        )
+        self.converters: RegistryEntries[Converter] = self._entries_of(
+            "converter", "ckprof_register_converters"
+        )
+        self.variants: RegistryEntries[CatalogVariant] = self._entries_of(
             "catalog variant", "ckprof_register_catalog_variants", attribute="name"
         )
-        self.builder_readers: Shelf[BuilderReader] = self._shelf(
+        self.builder_readers: RegistryEntries[BuilderReader] = self._entries_of(
             "builder reader", "ckprof_register_builder_readers"
         )
-        self.parity_formats: Shelf[ParityFormat] = self._shelf(
+        self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
             "parity format", "ckprof_register_parity_formats"
         )
         families = [
@@ -127,9 +133,11 @@ class Registry:
         :raises PluginError: ids clash.
         """
         # Only commands that compare strings need it.
-        from ckprof.strings.text import StringGrammar
+        from ckprof.strings.string_grammar import StringGrammar
 
-        kinds: Shelf[StringKind] = self._shelf("kind of instance string", "ckprof_register_string_kinds")
+        kinds: RegistryEntries[StringKind] = self._entries_of(
+            "kind of instance string", "ckprof_register_string_kinds"
+        )
         return StringGrammar([*kinds])
 
     def direction(self, name: str) -> Direction:
@@ -159,7 +167,7 @@ class Registry:
             f"(loaded pipelines: {', '.join(self.pipelines.ids)})"
         )
 
-    def _shelf(self, kind: str, hook: str, attribute: str = "id") -> Shelf[T]:
+    def _entries_of(self, kind: str, hook: str, attribute: str = "id") -> RegistryEntries[T]:
         offers: list[tuple[str, str, T]] = []
         for owner, offered in self.manager.call(hook):
             if not isinstance(offered, (list, tuple)):
@@ -171,4 +179,4 @@ class Registry:
                 if not isinstance(id_, str) or not id_:
                     raise PluginError(f"plugin {owner}: {hook} returned {offer!r}, which has no {attribute}")
                 offers.append((id_, owner, offer))
-        return Shelf(kind, offers)
+        return RegistryEntries(kind, offers)

@@ -10,6 +10,7 @@ from ckprof.report.rows import reason_of, rows_of_problem
 
 if TYPE_CHECKING:
     from ckprof.model.results import RunResults
+    from ckprof.report.rows import Row
 
 _COLUMNS = (
     "problem",
@@ -43,31 +44,39 @@ def render_csv(results: RunResults) -> str:
     writer.writeheader()
     for index in range(len(results.problems)):
         for row in rows_of_problem(results, index):
-            measurement = row.outcome.measurement
-            verification = row.outcome.verification
-            writer.writerow(
-                {
-                    "problem": index,
-                    "rank": row.rank,
-                    "instance": row.instance.index,
-                    "name": row.instance.name,
-                    "instance_string": row.instance.instance_string,
-                    "pipeline": row.instance.pipeline,
-                    "dtype": row.instance.dtype.value,
-                    "split_k": row.outcome.split_k,
-                    "split_k_deduced": row.outcome.split_k_deduced,
-                    "status": row.outcome.status.value,
-                    "median_ms": measurement.median_ms if measurement else None,
-                    "spread_ms": measurement.spread_ms if measurement else None,
-                    "min_ms": measurement.min_ms if measurement else None,
-                    "samples": measurement.samples if measurement else None,
-                    "stopped_by": measurement.stopped_by if measurement else None,
-                    "gflops": row.gflops,
-                    "gbytes_per_s": row.gbytes,
-                    "max_error": verification.max_error if verification else None,
-                    "wrong_elements": verification.wrong_elements if verification else None,
-                    "refused_by": " ".join(dict.fromkeys(one.rule for one in row.outcome.refusals)),
-                    "reason": reason_of(row.outcome, why=results.why),
-                }
-            )
+            writer.writerow(outcome_values(index, row, why=results.why))
     return buffer.getvalue()
+
+
+def outcome_values(problem_index: int, row: Row, *, why: bool = False) -> dict[str, object]:
+    """Return an outcome as flat values, one per column; ``None`` where there is no such figure.
+
+    :param why: give every condition that is not met as the reason.
+    """
+    outcome, instance = row.outcome, row.instance
+    measurement, verification = outcome.measurement, outcome.verification
+    values: tuple[object, ...] = (
+        problem_index,
+        row.rank,
+        instance.index,
+        instance.name,
+        instance.instance_string,
+        instance.pipeline,
+        instance.dtype.value,
+        outcome.split_k,
+        outcome.split_k_deduced,
+        outcome.status.value,
+        *(
+            (measurement.median_ms, measurement.spread_ms, measurement.min_ms, measurement.samples)
+            if measurement
+            else (None,) * 4
+        ),
+        measurement.stopped_by if measurement else None,
+        row.gflops,
+        row.gbytes,
+        verification.max_error if verification else None,
+        verification.wrong_elements if verification else None,
+        " ".join(dict.fromkeys(one.rule for one in outcome.unmet_requirements)),
+        reason_of(outcome, why=why),
+    )
+    return dict(zip(_COLUMNS, values, strict=True))

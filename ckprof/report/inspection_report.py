@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.gemm_work import Estimate
     from ckprof.model.inspection import Comparison, InspectedKernel, Inspection
-    from ckprof.model.work import Estimate
 
 #: column of tables -> field of a row
 _SHOWN: Final = {

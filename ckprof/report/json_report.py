@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.report.rows import refused_by, rows_of_problem
+from ckprof.report.rows import requirement_counts, rows_of_problem
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
@@ -43,7 +43,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
                 "index": index,
                 **_problem(problem),
                 "best": best.key if (best := results.best(index)) else None,
-                "refused_by": [asdict(one) for one in refused_by(results, index)],
+                "refused_by": [asdict(one) for one in requirement_counts(results, index)],
                 "outcomes": [_row(row) for row in rows_of_problem(results, index)],
             }
             for index, problem in enumerate(results.problems)
@@ -79,7 +79,7 @@ def _row(row: Row) -> dict[str, Any]:
         "key": outcome.key,
         "status": outcome.status.value,
         "reason": outcome.reason,
-        "refusals": [{"condition": one.rule, "message": one.message} for one in outcome.refusals],
+        "refusals": [{"condition": one.rule, "message": one.message} for one in outcome.unmet_requirements],
         "split_k": outcome.split_k,
         "split_k_deduced": outcome.split_k_deduced,
         "gflops": row.gflops,

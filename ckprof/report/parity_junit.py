@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.parity import Trouble
+from ckprof.model.parity import ParityFinding
 from ckprof.report.parity_text import differences
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def render_parity_junit(report: ParityReport) -> str:
 
 class _Suite:
     def __init__(
-        self, root: ElementTree.Element, comparison: Comparison, fail_on: tuple[Trouble, ...]
+        self, root: ElementTree.Element, comparison: Comparison, fail_on: tuple[ParityFinding, ...]
     ) -> None:
         self._comparison = comparison
         self._fail_on = fail_on
@@ -44,20 +44,20 @@ class _Suite:
         for match in comparison.matches:
             self._case(match.text, match.source)
         for item in comparison.missing:
-            self._finding(Trouble.MISSING, item.text, item.source, _about(item, comparison.first))
+            self._finding(ParityFinding.MISSING, item.text, item.source, _about(item, comparison.first))
         for item in comparison.extra:
-            self._finding(Trouble.EXTRA, item.text, item.source, _about(item, comparison.second))
+            self._finding(ParityFinding.EXTRA, item.text, item.source, _about(item, comparison.second))
         for copy in comparison.duplicates:
             about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
-            self._finding(Trouble.DUPLICATE, copy.text, copy.sources[0], about)
+            self._finding(ParityFinding.DUPLICATE, copy.text, copy.sources[0], about)
         for loss in comparison.lossy:
             changed = differences(loss.differences)
             about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
-            self._finding(Trouble.LOSSY, loss.text, loss.sources[-1], about)
+            self._finding(ParityFinding.LOSSY, loss.text, loss.sources[-1], about)
         for skip in comparison.skipped:
             about = f"{skip.rule}: {skip.reason}"
-            if Trouble.SKIPPED in self._fail_on:
-                self._finding(Trouble.SKIPPED, skip.text, skip.source, about)
+            if ParityFinding.SKIPPED in self._fail_on:
+                self._finding(ParityFinding.SKIPPED, skip.text, skip.source, about)
             else:
                 _child(self._case(skip.text, skip.source), "skipped", message=_clean(about))
         cases = list(self._suite)
@@ -70,7 +70,7 @@ class _Suite:
             self._suite, "testcase", classname=_clean(self._comparison.title), name=_clean(f"{source} {text}")
         )
 
-    def _finding(self, trouble: Trouble, text: str, source: str, about: str) -> None:
+    def _finding(self, trouble: ParityFinding, text: str, source: str, about: str) -> None:
         case = self._case(text, source)
         if trouble in self._fail_on:
             failure = _child(case, "failure", type=trouble.value, message=_clean(about))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from ckprof.model.parity import Trouble
+from ckprof.model.parity import ParityFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ckprof.model.parity import Comparison, FieldDifference, ParityReport, Unmatched
 
 #: what stands behind the counts of all comparisons
-_COLUMNS = ("matched", *(trouble.value for trouble in Trouble))
+_COLUMNS = ("matched", *(trouble.value for trouble in ParityFinding))
 
 
 def render_parity_table(report: ParityReport) -> str:
@@ -45,7 +45,8 @@ def verdict(report: ParityReport) -> str:
     """Return one sentence with all counts."""
     matched = sum(comparison.matched for comparison in report.comparisons)
     counts = {
-        trouble: sum(comparison.counts[trouble] for comparison in report.comparisons) for trouble in Trouble
+        trouble: sum(comparison.counts[trouble] for comparison in report.comparisons)
+        for trouble in ParityFinding
     }
     found = ", ".join(f"{count} {trouble.value}" for trouble, count in counts.items())
     plural = "" if len(report.comparisons) == 1 else "s"

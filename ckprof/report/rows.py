@@ -55,7 +55,7 @@ def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> tupl
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None, None
     seconds = outcome.measurement.median_ms / 1e3
-    size = instance.dtype.facts.size_bytes
+    size = instance.dtype.properties.size_bytes
     return problem.flop / seconds / 1e9, problem.moved_bytes(size) / seconds / 1e9
 
 
@@ -65,11 +65,11 @@ def reason_of(outcome: Outcome, *, why: bool) -> str:
     :param why: give every condition that is not met instead of what decided: its id, its first message, and
         how many more there are, e.g. one per axis.
     """
-    if not why or not outcome.refusals:
+    if not why or not outcome.unmet_requirements:
         return " ".join(outcome.reason.split())
     messages: dict[str, list[str]] = {}
-    for refusal in outcome.refusals:
-        messages.setdefault(refusal.rule, []).append(" ".join(refusal.message.split()))
+    for rejection in outcome.unmet_requirements:
+        messages.setdefault(rejection.rule, []).append(" ".join(rejection.message.split()))
     return "; ".join(
         f"[{condition}] {first}" + (f" (+{len(more)})" if more else "")
         for condition, (first, *more) in messages.items()
@@ -77,8 +77,8 @@ def reason_of(outcome: Outcome, *, why: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedBy:
-    """What one condition refused on a problem."""
+class RequirementCount:
+    """What one condition rejected on a problem."""
 
     condition: str
     #: instances that do not meet it
@@ -90,32 +90,32 @@ class RefusedBy:
     example_instance: int
 
 
-def refused_by(results: RunResults, problem_index: int) -> list[RefusedBy]:
-    """Return which conditions refused how many instances of a problem, most first.
+def requirement_counts(results: RunResults, problem_index: int) -> list[RequirementCount]:
+    """Return which conditions rejected how many instances of a problem, most first.
 
     An instance counts once, however many splits of the reduction were tried.
     """
     numbers = {instance.key: instance.index for instance in results.instances}
-    refused: dict[str, set[str]] = {}
+    rejected: dict[str, set[str]] = {}
     alone: dict[str, set[str]] = {}
     examples: dict[str, tuple[str, int]] = {}
     for outcome in results.outcomes:
         if outcome.problem_index != problem_index or outcome.status is not Status.UNSUPPORTED:
             continue
-        conditions = {refusal.rule for refusal in outcome.refusals}
-        for refusal in outcome.refusals:
-            refused.setdefault(refusal.rule, set()).add(outcome.key)
-            examples.setdefault(refusal.rule, (refusal.message, numbers[outcome.key]))
+        conditions = {rejection.rule for rejection in outcome.unmet_requirements}
+        for rejection in outcome.unmet_requirements:
+            rejected.setdefault(rejection.rule, set()).add(outcome.key)
+            examples.setdefault(rejection.rule, (rejection.message, numbers[outcome.key]))
             if len(conditions) == 1:
-                alone.setdefault(refusal.rule, set()).add(outcome.key)
+                alone.setdefault(rejection.rule, set()).add(outcome.key)
     found = [
-        RefusedBy(
+        RequirementCount(
             condition=condition,
             instances=len(keys),
             alone=len(alone.get(condition, ())),
             example=examples[condition][0],
             example_instance=examples[condition][1],
         )
-        for condition, keys in refused.items()
+        for condition, keys in rejected.items()
     ]
     return sorted(found, key=lambda one: (-one.instances, one.condition))

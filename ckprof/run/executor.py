@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
 from ckprof.run.options import CacheMode
@@ -72,7 +72,7 @@ class Executor:
         self._problem: messages.LoadProblem | None = None
         self._loaded = False
         #: why no kernel can be measured on the current problem
-        self._hindrance: messages.Measured | None = None
+        self._blocking_failure: messages.Measured | None = None
 
     def __enter__(self) -> Executor:
         return self
@@ -92,7 +92,7 @@ class Executor:
         """Start the first worker.
 
         :returns: target, device and the keys of all kernels.
-        :raises ToolchainError: the library cannot be loaded or its target refuses the device.
+        :raises ToolchainError: the library cannot be loaded or its target rejects the device.
         """
         try:
             opened = self._start()
@@ -105,7 +105,7 @@ class Executor:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
         self._problem = problem
         self._loaded = False
-        self._hindrance = None
+        self._blocking_failure = None
 
     def measure(self, key: str, problem_index: int, split_k: int = 1) -> Outcome:
         """Measure one kernel on the current problem.
@@ -115,9 +115,9 @@ class Executor:
         :raises ToolchainError: workers do not start any more.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
-        hindrance = self._prepare_worker()
-        if hindrance is not None:
-            return self._outcome(key, problem_index, split_k, hindrance)
+        blocking_failure = self._prepare_worker()
+        if blocking_failure is not None:
+            return self._outcome(key, problem_index, split_k, blocking_failure)
         measured = self._request_measurement(key, split_k)
         if measured.tainted:
             self._discard(f"kernel {key} {measured.reason}")
@@ -138,7 +138,7 @@ class Executor:
             problem_index=problem_index,
             status=measured.status,
             reason=measured.reason,
-            refusals=measured.refusals,
+            unmet_requirements=measured.unmet_requirements,
             split_k=split_k if measured.split_k is None else measured.split_k,
             split_k_deduced=split_k < 1,
             measurement=measured.measurement,
@@ -147,8 +147,8 @@ class Executor:
 
     def _prepare_worker(self) -> messages.Measured | None:
         """Have a worker with the problem loaded, or say what to report instead."""
-        if self._hindrance is not None:
-            return self._hindrance
+        if self._blocking_failure is not None:
+            return self._blocking_failure
         if self._worker is None:
             self._restart()
         if self._loaded:
@@ -160,16 +160,16 @@ class Executor:
         except WorkerFailure as failure:
             self._discard(str(failure))
             reason = f"the problem could not be loaded: {failure}"
-            self._hindrance = messages.Measured(status=Status.RUN_ERROR, reason=reason)
-            return self._hindrance
-        if isinstance(reply, messages.ProblemRefused):
+            self._blocking_failure = messages.Measured(status=Status.RUN_ERROR, reason=reason)
+            return self._blocking_failure
+        if isinstance(reply, messages.ProblemRejected):
             reason = f"not enough memory: {reply.reason}"
-            self._hindrance = messages.Measured(
+            self._blocking_failure = messages.Measured(
                 status=Status.UNSUPPORTED,
                 reason=reason,
-                refusals=(Refusal(rule="memory", message=reason),),
+                unmet_requirements=(UnmetRequirement(rule="memory", message=reason),),
             )
-            return self._hindrance
+            return self._blocking_failure
         self._loaded = True
         return None
 
@@ -221,7 +221,7 @@ class Executor:
             library=str(self._library.resolve()),
             arch=self._arch,
             device=self._options.device,
-            workers=self._options.workers,
+            cpu_threads=self._options.cpu_threads,
         )
         try:
             reply = self._ask(request, _START_LIMIT_S)

@@ -44,7 +44,7 @@ def _size(text: str) -> int:
     return int(text[:-1]) * unit if unit else int(text)
 
 
-def host_facts() -> dict[str, object]:
+def host_properties() -> dict[str, object]:
     """Return what a reader of a report needs to know about this machine."""
     import psutil
 

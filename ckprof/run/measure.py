@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ckprof.model.outcome import Status
-from ckprof.model.refusal import Refusal
-from ckprof.run.library import AbiStatus, CBuffers, CProblem
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.abi import AbiStatus, CBuffers, CProblem
 from ckprof.run.memory import GuardedTensor
 from ckprof.run.messages import Measured, Progress
 from ckprof.run.storage import storage_type
@@ -23,7 +23,7 @@ from ckprof.run.verify import compare
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckprof.run.library import Kernel, Support, Target
+    from ckprof.run.abi import Kernel, Support, Target
     from ckprof.run.messages import LoadProblem, TimingSettings
 
 
@@ -64,11 +64,11 @@ class LoadedProblem:
             tensor.release()
         self.tensors.clear()
 
-    def trespasses(self) -> str:
+    def out_of_bounds_writes(self) -> str:
         """Return what a kernel wrote that it must not write, or an empty text."""
         found = []
         for name, tensor in self.tensors.items():
-            side = tensor.damage()
+            side = tensor.corruption()
             if side:
                 found.append(f"wrote outside the {name} tensor, {side} its memory")
         for name, values in self._operands.items():
@@ -94,15 +94,15 @@ def measure_kernel(
     """
     report_stage(Progress(stage="support"))
     support = kernel.is_supported(CProblem.of(loaded.request.problem, split_k))
-    refusals = support.refusals or _without_room(loaded, support)
-    if refusals or support.status is not AbiStatus.OK:
-        measured = _not_supported(support.status, refusals)
+    unmet_requirements = support.unmet_requirements or _without_room(loaded, support)
+    if unmet_requirements or support.status is not AbiStatus.OK:
+        measured = _not_supported(support.status, unmet_requirements)
     else:
         measured = _measure_supported(kernel, loaded, support, timing, report_stage)
     return msgspec.structs.replace(measured, split_k=support.split_k)
 
 
-def _without_room(loaded: LoadedProblem, support: Support) -> tuple[Refusal, ...]:
+def _without_room(loaded: LoadedProblem, support: Support) -> tuple[UnmetRequirement, ...]:
     """Say if the workspace does not fit into memory: allocating it could end this process or others."""
     target = loaded.target
     available = target.available_bytes()
@@ -114,14 +114,14 @@ def _without_room(loaded: LoadedProblem, support: Support) -> tuple[Refusal, ...
         f"the kernel needs a workspace of {support.workspace_bytes / 2**30:.1f} GiB, "
         f"{available / 2**30:.1f} GiB of memory are available"
     )
-    return (Refusal(rule="workspace", message=message),)
+    return (UnmetRequirement(rule="workspace", message=message),)
 
 
-def _not_supported(status: AbiStatus, refusals: tuple[Refusal, ...]) -> Measured:
-    reason = refusals[0].message if refusals else "the kernel gave no reason"
+def _not_supported(status: AbiStatus, unmet_requirements: tuple[UnmetRequirement, ...]) -> Measured:
+    reason = unmet_requirements[0].message if unmet_requirements else "the kernel gave no reason"
     if status is AbiStatus.FAILED:
         return Measured(status=Status.RUN_ERROR, reason=f"in the support test: {reason}")
-    return Measured(status=Status.UNSUPPORTED, reason=reason, refusals=refusals)
+    return Measured(status=Status.UNSUPPORTED, reason=reason, unmet_requirements=unmet_requirements)
 
 
 def _measure_supported(
@@ -142,9 +142,9 @@ def _measure_supported(
         return _not_run(status, reason)
 
     report_stage(Progress(stage="verify", split_k=support.split_k))
-    trespasses = loaded.trespasses()
-    if trespasses:
-        return Measured(status=Status.WRONG_RESULT, reason=trespasses, tainted=True)
+    out_of_bounds_writes = loaded.out_of_bounds_writes()
+    if out_of_bounds_writes:
+        return Measured(status=Status.WRONG_RESULT, reason=out_of_bounds_writes, tainted=True)
     verification = None
     if loaded.reference is not None:
         request = loaded.request
@@ -174,9 +174,9 @@ def _measure_supported(
         return Measured(status=Status.RUN_ERROR, reason=str(failure), verification=verification)
 
     report_stage(Progress(stage="verify", split_k=support.split_k))
-    trespasses = loaded.trespasses()
-    if trespasses:
-        reason = f"{trespasses} (in a timed run)"
+    out_of_bounds_writes = loaded.out_of_bounds_writes()
+    if out_of_bounds_writes:
+        reason = f"{out_of_bounds_writes} (in a timed run)"
         return Measured(status=Status.WRONG_RESULT, reason=reason, tainted=True)
     return Measured(
         status=Status.OK,
@@ -206,7 +206,7 @@ def _checked_time(time_ms: float) -> float:
 
 
 def _not_run(status: AbiStatus, reason: str) -> Measured:
-    if status is AbiStatus.REFUSED:
-        refusal = Refusal(rule="run", message=reason or "the kernel gave no reason")
-        return Measured(status=Status.UNSUPPORTED, reason=refusal.message, refusals=(refusal,))
+    if status is AbiStatus.REJECTED:
+        rejection = UnmetRequirement(rule="run", message=reason or "the kernel gave no reason")
+        return Measured(status=Status.UNSUPPORTED, reason=rejection.message, unmet_requirements=(rejection,))
     return Measured(status=Status.RUN_ERROR, reason=reason or "the run failed without a reason")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.run.library import Target
+    from ckprof.run.abi import Target
     from ckprof.run.stored_file import StoredFile
 
 #: bytes of each guard; a multiple of the alignment that targets promise
@@ -78,7 +78,7 @@ class GuardedTensor:
         pairs = zip(self.chunks(), self._chunks_of(values), strict=True)
         return all(part.tobytes() == expected.tobytes() for part, (_, expected) in pairs)
 
-    def damage(self) -> str:
+    def corruption(self) -> str:
         """Return ``before``, ``after`` or both if something was written there, else an empty text."""
         seen = np.empty_like(self._guard)
         sides = []

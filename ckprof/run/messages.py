@@ -12,7 +12,7 @@ import msgspec
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.model.problem import ConvProblem
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
@@ -41,7 +41,7 @@ class Open(Message, frozen=True, tag="open"):
     #: architecture to select; empty to leave the device alone
     arch: str
     device: int
-    workers: int
+    cpu_threads: int
 
 
 class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,7 +107,7 @@ class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
     """The problem is in target memory."""
 
 
-class ProblemRefused(Message, frozen=True, tag="problem_refused"):
+class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
     """The problem does not fit into target memory."""
 
     reason: str
@@ -128,7 +128,7 @@ class Measured(Message, frozen=True, tag="measured"):
     status: Status
     reason: str = ""
     #: every condition that the problem does not meet, if that is why
-    refusals: tuple[Refusal, ...] = ()
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
     #: splits of the reduction that were run; ``None`` if it did not come to that
     split_k: int | None = None
     measurement: Measurement | None = None
@@ -151,7 +151,7 @@ class InstanceText(Message, frozen=True, tag="instance_text"):
 
 
 Request = Open | LoadProblem | Measure | ReadInstanceStrings | Quit
-Reply = Opened | OpenFailed | ProblemLoaded | ProblemRefused | Progress | Measured | InstanceText
+Reply = Opened | OpenFailed | ProblemLoaded | ProblemRejected | Progress | Measured | InstanceText
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from ckprof.config.settings import Settings
 from ckprof.errors import UsageError
 from ckprof.run.inputs import InitKind
 from ckprof.run.stopping import make_criterion
+
+#: what the interface of kernel libraries takes for "deduce the number of splits"
+AUTO_SPLITS: Final = -1
+
+#: not split at all: what is run unless the user or a problem line says otherwise
+DEFAULT_SPLITS: Final = (1,)
 
 
 class CacheMode(Enum):
@@ -52,16 +59,16 @@ class RunOptions:
     #: seconds for support test, runs and timing of one kernel; verification is not counted
     timeout_s: float = Settings().timeout
     #: CPU threads that kernels may use; 0 leaves it to the target
-    workers: int = 0
+    cpu_threads: int = 0
     #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
-    splits: tuple[int, ...] = (1,)
+    splits: tuple[int, ...] = DEFAULT_SPLITS
     #: index of the device
     device: int = 0
     #: keep the raw samples in each measurement
     keep_samples: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("warmup", 0), ("min_samples", 1), ("workers", 0), ("device", 0)):
+        for name, least in _LEAST:
             _check(name, getattr(self, name), least)
         for name in ("min_time_s", "max_time_s"):
             _check(name, getattr(self, name), 0)
@@ -72,6 +79,10 @@ class RunOptions:
         if not self.splits or len(set(self.splits)) < len(self.splits):
             raise UsageError(f"splits are {list(self.splits)}, expected at least one, and each once")
         make_criterion(self.criterion, dict(self.criterion_parameters))
+
+
+#: least values of the counts
+_LEAST: Final = (("seed", 0), ("warmup", 0), ("min_samples", 1), ("cpu_threads", 0), ("device", 0))
 
 
 def _check(name: str, value: float, least: int) -> None:

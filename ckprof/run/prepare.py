@@ -41,7 +41,7 @@ _DOUBLE_BYTES = 8
 _PART_BYTES = 32 * 2**20
 
 
-class NotEnoughRoomError(Exception):
+class InsufficientMemoryError(Exception):
     """The tensors do not fit into memory or onto the disk; the message has the numbers."""
 
 
@@ -65,11 +65,11 @@ def prepare_problem(
     """Write the operands and, unless verification is off, the reference.
 
     :param folder: where to write; must exist.
-    :raises NotEnoughRoomError: memory or disk do not suffice.
+    :raises InsufficientMemoryError: memory or disk do not suffice.
     :raises PluginError: the direction's reference failed or has the wrong shape.
     """
     start = time.perf_counter()
-    check_room(problem, dtype, options, folder)
+    check_memory(problem, dtype, options, folder)
     *operands, result = direction.tensors
     shapes = {name: tensor_shape(problem, layout, name) for name in direction.tensors}
     axes = {"input": layout.input, "weight": layout.weight, "output": layout.output}
@@ -87,7 +87,7 @@ def prepare_problem(
             reference_path = str(target)
             magnitude = _write_reference(direction, problem, layout, dtype, stored, target)
     except MemoryError as exc:
-        raise NotEnoughRoomError(f"not enough memory to prepare the problem: {exc}") from exc
+        raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
     files = tuple(
         TensorFile(name=name, axes=axes[name], shape=shapes[name], path=str(paths[name])) for name in operands
     )
@@ -102,28 +102,28 @@ def prepare_problem(
     return PreparedProblem(request=request, seconds=time.perf_counter() - start)
 
 
-def check_room(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:
+def check_memory(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:
     """Estimate what the tensors need before anything is allocated.
 
     Preparing holds all tensors as stored, and those of some images in double precision; the reference is
     reckoned with as much again for its own purposes. Running holds all tensors as stored.
 
-    :raises NotEnoughRoomError: memory or disk do not suffice.
+    :raises InsufficientMemoryError: memory or disk do not suffice.
     """
     elements = problem.input_elements + problem.weight_elements + problem.output_elements
-    stored = elements * dtype.facts.size_bytes
+    stored = elements * dtype.properties.size_bytes
     part = problem.weight_elements + elements // problem.batch * _images_at_once(problem)
     needed = stored + (2 * part * _DOUBLE_BYTES if options.verify else 0)
     available = psutil.virtual_memory().available
     if needed > available:
-        raise NotEnoughRoomError(
+        raise InsufficientMemoryError(
             f"the tensors need about {_gib(needed)} of memory, {_gib(available)} are available"
         )
     # The reference has the size of the result, which is one of the three.
     written = stored + (elements * _DOUBLE_BYTES if options.verify else 0)
     free = shutil.disk_usage(folder).free
     if written > free:
-        raise NotEnoughRoomError(
+        raise InsufficientMemoryError(
             f"the tensors need up to {_gib(written)} in {folder}, {_gib(free)} are free: "
             "use another work folder"
         )

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.device_lock import device_lock
 from ckprof.run.events import OperandsReady, ProblemStarted, ignore_event
 from ckprof.run.executor import Executor
-from ckprof.run.lock import device_lock
-from ckprof.run.prepare import NotEnoughRoomError, prepare_problem
+from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ def run_instances(
         removed afterwards.
     :param on_event: told what happens; an exception from it ends the run.
     :param lock_dir: folder of the device locks, if not the default one.
-    :raises ToolchainError: the library cannot be loaded, or its target refuses the device.
+    :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
     :raises PluginError: the direction's reference failed.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class _ProblemRunner:
         for instance in instances:
             if instance.ndim != self._problem.ndim:
                 why = f"a kernel for {instance.ndim}D problems, this one is {self._problem.ndim}D"
-                yield from self._unsupported(instance, Refusal(rule="dimensions", message=why))
+                yield from self._unsupported(instance, UnmetRequirement(rule="dimensions", message=why))
             else:
                 groups.setdefault((instance.layout.name, instance.dtype.value), []).append(instance)
         for group in groups.values():
@@ -101,9 +101,9 @@ class _ProblemRunner:
         layout, dtype = group[0].layout, group[0].dtype
         try:
             prepared = prepare_problem(self._direction, self._problem, layout, dtype, self._options, folder)
-        except NotEnoughRoomError as exc:
+        except InsufficientMemoryError as exc:
             for instance in group:
-                yield from self._unsupported(instance, Refusal(rule="memory", message=str(exc)))
+                yield from self._unsupported(instance, UnmetRequirement(rule="memory", message=str(exc)))
             return
         self._on_event(
             OperandsReady(
@@ -119,14 +119,14 @@ class _ProblemRunner:
             for instance in group:
                 yield self._executor.measure(instance.key, self._index, split_k)
 
-    def _unsupported(self, instance: Instance, refusal: Refusal) -> Iterator[Outcome]:
+    def _unsupported(self, instance: Instance, rejection: UnmetRequirement) -> Iterator[Outcome]:
         for split_k in self._options.splits:
             yield Outcome(
                 key=instance.key,
                 problem_index=self._index,
                 status=Status.UNSUPPORTED,
-                reason=refusal.message,
-                refusals=(refusal,),
+                reason=rejection.message,
+                unmet_requirements=(rejection,),
                 split_k=split_k,
                 split_k_deduced=split_k < 1,
             )

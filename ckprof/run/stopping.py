@@ -56,7 +56,7 @@ class StoppingCriterion(ABC):
 
 
 class StandardDeviation(StoppingCriterion):
-    """Stop when the relative standard deviation is small, or does not change any more.
+    """ListResult when the relative standard deviation is small, or does not change any more.
 
     The second rule is for machines whose noise never falls below the threshold: more samples would not change
     what is known about it.
@@ -97,7 +97,7 @@ class StandardDeviation(StoppingCriterion):
 
 
 class SampleCount(StoppingCriterion):
-    """Stop after a fixed number of samples."""
+    """ListResult after a fixed number of samples."""
 
     id = "sample-count"
     label = "a fixed number of samples"
@@ -117,7 +117,7 @@ class SampleCount(StoppingCriterion):
 
 
 class Entropy(StoppingCriterion):
-    """Stop when new samples bring no new information.
+    """ListResult when new samples bring no new information.
 
     Samples are sorted into bins; the Shannon entropy of the bins rises while unseen times turn up and is flat
     once the distribution is known. A line is fitted through the recent entropies: its slope must be small and

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 
 def storage_type(dtype: DataType) -> np.dtype[Any]:
     """Return the numpy type whose arrays hold elements of ``dtype``."""
-    return np.dtype(dtype.facts.numpy_storage)
+    return np.dtype(dtype.properties.numpy_storage)
 
 
 def encode(values: NDArray[np.floating[Any]], dtype: DataType) -> NDArray[Any]:

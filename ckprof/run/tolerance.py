@@ -41,7 +41,7 @@ class Tolerance:
 
 def unit_roundoff(dtype: DataType) -> float:
     """Return the largest relative error of rounding to nearest: ``0.5 * 2^-mantissa``."""
-    return float(0.5 * 2.0**-dtype.facts.mantissa_bits)
+    return float(0.5 * 2.0**-dtype.properties.mantissa_bits)
 
 
 def relative_tolerance(accumulator: DataType, operands: DataType, result: DataType, length: int) -> float:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Status
 from ckprof.run import messages
-from ckprof.run.library import AbiStatus, Library, LibraryError
+from ckprof.run.abi import AbiStatus, Library, LibraryError
 from ckprof.run.measure import LoadedProblem, measure_kernel
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Channel:
 
 
 class Worker:
-    """Answers requests for one library.
+    """SupportAnswers requests for one library.
 
     :param channel: the line to the parent.
     :param library: the loaded library.
@@ -70,7 +70,7 @@ class Worker:
         self._loaded: LoadedProblem | None = None
 
     def serve(self) -> None:
-        """Answer requests until told to quit."""
+        """SupportAnswer requests until told to quit."""
         while True:
             request = self._channel.receive()
             match request:
@@ -93,7 +93,7 @@ class Worker:
         try:
             self._loaded = LoadedProblem(self._library.target, request)
         except MemoryError as exc:
-            return messages.ProblemRefused(reason=str(exc))
+            return messages.ProblemRejected(reason=str(exc))
         return messages.ProblemLoaded()
 
     def _measure(self, request: messages.Measure) -> messages.Measured:
@@ -132,7 +132,7 @@ def open_library(request: messages.Request) -> tuple[Library, messages.Opened]:
     device = ""
     if request.arch:
         library.target.select_device(request.arch, request.device)
-        library.target.set_workers(request.workers)
+        library.target.set_cpu_threads(request.cpu_threads)
         device = library.target.describe_device()
     keys = tuple(library.kernels)
     return library, messages.Opened(target=library.target.id, device=device, keys=keys)

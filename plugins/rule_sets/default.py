@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.plugin.protocols import RuleSetEntry
-from ckprof_plugins.pipelines.gemm_family.vocabulary import Epilogue, GemmPipeline, Scheduler
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, make_instance, upstream_accepts
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ckprof.model.layout import find_layout
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import RuleSetEntry
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Specialization
 from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
-from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline, Specialization
 from ckprof_plugins.rule_sets.full_tables import depthwise_rows, schedule, sizes, tables
 from ckprof_plugins.rule_sets.gemm_config import (
     Features,
@@ -44,7 +44,7 @@ class FullRuleSet:
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
         """Return the kernels: per direction, dimensions and type the regular ones, then the features."""
-        seen: dict[GemmConfig, Refusal | None] = {}
+        seen: dict[GemmConfig, UnmetRequirement | None] = {}
         for direction in request.directions:
             for ndim in request.ndims:
                 for dtype in request.dtypes:
@@ -59,7 +59,7 @@ class FullRuleSet:
 
 def _gemm_configs(
     direction: str, ndim: int, dtype: DataType, arch: Architecture
-) -> Iterator[tuple[GemmConfig, Refusal | None]]:
+) -> Iterator[tuple[GemmConfig, UnmetRequirement | None]]:
     table = tables()
     for tile in table.base_tiles(direction, ndim, dtype):
         schedules = table.schedules_of(direction, tile, dtype)
@@ -79,8 +79,8 @@ def _gemm_configs(
                 yield config, defect
 
 
-def _no_table(direction: str, ndim: int) -> Refusal:
-    return Refusal(
+def _no_table(direction: str, ndim: int) -> UnmetRequirement:
+    return UnmetRequirement(
         rule="tile-table",
         message=f"the rule set has no tiles for {direction} in {ndim} dimensions: only its features are left",
         found=ndim,
@@ -99,7 +99,7 @@ def _configs_of_tile(
 ) -> Iterator[GemmConfig]:
     table = tables()
     tile = sizes(tile_text)
-    size_bytes = dtype.facts.size_bytes
+    size_bytes = dtype.properties.size_bytes
     all_vectors = table.vectors_of(direction, tile_text, dtype)
     legacy_wavelet = table.uses_legacy_wavelet_k(direction, tile_text)
     specializations = _specializations(direction, tile)

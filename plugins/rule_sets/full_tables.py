@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.model.dtype import DataType
-from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline, Scheduler
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy
 from ckprof_plugins.rule_sets.gemm_config import Features, StreamK
 from ckprof_plugins.rule_sets.tile_math import vector_code

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ckprof.model.layout import LAYOUTS
-from ckprof_plugins.pipelines.gemm_family.instance import Extent
-from ckprof_plugins.pipelines.gemm_family.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckprof.arch.architecture import Architecture, Sizes
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
-    from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 #: Number of spatial dimensions -> the layout of all GEMM kernels.
 GEMM_LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
@@ -78,7 +78,7 @@ def upstream_accepts(config: GemmConfig, arch: Architecture, *, tagged: bool) ->
         with K >= 32 - but one without a type passes, because it is taken for float, which is spelt ``fp32``.
     """
     gemm_pipeline = config.gemm_pipeline
-    if config.scheduler is Scheduler.INTERWAVE and not gemm_pipeline.facts.interwave:
+    if config.scheduler is Scheduler.INTERWAVE and not gemm_pipeline.properties.interwave:
         return False
     if gemm_pipeline is GemmPipeline.COMPV5 and config.direction != "fwd":
         return False

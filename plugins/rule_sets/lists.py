@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import RuleSetEntry
-from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
-from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance
 from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, StreamK, upstream_accepts
 

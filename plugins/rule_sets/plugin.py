@@ -18,7 +18,7 @@ def ckprof_register_rule_sets() -> Sequence[RuleSet]:
     from ckprof_plugins.rule_sets.default import DefaultRuleSet
     from ckprof_plugins.rule_sets.full import FullRuleSet
     from ckprof_plugins.rule_sets.lists import ListRuleSet
-    from ckprof_plugins.rule_sets.selection import FullTestsRuleSet, TinyRuleSet
+    from ckprof_plugins.rule_sets.subsets import FullTestsRuleSet, TinyRuleSet
 
     return [
         DefaultRuleSet(),

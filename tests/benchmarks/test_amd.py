@@ -20,10 +20,10 @@ import pytest
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.tree import generate_tree
+from ckprof.codegen.source_tree import generate_tree
 from ckprof.errors import ToolchainError
 from ckprof.flow.code_objects import FILE, read_code_objects, write_code_objects
-from ckprof.flow.inspection import inspect_build
+from ckprof.flow.inspect_build import inspect_build
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout

@@ -34,7 +34,7 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
         cache=CacheMode.WARM,
         warmup=0,
         criterion=criterion,
-        # Out of reach, so that every criterion has to judge all samples.
+        # Out of reach, so that every criterion has to check_validity all samples.
         criterion_parameters={
             "stdrel": (("max-noise", 1e-12), ("max-drift", 1e-12)),
             "entropy": (("resolution", 1e-9), ("max-slope", 1e-12)),

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from ckprof.flow.selection import list_candidates
+from ckprof.flow.candidates import list_candidates
 from ckprof.parity.compare import compare
 from ckprof.parity.dispatcher_side import catalog_side
-from ckprof.parity.inputs import Reading, built_side
+from ckprof.parity.side_files import Reading, built_side
 from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.run.strings import query_instance_strings
+from ckprof.run.instance_strings import query_instance_strings
 from ckprof.strings.revision import default_revision
 from tests.parity.told_library import build_told_library
 

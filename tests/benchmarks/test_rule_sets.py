@@ -17,14 +17,16 @@ from typing import Any
 
 import pytest
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.codegen.embedding import Embedding
-from ckprof.codegen.tree import generate_tree
-from ckprof.flow.rule_sets import enumerate_rule_set, judge
+from ckprof.codegen.source_tree import generate_tree
+from ckprof.flow.rule_sets import entry_candidates, shipped_list_reader
+from ckprof.flow.validity import check_validity
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRequest
 from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import RuleSetRequest
 from ckprof.plugin.registry import Registry
 
 ARCH = find_architecture("gfx942")
@@ -51,23 +53,17 @@ def registry() -> Registry:
 
 
 def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:
-    entries = enumerate_rule_set(
-        registry.rule_sets.find("full"),
-        registry,
+    request = RuleSetRequest(
         arch=ARCH,
-        directions=["fwd"],
-        ndims=[2, 3],
+        directions=("fwd",),
+        ndims=(2, 3),
         dtypes=DTYPES,
+        read_lists=shipped_list_reader(registry),
     )
-    selection = judge(
-        entries,
-        registry,
-        arch=ARCH,
-        api_level=LATEST_API_LEVEL,
-        source="full",
-        keep_defects=keep_defects,
-    )
-    return list(selection.candidates)
+    candidates = entry_candidates(registry.rule_sets.find("full").enumerate(request), registry, "full")
+    if keep_defects:
+        return candidates
+    return list(check_validity(candidates, ARCH.name, LATEST_API_LEVEL).valid)
 
 
 @pytest.mark.parametrize("keep_defects", [False, True])

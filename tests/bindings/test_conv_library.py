@@ -14,8 +14,8 @@ from ckprof import ConvLibrary, ConvProblem
 from ckprof.bindings.conv_library import Timing
 from ckprof.bindings.foreign import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from ckprof.cli.main import main
-from ckprof.codegen.conv_library import EMBED_DIR
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
+from ckprof.codegen.library_api import EMBED_DIR
 from ckprof.errors import InputError, UsageError
 from ckprof.model.layout import find_layout
 from ckprof.model.tensor import tensor_shape

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.build.atomic_write import write_if_changed
 from ckprof.build.builder import BuildResult, build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.build.files import write_if_changed
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ckprof.build.ask import ask
+from ckprof.build.tool_output import ask
 
 
 def test_answers_come_with_their_exit_status():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.build import files
+from ckprof.build import atomic_write
 from ckprof.build.cache import ObjectCache
 from ckprof.build.digests import FolderDigests, digest_file, digest_parts
 from ckprof.errors import ToolchainError
@@ -31,8 +31,10 @@ def test_finds_what_was_stored(cache):
     assert cache.find("ab02") is None
 
 
-@pytest.mark.parametrize("damage", ["shorter", "other", "no record", "bad record", "odd record", "no object"])
-def test_drops_damaged_entries(cache, damage):
+@pytest.mark.parametrize(
+    "corruption", ["shorter", "other", "no record", "bad record", "odd record", "no object"]
+)
+def test_drops_damaged_entries(cache, corruption):
     path = store(cache, "ab01")
     record = cache.record(path.parent)
     {
@@ -42,7 +44,7 @@ def test_drops_damaged_entries(cache, damage):
         "bad record": lambda: record.write_text("{"),
         "odd record": lambda: record.write_text("[]"),
         "no object": path.unlink,
-    }[damage]()
+    }[corruption]()
     assert cache.find("ab01") is None
     assert not cache.entry("ab01").exists()
 
@@ -101,14 +103,14 @@ def test_staging_tells_why_it_cannot(cache, monkeypatch):
 
 def test_writing_leaves_nothing_half(tmp_path, monkeypatch):
     path = tmp_path / "file"
-    files.write_atomically(path, "old")
+    atomic_write.write_atomically(path, "old")
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        files.write_atomically(path, "new")
+        atomic_write.write_atomically(path, "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"] and path.read_text() == "old"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ckprof.build import compile_step, library
+from ckprof.build import compile_step, link
 from ckprof.build.cache import ObjectCache
 from ckprof.build.failures import error_lines
 from ckprof.errors import ToolchainError
@@ -231,7 +231,7 @@ def test_two_builds_at_once_share_a_cache(make_tree, make_recipe, fake_compiler,
 def test_a_library_of_unknown_content_is_linked_again(make_tree, make_recipe, fake_compiler, build, calls):
     tree, recipe = make_tree(1), make_recipe(fake_compiler())
     built = build(tree, recipe).library
-    assert library.LibraryFile(build.work_dir, "tiny").path == built
+    assert link.LibraryFile(build.work_dir, "tiny").path == built
     (build.work_dir / "libtiny.key.json").unlink()
     calls()
     assert build(tree, recipe).summary.from_cache == 1
@@ -256,7 +256,7 @@ def test_keys_hold_whatever_changes_an_object(make_tree, make_recipe, fake_compi
     assert build(tree, replace(recipe, link_flags=("-lm",))).summary.compiled == 0
 
 
-def test_flags_with_line_breaks_are_refused(make_tree, make_recipe, fake_compiler, build):
+def test_flags_with_line_breaks_are_rejected(make_tree, make_recipe, fake_compiler, build):
     with pytest.raises(ToolchainError, match="line break"):
         build(make_tree(1), make_recipe(fake_compiler(), compile_flags=("-DX=\n",)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ckprof.catalog.errors import SHOWN, Diagnostic, ListError
+from ckprof.catalog.list_error import SHOWN, Diagnostic, ListError
 from ckprof.catalog.reader import load_catalog, read_catalog
 from ckprof.catalog.writer import render_catalog, write_atomically, write_catalog
 from ckprof.errors import ExitCode, InputError

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ckprof.catalog.compare import differences
+from ckprof.catalog.difference import differences
 from ckprof.catalog.writer import render_catalog
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType

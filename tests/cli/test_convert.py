@@ -17,7 +17,7 @@ import pytest
 
 from ckprof.catalog import writer
 from ckprof.errors import ExitCode
-from ckprof.flow import inputs
+from ckprof.flow import list_files
 from ckprof.paths import conf_root
 from tests.converters.samples import as_bytes, change, line
 
@@ -32,7 +32,7 @@ V3 = line("forward_v3")
 def tree(tmp_path):
     """A folder with two forward lists and one for backward data."""
     for name, lines in {
-        "forward/tests/nhwgc_fp16.conf": ("# remark", FORWARD, V3, FORWARD),
+        "forward/tests/nhwgc_fp16.conf": ("# annotation", FORWARD, V3, FORWARD),
         "forward/tests/ngchw_depthwise.conf": (line("depthwise"),),
         "backward_data/tests/nhwgc_fp16.conf": (line("backward_data"),),
     }.items():
@@ -206,7 +206,7 @@ def test_lists_that_come_through_a_pipe(ckprof, tmp_path):
 
 
 def test_a_device_that_never_ends(ckprof, monkeypatch):
-    monkeypatch.setattr(inputs, "_PIPE_LIMIT", 1 << 20)
+    monkeypatch.setattr(list_files, "_PIPE_LIMIT", 1 << 20)
     called = ckprof("convert", "/dev/zero")
     assert (called.code, "more than 1 MiB" in called.err) == (ExitCode.INPUT, True)
 
@@ -234,7 +234,7 @@ def test_lists_without_instances(ckprof, tmp_path):
 # --- what the file system does ------------------------------------------------------------------------------
 
 
-def test_links_out_of_the_output_folder_are_refused(ckprof, tree, tmp_path):
+def test_links_out_of_the_output_folder_are_rejected(ckprof, tree, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     out = tmp_path / "out" / "forward"

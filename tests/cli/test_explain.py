@@ -16,7 +16,7 @@ FORWARD = line("forward")
 def conf(tmp_path):
     path = tmp_path / "my.conf"
     wrong = change(FORWARD, 19, "x")
-    path.write_bytes(as_bytes("# remark", FORWARD, FORWARD, wrong, line("forward", "bf16"), ""))
+    path.write_bytes(as_bytes("# annotation", FORWARD, FORWARD, wrong, line("forward", "bf16"), ""))
     return path
 
 
@@ -44,8 +44,8 @@ def test_places_in_a_file(ckprof, conf):
     assert good.code == 0 and good.out.startswith(f"{conf}:2: forward XDL (fwd)")
     again = ckprof("explain", f"{conf}:3")
     assert "dropped by duplicate: equal to line 2 in all but the id" in again.out
-    remark = ckprof("explain", f"{conf}:1")
-    assert (remark.code, "dropped by comment" in remark.out) == (0, True)
+    annotation = ckprof("explain", f"{conf}:1")
+    assert (annotation.code, "dropped by comment" in annotation.out) == (0, True)
     blank = ckprof("explain", f"{conf}:6:1:")
     assert (blank.code, "dropped by blank" in blank.out) == (0, True)
     wrong = ckprof("explain", f"{conf}:4:7")
@@ -96,7 +96,7 @@ def test_options_reach_the_reader(ckprof):
     assert ckprof("explain", short).code == ExitCode.INPUT
     called = ckprof("explain", short, "--layout", "nhwgc", "--dtype", "fp16", "--mma-k-table", "8/16")
     assert called.code == 0 and "K1: warp_tile_k follows" in called.out
-    lost = ckprof("explain", f"{FORWARD} # remark", "--upstream-comments")
+    lost = ckprof("explain", f"{FORWARD} # annotation", "--upstream-comments")
     assert "dropped by comment" in lost.out
 
 

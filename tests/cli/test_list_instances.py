@@ -32,8 +32,8 @@ def ckprof(capsys):
 
 
 @pytest.fixture
-def by_hand(ckprof):
-    """List one instance given by hand; an option of ``None`` is left out, one of ``True`` has no value."""
+def from_cli(ckprof):
+    """List one instance given by its tile; ``None`` leaves an option out, ``True`` gives it no value."""
 
     def call(*further, **changes):
         given = {**HAND, **{f"--{name.replace('_', '-')}": value for name, value in changes.items()}}
@@ -105,24 +105,24 @@ def test_why_of_a_list(ckprof):
     assert ckprof(*arguments[:4], "--count")[1] == "53\n"
 
 
-def test_by_hand(by_hand):
-    code, out, _ = by_hand()
+def test_by_hand(from_cli):
+    code, out, _ = from_cli()
     assert (code, out) == (
         0,
         "grouped_conv_fwd_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_dsb\n",
     )
     changes = {"direction": "bwd_weight", "gemm_pipeline": "mem", "ndim": "3", "stream_k": "tree"}
-    _, out, _ = by_hand(**changes, persistent=True)
+    _, out, _ = from_cli(**changes, persistent=True)
     assert "bwd_weight_fp16_ndhwgc_3d_mem_" in out
     assert out.endswith("_128x128x64_2x2x1_32x32x16_streamk_tree_persistent\n")
 
 
-def test_flags_are_real_truth_values(by_hand):
-    code, out, err = by_hand("--no-pad-m", "--upstream-defects")
+def test_flags_are_real_truth_values(from_cli):
+    code, out, err = from_cli("--no-pad-m", "--upstream-defects")
     assert code == 0 and out.endswith("_dsb_pad011\n")
-    code, out, err = by_hand("--no-double-smem-buffer")
+    code, out, err = from_cli("--no-double-smem-buffer")
     assert code == 1 and "compv4 needs double_smem_buffer" in err
-    assert by_hand("--pad-m")[0] == 0
+    assert from_cli("--pad-m")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -135,16 +135,16 @@ def test_flags_are_real_truth_values(by_hand):
         ({"persistent": True}, "--persistent goes with --stream-k only"),
         ({"stream_k": "tree", "two_stage": True}, "--stream-k and --two-stage contradict each other"),
         ({"stream_k": "bush"}, "unknown stream-K strategy 'bush'"),
-        ({"rule_set": "full"}, "--rule-set and an instance given by hand contradict each other"),
+        ({"rule_set": "full"}, "--rule-set and an instance given by its tile contradict each other"),
         ({"arch": "gfx924"}, "unknown architecture 'gfx924'; did you mean 'gfx942'?"),
         ({"ndim": "4"}, "--ndim 4: expected 1, 2 or 3"),
         ({"dtype": "fp16,fp16"}, "--dtype: the same value is named twice"),
         ({"merge_groups": "0"}, "num_groups_to_merge is 0, expected 1 or more"),
-        ({"layout": "nhwgc"}, "--layout says how a list is read, an instance given by hand reads none"),
+        ({"layout": "nhwgc"}, "--layout says how a list is read, an instance given by its tile reads none"),
     ],
 )
-def test_wrong_options(changes, message, by_hand):
-    code, out, err = by_hand(**changes)
+def test_wrong_options(changes, message, from_cli):
+    code, out, err = from_cli(**changes)
     assert (code, out) == (2, "") and message in err
 
 
@@ -191,7 +191,7 @@ def test_rule_sets_and_architectures_are_listed(ckprof):
 
 PLUGIN = """
 from ckprof import hookimpl
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.rule_sets.full import FullRuleSet
 
@@ -202,7 +202,7 @@ class Handful:
 
     def enumerate(self, request):
         first, *others = FullRuleSet().enumerate(request)[:5]
-        mistake = Refusal(rule="mistake", message="made by hand", found=1, allowed=0)
+        mistake = UnmetRequirement(rule="mistake", message="made by hand", found=1, allowed=0)
         return [RuleSetEntry(first.instance, mistake), *others]
 
 

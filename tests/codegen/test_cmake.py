@@ -85,7 +85,7 @@ def test_two_directions_in_one_program(tmp_path, capsys):
         "register_fwd_chunk_1",
     }
     done = subprocess.run([out / "user"], capture_output=True, text=True, check=True)
-    *kernels, found, refused = done.stdout.splitlines()
+    *kernels, found, rejected = done.stdout.splitlines()
     expected = [
         kernel["name"]
         for direction in ("fwd", "bwd_data")
@@ -93,7 +93,7 @@ def test_two_directions_in_one_program(tmp_path, capsys):
     ]
     assert kernels == [f"{name} gfx942 32" for name in expected]
     assert found == "1 2 1"
-    assert refused == f"two kernels with one key: {expected[0]} and {expected[0]}"
+    assert rejected == f"two kernels with one key: {expected[0]} and {expected[0]}"
     (library,) = out.rglob("libckprof_conv_bwd_data.so")
     line = "2 1 2 16 16 3 3 6 6 1 1 1 1 1 1 1 1"
     assert main(["call", "bwd_data", str(library), "--problem", line]) == 0

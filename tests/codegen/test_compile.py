@@ -16,7 +16,7 @@ from ckprof.codegen import ABI_INCLUDE_DIR, generate_tree, write_library_source
 from ckprof.model.layout import find_layout
 from ckprof.model.problem import ConvProblem
 from ckprof.model.tensor import tensor_shape
-from ckprof.run.library import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
+from ckprof.run.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
@@ -180,7 +180,7 @@ def test_runs(library, index, time_it):
         ({"in_channels": 0}, 1, "problem", "C = 0 is less than 1"),
     ],
 )
-def test_refusals(library, change, status, condition, words):
+def test_rejections(library, change, status, condition, words):
     kernel = library[0].kernels[0].contents
     problem = CProblem.of(PROBLEM, 1)
     for name, value in change.items():
@@ -188,9 +188,9 @@ def test_refusals(library, change, status, condition, words):
     reason = ctypes.create_string_buffer(256)
     support = Kernel(kernel).is_supported(problem)
     assert support.status == status
-    assert support.refusals[0].rule == condition
-    assert words in support.refusals[0].message
-    answer = support.refusals[0].message
+    assert support.unmet_requirements[0].rule == condition
+    assert words in support.unmet_requirements[0].message
+    answer = support.unmet_requirements[0].message
     time_ms = ctypes.c_double(-1)
     assert kernel.run(problem, CBuffers(), 0, time_ms, reason, len(reason)) == status
     assert text_of(reason) == answer

@@ -10,8 +10,8 @@ import pytest
 
 from ckprof.codegen import generate_tree, state
 from ckprof.codegen.embedding import Embedding
-from ckprof.codegen.environment import render
-from ckprof.codegen.filling import render_filled
+from ckprof.codegen.jinja import render
+from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import UsageError
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
@@ -122,20 +122,20 @@ def test_nothing_is_touched_when_nothing_changed(generate, instances):
     assert {name: (tree.root / name).stat().st_mtime_ns for name in files_of(tree.root)} == before
 
 
-@pytest.mark.parametrize("damage", ["edit", "remove", "forget"])
-def test_what_was_touched_is_restored(damage, generate, instances):
+@pytest.mark.parametrize("corruption", ["edit", "remove", "forget"])
+def test_what_was_touched_is_restored(corruption, generate, instances):
     tree = generate(instances)
     victim = tree.root / "registration" / "register_fwd_kernels.cpp"
     good = victim.read_text()
-    if damage == "edit":
+    if corruption == "edit":
         victim.write_text(good.replace("register", "forget__"))
-    elif damage == "remove":
+    elif corruption == "remove":
         victim.unlink()
     else:
         (tree.root / state.FILE).unlink()
     again = generate(instances)
     assert victim.read_text() == good
-    assert again.written == (() if damage == "forget" else (victim,))
+    assert again.written == (() if corruption == "forget" else (victim,))
 
 
 def test_stale_files_go_by_the_manifest(generate, instances):
@@ -160,5 +160,5 @@ def test_filling_is_rendering(make_instance):
     for changes in ({}, {"pipeline": "wavelet"}, {"dtype": "fp32", "tile_m": 256}, {"split_image": True}):
         instance = make_instance(**changes)
         header = PIPELINE.header_of(instance, "gfx942")
-        filled = render_filled(*PIPELINE.template, header, header.inert)
+        filled = render_cached(*PIPELINE.template, header, header.literal_fields)
         assert filled == render(*PIPELINE.template, p=header)

@@ -11,7 +11,7 @@ from jinja2 import nodes
 import ckprof
 import ckprof_plugins
 from ckprof.codegen.cpp import boolean, string_literal
-from ckprof.codegen.environment import render
+from ckprof.codegen.jinja import render
 
 TEMPLATES = sorted(
     path for package in (ckprof, ckprof_plugins) for path in Path(package.__path__[0]).glob("**/*.j2")

@@ -1,4 +1,4 @@
-"""Where settings come from and what is refused."""
+"""Where settings come from and what is rejected."""
 
 from __future__ import annotations
 

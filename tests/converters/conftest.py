@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.catalog.errors import ListError
+from ckprof.catalog.list_error import ListError
 from ckprof.model.conversion import ConversionRequest
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.catalog.errors import ListError
+from ckprof.catalog.list_error import ListError
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 from ckprof.strings.revision import default_revision, find_revision
-from ckprof.strings.text import StringGrammar
+from ckprof.strings.string_grammar import StringGrammar
 from ckprof_converters.builder_reader import BuilderReader
 from ckprof_converters.families import FAMILIES
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
-from ckprof_plugins.pipelines.kernel_family.strings import KINDS as TILE_KINDS
+from ckprof_plugins.pipelines._base.string_kinds import KINDS as TILE_KINDS
 
 STRINGS = StringGrammar([*OLD_KINDS, *TILE_KINDS])
 READER = BuilderReader(FAMILIES)
@@ -252,12 +252,12 @@ def test_lines_without_a_known_string_are_left_out_with_the_reason(line, rule, w
         (EXPECTED[WEIGHT].replace(",0>", ",0,1>"), "has 32 or 34 fields in revision 2026-06, got 33"),
     ],
 )
-def test_wrong_lines_are_refused_with_their_place(line, message):
+def test_wrong_lines_are_rejected_with_their_place(line, message):
     with pytest.raises(ListError, match=message):
         read(line)
 
 
-def test_lines_of_another_direction_are_refused_once_for_each_family():
+def test_lines_of_another_direction_are_rejected_once_for_each_family():
     with pytest.raises(ListError) as caught:
         read(FORWARD, WEIGHT, EXPECTED[WEIGHT], WEIGHT, direction="fwd")
     first, second = caught.value.diagnostics
@@ -266,6 +266,6 @@ def test_lines_of_another_direction_are_refused_once_for_each_family():
     assert second.message == "backward-weight kernel is of direction bwd_weight, expected fwd"
 
 
-def test_what_is_no_text_is_refused():
+def test_what_is_no_text_is_rejected():
     with pytest.raises(InputError, match="NUL byte"):
         READER.read(ConversionRequest(path=Path("x"), data=b"Device\0<"), STRINGS, default_revision())

@@ -85,12 +85,12 @@ def test_a_last_line_that_is_cut_off_is_noted():
 
 
 @pytest.mark.parametrize("broken", [TWO[:-3], f"{TWO[:-3]}[Valid] Perf: 1 ms, {ONE}"])
-def test_lines_that_break_off_are_refused_by_number(broken):
+def test_lines_that_break_off_are_rejected_by_number(broken):
     with pytest.raises(InputError, match=r"x\.log:2:21: the text of Grouped.*breaks off"):
         texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {broken}", f"[Valid] Perf: 1 ms, {ONE}")
 
 
 def test_a_list_is_read_line_by_line():
-    found, whole = texts(f"  {ONE}", "# remark", "", f"\x1b[1m{TWO}\x1b[0m # remark", end="\r\n")
+    found, whole = texts(f"  {ONE}", "# annotation", "", f"\x1b[1m{TWO}\x1b[0m # annotation", end="\r\n")
     assert found == [(ONE, 1), (TWO, 4)]
     assert not whole.is_output

@@ -8,7 +8,7 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.dtype import DataType
 from ckprof.model.explanation import ExplainRequest
 from ckprof.model.layout import find_layout
-from ckprof_converters import explain as module
+from ckprof_converters import explanation as module
 
 from .samples import change, column, line
 
@@ -20,7 +20,7 @@ def explain(text, grammar, path=Path("line"), **reading):
 
 def test_every_argument_and_every_key_is_explained(converter):
     text = line("forward_v3")
-    explained = explain(f"  {text} # remark", converter.grammar)
+    explained = explain(f"  {text} # annotation", converter.grammar)
     assert (explained.family, explained.direction, explained.variant) == ("forward_v3", "fwd", "forward")
     assert len(explained.fields) == 50
     tile = explained.fields[17]
@@ -71,12 +71,12 @@ def test_lines_of_logs_and_remarks(converter):
     assert len(explain(text, converter.grammar).record) == 25
     said = explain(f"{line('native_forward')}  # ckprof: two_stage=true", converter.grammar)
     keys = {key.name: (key.value, key.origin) for key in said.record}
-    assert keys["two_stage"] == (True, "remark")
+    assert keys["two_stage"] == (True, "annotation")
 
 
 def test_lines_without_an_instance(converter):
     assert explain("# hello", converter.grammar).rule == "comment"
     assert explain("  ", converter.grammar).rule == "blank"
     assert explain("hello", converter.grammar).errors[0][0] == 1
-    refused = explain("DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<1>", converter.grammar)
-    assert (refused.family, refused.rule) == ("wmma", "unsupported-family")
+    rejected = explain("DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<1>", converter.grammar)
+    assert (rejected.family, rejected.rule) == ("wmma", "unsupported-family")

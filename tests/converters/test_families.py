@@ -378,7 +378,7 @@ def test_a_list_whose_lines_are_all_dropped_gives_an_empty_catalog(convert):
     assert [catalog.records for catalog in conversion.catalogs] == [()]
 
 
-REFUSED = [
+REJECTED = [
     "DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<2,NHWGC> AEnableLds: 1",
     "DeviceGroupedConvBwdWeight_Wmma_CShuffleV3<1,NGCW>",
     "DeviceGroupedConvFwdDlMultipleD_NHWC_KYXC_NHWK<2>",
@@ -387,8 +387,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text.split("<")[0])
-def test_known_families_that_are_refused_give_their_reason(convert, text):
+@pytest.mark.parametrize("text", REJECTED, ids=lambda text: text.split("<")[0])
+def test_known_families_that_are_rejected_give_their_reason(convert, text):
     conversion = convert(line("forward"), text, text)
     assert [item.rule for item in conversion.dropped] == ["unsupported-family"] * 2
     title, _, sentence = conversion.dropped[0].reason.partition(": ")
@@ -397,13 +397,13 @@ def test_known_families_that_are_refused_give_their_reason(convert, text):
     assert conversion.dropped_by_rule["unsupported-family"] == 2
 
 
-def test_a_list_of_refused_lines_only_gives_no_catalog(convert):
-    conversion = convert(REFUSED[0], REFUSED[1])
+def test_a_list_of_rejected_lines_only_gives_no_catalog(convert):
+    conversion = convert(REJECTED[0], REJECTED[1])
     assert conversion.catalogs == ()
     assert conversion.dropped_by_rule == {"unsupported-family": 2}
 
 
 def test_such_a_list_gives_an_empty_catalog_where_all_about_it_is_known(convert):
-    (catalog,) = convert(REFUSED[0], direction="fwd", name="nhwgc_fp16.conf").catalogs
+    (catalog,) = convert(REJECTED[0], direction="fwd", name="nhwgc_fp16.conf").catalogs
     assert (catalog.variant, catalog.layout, catalog.dtype) == ("forward", NHWGC, DataType.FP16)
     assert catalog.records == ()

@@ -1,4 +1,4 @@
-"""Thousands of damaged lines: each is refused with a message, or gives what an independent reading gives.
+"""Thousands of damaged lines: each is rejected with a message, or gives what an independent reading gives.
 
 The stored corpus holds one line for every kind of outcome that the fuzzing has found so far; ``-m slow``
 tries 50,000 mutations, and ``--refresh-golden`` stores the kinds that it finds.
@@ -131,7 +131,7 @@ def checked(conversion, text, dtype):
     for catalog, record in records:
         number = conversion.source_lines[catalog.variant, record.id]
         if "ckprof:" in lines[number - 1]:
-            return "remark"
+            return "annotation"
         expected = reference.read(lines[number - 1], catalog.dtype.value)
         found = msgspec.structs.asdict(record)
         assert {key: found[key] for key in expected} == expected, text

@@ -12,7 +12,7 @@ from ckprof.catalog.writer import render_catalog
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.conversion_tree import ListState, TreeRequest
 from ckprof.paths import conf_root
-from ckprof_converters.tree import DIRECTION_FOLDERS
+from ckprof_converters.list_tree import DIRECTION_FOLDERS
 
 from . import reference
 
@@ -69,7 +69,7 @@ def test_all_catalogs_are_those_of_an_independent_reading(converter, monkeypatch
 
 @pytest.mark.parametrize("name", [name for name in LISTS if name.parts[1] == "tests"], ids=str)
 def test_remarks_behind_instances_in_both_readings(converter, name):
-    """Upstream loses such lines as a whole; ckprof reads the lists as if the remarks were not there."""
+    """Upstream loses such lines as a whole; ckprof reads the lists as if the annotations were not there."""
     path = conf_root() / name
     lines = path.read_text().splitlines()
 

@@ -24,7 +24,9 @@ def in_3d(text):
 
 
 def test_ids_are_zero_based_line_numbers_and_duplicates_name_the_first_line(convert):
-    conversion = convert("# a comment", A, "", B, A, "; another", change(B, 50, "2"), f" {A} # with a remark")
+    conversion = convert(
+        "# a comment", A, "", B, A, "; another", change(B, 50, "2"), f" {A} # with a annotation"
+    )
     (catalog,) = conversion.catalogs
     assert [record.id for record in catalog.records] == [1, 3, 6]
     assert conversion.source_lines == {("forward", 1): 2, ("forward", 3): 4, ("forward", 6): 7}

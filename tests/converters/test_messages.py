@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.catalog.errors import ListError
+from ckprof.catalog.list_error import ListError
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 

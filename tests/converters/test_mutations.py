@@ -15,7 +15,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.explanation import ExplainRequest
 from ckprof.model.layout import find_layout
 from ckprof_converters.converter import ConfConverter
-from ckprof_converters.explain import explain
+from ckprof_converters.explanation import explain
 from ckprof_converters.families import FAMILIES as TABLES
 
 from .samples import FAMILIES, SHORT, arguments, change, line, with_arguments
@@ -30,7 +30,7 @@ def explain_line(text, layout):
 
 
 def attempt(text, family="", **request):
-    """Return the conversion of a text, or ``None`` if it is refused with an input error."""
+    """Return the conversion of a text, or ``None`` if it is rejected with an input error."""
     if family in SHORT:
         request = {"layout": find_layout("nhwgc"), "dtype": DataType.FP16, **request}
     try:

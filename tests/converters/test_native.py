@@ -185,18 +185,18 @@ def test_what_the_text_does_not_say_stands_behind_it():
 
 
 @pytest.mark.parametrize(
-    ("remark", "message"),
+    ("annotation", "message"),
     [
-        ("two_stage", "expected field=value in a remark, got 'two_stage'"),
-        ("stages=2", "a remark sets stages, which catalogs do not have"),
-        ("two_stage=2", "a remark sets two_stage to '2', which it cannot be"),
-        ("tile_m=0", "a remark sets tile_m to '0', which it cannot be"),
+        ("two_stage", "expected field=value in a annotation, got 'two_stage'"),
+        ("stages=2", "a annotation sets stages, which catalogs do not have"),
+        ("two_stage=2", "a annotation sets two_stage to '2', which it cannot be"),
+        ("tile_m=0", "a annotation sets tile_m to '0', which it cannot be"),
     ],
 )
-def test_wrong_remarks(remark, message):
+def test_wrong_remarks(annotation, message):
     text = line("native_forward")
     with pytest.raises(InputError) as caught:
-        convert([f"  {text}  # ckprof: {remark}"])
+        convert([f"  {text}  # ckprof: {annotation}"])
     assert str(caught.value) == f"x.conf:1:{len(text) + 14}: {message}"
 
 

@@ -19,9 +19,9 @@ from ckprof.plugin.protocols import CatalogVariant
 from ckprof.plugin.registry import Registry
 from ckprof.strings import kinds
 from ckprof.strings.fields import Field
+from ckprof_converters.conf_family import ConfFamily, Drop, StepError
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
-from ckprof_converters.family import ConfFamily, Drop, StepError
 from ckprof_converters.records import GemmRecord
 
 from .samples import line
@@ -36,7 +36,7 @@ class WinogradRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fused: bool
 
 
-def area(values, facts):
+def area(values, properties):
     if values["tile"] > 8:
         raise StepError("the tile is too large", "tile")
     values["points"] = (values["tile"] + 2) ** 2

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import pytest
 
-from ckprof.flow.tree import Output, write_outputs
+from ckprof.flow.catalog_files import Output, write_outputs
 from ckprof.model.conversion_tree import ListState, TreeRequest
 
 from .samples import as_bytes, change, line

@@ -60,5 +60,5 @@ def short_list(tmp_path: Path) -> Path:
     """Four forward instances: one for fp16 3x3 problems of each kind, and one that needs C == 1."""
     lines = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
     path = tmp_path / "short.conf"
-    path.write_text("\n".join(["# a remark", lines[0], lines[13], lines[28], lines[59]]) + "\n")
+    path.write_text("\n".join(["# a annotation", lines[0], lines[13], lines[28], lines[59]]) + "\n")
     return path

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.tree import generate_tree
+from ckprof.codegen.source_tree import generate_tree
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
@@ -22,7 +22,7 @@ from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.run.library import AbiStatus, CBuffers, CProblem, Kernel, Library
+from ckprof.run.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
 from ckprof.run.storage import decode
 
 #: relative error of one rounding; CK Tile truncates to bf16
@@ -95,16 +95,18 @@ def run_kernel(
     dtype: DataType,
     split_k: int = 1,
 ) -> NDArray[np.float64] | None:
-    """Run once on poisoned memory; return the result in memory order, or ``None`` if it is refused.
+    """Run once on poisoned memory; return the result in memory order, or ``None`` if it is rejected.
 
-    Checks that nothing is written outside the result, and that a refusal has a reason.
+    Checks that nothing is written outside the result, and that a rejection has a reason.
 
     :param stored: values of all three tensors; those of the result give its shape only.
     """
     support = kernel.is_supported(CProblem.of(problem, split_k))
     if support.status is not AbiStatus.OK:
-        assert support.status is AbiStatus.REFUSED
-        assert support.refusals and all(one.rule and one.message for one in support.refusals)
+        assert support.status is AbiStatus.REJECTED
+        assert support.unmet_requirements and all(
+            one.rule and one.message for one in support.unmet_requirements
+        )
         return None
     poison = np.full(stored[result].nbytes, 0xFF, dtype=np.uint8).view(stored[result].dtype)
     tensors = {name: Fenced.of(poison if name == result else values) for name, values in stored.items()}

@@ -174,7 +174,9 @@ def test_the_compiler_s_own_figures(tmp_path):
     assert done.returncode == 0, done.stderr
     told = {}
     for line in done.stderr.splitlines():
-        name, colon, value = line.partition("remark: ")[2].partition(" [-Rpass")[0].strip().rpartition(":")
+        name, colon, value = (
+            line.partition("annotation: ")[2].partition(" [-Rpass")[0].strip().rpartition(":")
+        )
         if colon:
             told[name.split(":")[-1].strip()] = value.strip()
     (kernel,) = read_kernels(output, "gfx942")
@@ -190,7 +192,7 @@ def test_the_compiler_s_own_figures(tmp_path):
     assert kernel.matrix_cycles == 160
 
 
-def test_what_does_not_fit_is_refused(ckprof, tmp_path):
+def test_what_does_not_fit_is_rejected(ckprof, tmp_path):
     """The operands do not fit into LDS twice: a rule says so before anything is compiled."""
     large = {"tile_m": 256, "tile_n": 256, "tile_k": 64, "pipeline": "compv4", "double_smem_buffer": True}
     catalog = write_catalog(tmp_path / "fwd.json", "forward", [large])
@@ -263,7 +265,7 @@ def test_real_headers_and_their_model_agree(ckprof, tmp_path, direction, variant
     found = json.loads(called.out)
     assert [answers_of(kernel["supported"]) for kernel in found["kernels"]] == expected(kernels)
     assert found["disagreements"] == 0
-    # the random problems are neither all refused nor all accepted
+    # the random problems are neither all rejected nor all accepted
     random_answers = [flag for kernel in found["kernels"] for flag in kernel["supported"][16:]]
     assert len(random_answers) == 300 * len(kernels)
     assert 0.02 < sum(random_answers) / len(random_answers) < 0.9
@@ -280,7 +282,7 @@ def test_a_library_for_programs_is_linked_with_cmake(ckprof, tmp_path):
     assert called.out.strip() == str(library)
     # it loads, knows its kernel, and says that there is no device
     script = (
-        "import sys; from pathlib import Path; from ckprof.run.library import Library, LibraryError\n"
+        "import sys; from pathlib import Path; from ckprof.run.abi import Library, LibraryError\n"
         "library = Library.load(Path(sys.argv[1])); print(len(library.kernels))\n"
         "try: library.target.select_device('gfx942', 0)\n"
         "except LibraryError as exc: print(exc)\n"

@@ -207,7 +207,7 @@ def test_all_types_in_all_dimensions(everything: dict[str, Built], ndim: int, da
 
 
 def test_every_family_computes_something(diagonal: dict[str, Built]) -> None:
-    """A property over refusals alone would prove nothing: here each kernel supports its problem."""
+    """A property over unmet_requirements alone would prove nothing: here each kernel supports its problem."""
     for direction, (_, _, result) in ROLES.items():
         for instance, kernel in diagonal[direction]:
             ones, zeros = (1,) * instance.ndim, (0,) * instance.ndim

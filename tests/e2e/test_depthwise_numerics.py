@@ -122,7 +122,7 @@ def test_kernels_agree_with_scipy(
 def test_what_a_kernel_is_not_made_for(
     kernels: Built, change: dict[str, object], condition: str, words: str
 ) -> None:
-    from ckprof.run.library import AbiStatus, CProblem
+    from ckprof.run.abi import AbiStatus, CProblem
 
     instance, kernel = kernels[0]
     fields = {
@@ -131,5 +131,5 @@ def test_what_a_kernel_is_not_made_for(
     }
     assert kernel.is_supported(CProblem.of(ConvProblem(**fields), 1)).status is AbiStatus.OK, instance
     support = kernel.is_supported(CProblem.of(ConvProblem(**{**fields, **change}), 1))
-    assert support.status is AbiStatus.REFUSED
-    assert (support.refusals[0].rule, support.refusals[0].message) == (condition, words)
+    assert support.status is AbiStatus.REJECTED
+    assert (support.unmet_requirements[0].rule, support.unmet_requirements[0].message) == (condition, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
-from ckprof_plugins.targets.hip.api_level import table
+from ckprof_plugins.targets.hip.header_level import table
 
 pytestmark = pytest.mark.compiler
 

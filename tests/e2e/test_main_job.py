@@ -84,7 +84,7 @@ def test_table_with_the_best_configuration(ckprof: Ckprof, short_list: Path) -> 
     assert "built 4 of 4 kernels" in called.err
     assert "4 instances: 3 ok, 1 unsupported" in called.out
     assert "Best configuration parameters:\nname: GroupedConvolutionForwardKernel<2," in called.out
-    assert "Filter3x3 needs C = 1, got 16" in called.out  # why the merged-group instance refuses
+    assert "Filter3x3 needs C = 1, got 16" in called.out  # why the merged-group instance rejects
 
 
 def test_a_second_run_compiles_nothing(ckprof: Ckprof, short_list: Path) -> None:

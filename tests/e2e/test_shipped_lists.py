@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.slow, pytest.mark.timeout(4 * 36
 
 @pytest.mark.parametrize("set_name", ["tests", "profiler"])
 def test_every_list(ckprof: Ckprof, set_name: str, tmp_path: Path) -> None:
-    path = tmp_path / "tour.json"
+    path = tmp_path / "batch.json"
     called = ckprof(
         "run", "--tree", "conf", "--set", set_name, "--min-samples", "3", "--max-time", "0.05",
         "--json", path, timeout=4 * 3600,

@@ -52,9 +52,9 @@ def test_sweep_of_backward_weight(ckprof: Ckprof, weight_list: Path) -> None:
     # at most the 13 MMA steps of GemmK = 200, although the device could take more workgroups
     assert len(deduced) == 2 and all(1 < split <= 13 for split in deduced)
     too_many = next(outcome for outcome in found if outcome["split_k"] == 100000)
-    conditions = [refusal["condition"] for refusal in too_many["refusals"]]
+    conditions = [rejection["condition"] for rejection in too_many["refusals"]]
     assert "split-k" in conditions
-    assert any("is more than the" in refusal["message"] for refusal in too_many["refusals"])
+    assert any("is more than the" in rejection["message"] for rejection in too_many["refusals"])
 
 
 def test_what_cannot_choose_its_splits_says_so(ckprof: Ckprof, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_meaning(text, expected):
     ],
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-def test_what_is_refused(text, message):
+def test_what_is_rejected(text, message):
     with pytest.raises(UsageError) as caught:
         Expression(text, FIELDS).matches(VALUES)
     assert message in str(caught.value)

@@ -13,7 +13,7 @@ from ckprof.paths import conf_root
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("b/tests/x.conf", "a/tests/y.json", "a/profiler/y.conf", "a/tests/remark.txt"):
+    for name in ("b/tests/x.conf", "a/tests/y.json", "a/profiler/y.conf", "a/tests/annotation.txt"):
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

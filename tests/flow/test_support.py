@@ -7,29 +7,29 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.flow.support import SupportTable, random_questions
-from ckprof.run.answers import Answer, Question, ask_library
+from ckprof.flow.support import SupportTable, random_queries
+from ckprof.run.support_queries import SupportAnswer, SupportQuery, query_library
 
 
 def test_random_questions_are_the_same_for_the_same_seed():
-    first = random_questions(50, 2, 7)
-    assert first == random_questions(50, 2, 7)
-    assert first != random_questions(50, 2, 8)
-    assert len({question.problem for question in first}) > 40
+    first = random_queries(50, 2, 7)
+    assert first == random_queries(50, 2, 7)
+    assert first != random_queries(50, 2, 8)
+    assert len({query.problem for query in first}) > 40
 
 
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_random_questions_are_well_formed_and_varied(ndim):
-    questions = random_questions(300, ndim, 0)
-    assert len(questions) == 300
-    for question in questions:
-        assert question.problem.ndim == ndim
-        assert min(question.problem.output) >= 1
+    queries = random_queries(300, ndim, 0)
+    assert len(queries) == 300
+    for query in queries:
+        assert query.problem.ndim == ndim
+        assert min(query.problem.output) >= 1
     # conditions of all kinds are met by some and not by others
-    met = [all(length == 1 for length in question.problem.filter) for question in questions]
+    met = [all(length == 1 for length in query.problem.filter) for query in queries]
     assert 0 < sum(met) < 300
-    assert {question.split_k for question in questions} == {1, 2, 4}
-    assert {question.problem.in_channels % 8 == 0 for question in questions} == {True, False}
+    assert {query.split_k for query in queries} == {1, 2, 4}
+    assert {query.problem.in_channels % 8 == 0 for query in queries} == {True, False}
 
 
 def candidate(key):
@@ -37,9 +37,9 @@ def candidate(key):
 
 
 def table(model):
-    yes, no = Answer(supported=True), Answer(supported=False, reason="C = 3")
+    yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False, reason="C = 3")
     return SupportTable(
-        questions=tuple(random_questions(2, 2, 0)),
+        queries=tuple(random_queries(2, 2, 0)),
         candidates=(candidate("a"), candidate("b")),
         answers={"a": (yes, no), "b": (yes, yes)},
         model=model,
@@ -47,7 +47,7 @@ def table(model):
 
 
 def test_disagreements_are_found():
-    yes, no = Answer(supported=True), Answer(supported=False)
+    yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False)
     found = table({"a": (yes, yes), "b": (yes, no)}).disagreements()
     assert [(one.instance.key, index) for one, index in found] == [("a", 1), ("b", 1)]
     assert table({"a": (yes, no), "b": (yes, yes)}).disagreements() == []
@@ -58,6 +58,6 @@ def test_disagreements_are_found():
 def test_a_library_that_cannot_be_loaded_is_told(tmp_path):
     path = tmp_path / "lib.so"
     path.write_text("no library")
-    (question,) = random_questions(1, 2, 0)
+    (query,) = random_queries(1, 2, 0)
     with pytest.raises(ToolchainError, match="cannot be asked: cannot load kernel library"):
-        ask_library(path, "gfx942", [Question(problem=question.problem, split_k=1)])
+        query_library(path, "gfx942", [SupportQuery(problem=query.problem, split_k=1)])

@@ -12,8 +12,8 @@ from ckprof.cli.main import main
 from ckprof.model.conversion import ConversionRequest
 from ckprof.parity.builder_side import builder_side, read_builder
 from ckprof.parity.dispatcher_side import catalog_side
-from ckprof.parity.inputs import Reading
 from ckprof.parity.side import Entry, Side
+from ckprof.parity.side_files import Reading
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.strings.revision import default_revision

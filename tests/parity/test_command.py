@@ -125,7 +125,7 @@ def test_older_strings_need_their_revision(ckprof, tmp_path):
         ('{"variant": "forward"}', ("--against", "expected CK Builder's strings")),
     ],
 )
-def test_bad_strings_are_refused_by_line(ckprof, tmp_path, content, parts):
+def test_bad_strings_are_rejected_by_line(ckprof, tmp_path, content, parts):
     (tmp_path / "builder.txt").write_text(content)
     done = ckprof("parity", "fwd", "--conf", LIST, "--against", "builder.txt")
     assert done.code in (ExitCode.INPUT, ExitCode.USAGE)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.builder import Loss
-from ckprof.model.parity import FieldDifference, Skipped, Trouble
+from ckprof.model.builder_list import Loss
+from ckprof.model.parity import FieldDifference, ParityFinding, Skipped
 from ckprof.parity.compare import COLLAPSED, INDISTINCT, compare
 from ckprof.parity.side import Entry, Side
 
@@ -58,9 +58,9 @@ def test_what_only_one_side_has(compared):
     found = compared([FORWARD, OTHER], [FORWARD, FAR])
     assert [item.text for item in found.missing] == [OTHER]
     assert [item.text for item in found.extra] == [FAR]
-    assert found.failed((Trouble.MISSING,))
-    assert found.failed((Trouble.EXTRA,))
-    assert not found.failed((Trouble.DUPLICATE, Trouble.LOSSY, Trouble.SKIPPED))
+    assert found.failed((ParityFinding.MISSING,))
+    assert found.failed((ParityFinding.EXTRA,))
+    assert not found.failed((ParityFinding.DUPLICATE, ParityFinding.LOSSY, ParityFinding.SKIPPED))
 
 
 def test_the_nearest_partner_is_one_without_partner_if_there_is_one(compared):
@@ -104,7 +104,7 @@ def test_copies_of_the_same_instance_are_duplicates(compared, side_of):
     (copy,) = found.duplicates
     assert (copy.text, copy.side, copy.superfluous) == (FORWARD, "CK Builder", 1)
     assert copy.sources == ("CK Builder:1", "CK Builder:2")
-    assert found.counts[Trouble.DUPLICATE] == 1
+    assert found.counts[ParityFinding.DUPLICATE] == 1
     other = compared([FORWARD], side_of([FORWARD] * 3, "catalog", ["a"] * 3))
     assert other.duplicates[0].superfluous == 2
     assert not other.extra
@@ -166,7 +166,7 @@ def test_what_a_rule_leaves_out_is_skipped_not_matched(compared, registry, side_
     found = compared(side_of([FORWARD], "CK Builder", skipped=skipped), [FORWARD])
     assert found.matched == 1
     assert [item.rule for item in found.skipped] == ["one-wave-coverage"]
-    assert found.failed((Trouble.SKIPPED,))
+    assert found.failed((ParityFinding.SKIPPED,))
     # a library that has no kernel for it by its own rules
     built = side_of([FORWARD], "library", skipped=skipped)
     found = compared([FORWARD, OTHER], built)
@@ -179,7 +179,7 @@ def test_what_one_side_leaves_out_and_the_other_has_is_told(compared, registry, 
     skipped = ((registry.strings.parse(OTHER), _skip(OTHER)),)
     found = compared(side_of([FORWARD], "CK Builder", skipped=skipped), [FORWARD, OTHER])
     assert found.extra[0].note == "CK Builder leaves it out by rule one-wave-coverage: too wide"
-    dropping = side_of([FORWARD], "catalog", left_out={"CK Builder:2": "the conversion drops it"})
+    dropping = side_of([FORWARD], "catalog", invalid={"CK Builder:2": "the conversion drops it"})
     assert compared([FORWARD, OTHER], dropping).missing[0].note == "the conversion drops it"
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import ExitCode
-from ckprof.flow.selection import list_candidates
+from ckprof.flow.candidates import list_candidates
 from ckprof.model.dtype import DataType
 from ckprof.paths import conf_root
-from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from tests.run.fakes import find_compiler
 
@@ -153,10 +153,10 @@ def _check_lines_come_back(ckprof, path):
     agreement, parity = json.loads(done.out)["comparisons"]
     assert agreement["counts"]["matched"] == parity["counts"]["matched"]
     said = [match["text"] for match in parity["matches"]]
-    left_out = [skip["text"] for skip in parity["skipped"]]
+    invalid = [skip["text"] for skip in parity["skipped"]]
     assert all(skip["rule"] == "streamk-async-float" for skip in parity["skipped"])
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
-    assert sorted(said + left_out) == sorted(lines)
+    assert sorted(said + invalid) == sorted(lines)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from ckprof import hookimpl
 from ckprof.errors import InputError, PluginError
-from ckprof.model.builder import BuilderList, BuilderString
+from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.conversion import ConversionRequest
 from ckprof.parity.builder_side import builder_side, read_builder
 from ckprof.plugin.manager import PluginManager
@@ -103,7 +103,7 @@ def _Only(hook):  # makes a class
     return type("One", (), {hook: hookimpl(lambda self: getattr(Plugin(), hook)())})()
 
 
-def test_content_that_no_reader_knows_is_refused():
+def test_content_that_no_reader_knows_is_rejected():
     registry = registry_of(Plugin())
     request = ConversionRequest(path=Path("x.txt"), data=b"hello")
     with pytest.raises(InputError, match=r"x\.txt: no instance list .*winograd: Winograd lists"):

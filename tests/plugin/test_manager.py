@@ -138,12 +138,12 @@ def test_an_exception_in_a_hook_names_plugin_and_hook(manager: PluginManager) ->
 
 
 def test_our_own_errors_pass_through_a_hook_unchanged(manager: PluginManager) -> None:
-    class Refusing:
+    class Rejecting:
         @hookimpl
         def ckprof_after_conversion(self) -> None:
             raise InputError("not like this", "list.conf", 3)
 
-    manager.register(Refusing(), "strict")
+    manager.register(Rejecting(), "strict")
     with pytest.raises(InputError, match=r"list\.conf:3: not like this"):
         manager.call("ckprof_after_conversion", request=None, conversion=None)
 
@@ -162,7 +162,7 @@ def test_results_come_in_load_order_with_their_owner(manager: PluginManager) -> 
     assert manager.call("ckprof_register_conf_families") == [("b", [1]), ("a", [2])]
 
 
-def test_wrong_hooks_of_an_object_are_refused(manager: PluginManager) -> None:
+def test_wrong_hooks_of_an_object_are_rejected(manager: PluginManager) -> None:
     class Misspelt:
         @hookimpl
         def ckprof_after_rapport(self) -> None: ...

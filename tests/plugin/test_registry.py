@@ -67,7 +67,7 @@ def test_owner_is_known() -> None:
     assert registry_of(one=Offering("tile")).pipelines.owner("tile") == "one"
 
 
-def test_an_offer_without_an_id_is_refused() -> None:
+def test_an_offer_without_an_id_is_rejected() -> None:
     with pytest.raises(PluginError, match=r"plugin one: ckprof_register_pipelines returned .* no id"):
         registry_of(one=Offering(""))
 

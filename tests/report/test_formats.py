@@ -11,12 +11,12 @@ from collections.abc import Callable
 import pytest
 
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
 from ckprof.report.csv_report import render_csv
 from ckprof.report.json_report import SCHEMA, VERSION, render_json
-from ckprof.report.rows import reason_of, refused_by, rows_of_problem
-from ckprof.report.table import render_markdown, render_table
+from ckprof.report.rows import reason_of, requirement_counts, rows_of_problem
+from ckprof.report.run_table import render_markdown, render_table
 
 
 def test_only_verified_results_are_ranked_and_the_fastest_is_first(results: RunResults) -> None:
@@ -85,22 +85,22 @@ def test_csv_has_one_row_per_outcome(results: RunResults) -> None:
 
 
 REFUSALS = (
-    Refusal(rule="vector-a", message="C = 3 is not a multiple of the A vector width 4"),
-    Refusal(rule="specialization", message="Filter1x1Pad0 needs filter height = 1,\n got 3"),
+    UnmetRequirement(rule="vector-a", message="C = 3 is not a multiple of the A vector width 4"),
+    UnmetRequirement(rule="specialization", message="Filter1x1Pad0 needs filter height = 1,\n got 3"),
 )
 
 
 @pytest.fixture
-def refused(results: RunResults) -> RunResults:
-    """Three refused instances, one of them with two splits: by both conditions, and by one alone."""
+def rejected(results: RunResults) -> RunResults:
+    """Three rejected instances, one of them with two splits: by both conditions, and by one alone."""
     unsupported = Outcome(key="k4", problem_index=0, status=Status.UNSUPPORTED, reason=REFUSALS[0].message)
     return dataclasses.replace(
         results,
         outcomes=(
-            dataclasses.replace(unsupported, refusals=REFUSALS),
-            dataclasses.replace(unsupported, key="k5", refusals=REFUSALS[:1]),
-            dataclasses.replace(unsupported, key="k6", refusals=REFUSALS[1:]),
-            dataclasses.replace(unsupported, key="k6", refusals=REFUSALS[1:], split_k=2),
+            dataclasses.replace(unsupported, unmet_requirements=REFUSALS),
+            dataclasses.replace(unsupported, key="k5", unmet_requirements=REFUSALS[:1]),
+            dataclasses.replace(unsupported, key="k6", unmet_requirements=REFUSALS[1:]),
+            dataclasses.replace(unsupported, key="k6", unmet_requirements=REFUSALS[1:], split_k=2),
             dataclasses.replace(unsupported, key="k6", split_k=-1, split_k_deduced=True),
             Outcome(
                 key="k1",
@@ -115,34 +115,34 @@ def refused(results: RunResults) -> RunResults:
     )
 
 
-def test_conditions_are_counted_by_instance(refused: RunResults) -> None:
-    found = {one.condition: (one.instances, one.alone) for one in refused_by(refused, 0)}
+def test_conditions_are_counted_by_instance(rejected: RunResults) -> None:
+    found = {one.condition: (one.instances, one.alone) for one in requirement_counts(rejected, 0)}
     assert found == {"vector-a": (2, 1), "specialization": (2, 1)}
 
 
 @pytest.mark.parametrize("render", [render_table, render_markdown])
-def test_why_shows_every_condition_and_what_each_refuses(
-    refused: RunResults, render: Callable[[RunResults], str]
+def test_why_shows_every_condition_and_what_each_rejects(
+    rejected: RunResults, render: Callable[[RunResults], str]
 ) -> None:
     both = (
         "[vector-a] C = 3 is not a multiple of the A vector width 4; "
         "[specialization] Filter1x1Pad0 needs filter height = 1, got 3"
     )
-    plain = render(refused)
+    plain = render(rejected)
     assert both not in plain and "only this" not in plain and REFUSALS[0].message in plain
-    explained = render(dataclasses.replace(refused, why=True))
+    explained = render(dataclasses.replace(rejected, why=True))
     assert both in explained
     line = next(line for line in explained.splitlines() if line.lstrip("| ").startswith("vector-a"))
     assert line.replace("|", "").split()[1:3] == ["2", "1"]
 
 
-def test_why_shortens_what_one_condition_says_per_axis(refused: RunResults) -> None:
-    twice = dataclasses.replace(refused.outcomes[0], refusals=(*REFUSALS, *REFUSALS[1:]))
+def test_why_shortens_what_one_condition_says_per_axis(rejected: RunResults) -> None:
+    twice = dataclasses.replace(rejected.outcomes[0], unmet_requirements=(*REFUSALS, *REFUSALS[1:]))
     assert reason_of(twice, why=True).endswith("needs filter height = 1, got 3 (+1)")
 
 
-def test_machine_readable_reports_name_the_conditions(refused: RunResults) -> None:
-    problem = json.loads(render_json(refused))["problems"][0]
+def test_machine_readable_reports_name_the_conditions(rejected: RunResults) -> None:
+    problem = json.loads(render_json(rejected))["problems"][0]
     assert problem["refused_by"][0] == {
         "condition": "specialization",
         "instances": 2,
@@ -152,17 +152,17 @@ def test_machine_readable_reports_name_the_conditions(refused: RunResults) -> No
     }
     first = next(o for o in problem["outcomes"] if o["instance"] == 4)
     assert [one["condition"] for one in first["refusals"]] == ["vector-a", "specialization"]
-    rows = list(csv.DictReader(io.StringIO(render_csv(refused))))
+    rows = list(csv.DictReader(io.StringIO(render_csv(rejected))))
     assert rows[1]["refused_by"] == "vector-a specialization"
     assert rows[1]["reason"] == REFUSALS[0].message
 
 
-def test_every_outcome_names_its_split(refused: RunResults) -> None:
-    text = render_table(refused)
+def test_every_outcome_names_its_split(rejected: RunResults) -> None:
+    text = render_table(rejected)
     assert "SplitK" in text and "7 (auto)" in text and " auto " in text
     assert "6 runs of 4 instances: 1 ok, 5 unsupported" in text
     assert ", SplitK 7 (auto)" in text
-    rows = list(csv.DictReader(io.StringIO(render_csv(refused))))
+    rows = list(csv.DictReader(io.StringIO(render_csv(rejected))))
     assert [(row["split_k"], row["split_k_deduced"]) for row in rows] == [
         *(("7", "True"), ("1", "False"), ("1", "False"), ("1", "False"), ("2", "False"), ("-1", "True")),
     ]

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import InputError, UsageError
-from ckprof.flow.inspection import read_report, render_report
+from ckprof.flow.inspect_build import read_report, render_report
 from ckprof.model.device_kernel import DeviceKernel, Occupancy
+from ckprof.model.gemm_work import Estimate
 from ckprof.model.inspection import InspectedKernel, Inspection, compare
-from ckprof.model.work import Estimate
 from ckprof.report.inspection_report import (
     condition,
     render_comparison,

@@ -15,9 +15,9 @@ from ckprof.model.parity import (
     Lossy,
     Match,
     Nearest,
+    ParityFinding,
     ParityReport,
     Skipped,
-    Trouble,
     Unmatched,
 )
 from ckprof.report.parity_json import render_parity_json
@@ -53,7 +53,7 @@ FULL = Comparison(
         ),
     ),
     skipped=(Skipped(text="Kernel<6>", source="a.conf:6", rule="thread-share", reason="too wide"),),
-    notes=("a remark \x1b",),
+    notes=("a annotation \x1b",),
 )
 FINE = Comparison(
     title="fwd b.conf",
@@ -113,7 +113,7 @@ def test_json_has_everything():
 
 @pytest.mark.parametrize(
     ("fail_on", "failures", "skipped"),
-    [(DEFAULT_FAIL_ON, 3, 1), (tuple(Trouble), 5, 0), ((), 0, 1)],
+    [(DEFAULT_FAIL_ON, 3, 1), (tuple(ParityFinding), 5, 0), ((), 0, 1)],
 )
 def test_junit_has_a_case_per_instance(fail_on, failures, skipped):
     root = ElementTree.fromstring(render_parity_junit(report(FULL, FINE, fail_on=fail_on)))  # noqa: S314
@@ -124,7 +124,7 @@ def test_junit_has_a_case_per_instance(fail_on, failures, skipped):
     )
     assert {failure.get("type") for failure in root.iter("failure")} == {
         trouble.value for trouble in fail_on
-    } & {trouble.value for trouble in Trouble}
+    } & {trouble.value for trouble in ParityFinding}
     assert [suite.get("name") for suite in root] == ["fwd a.conf", "fwd b.conf"]
 
 

@@ -69,17 +69,17 @@ supported(const ckprof_problem* p, ckprof_plan* plan, ckprof_report report, void
     if(p->split_k == 0)
     {
         report(context, "split-k", "split_k = 0 is less than 1");
-        return CKPROF_REFUSED;
+        return CKPROF_REJECTED;
     }
     *plan = {0, p->split_k < 0 ? 7 : p->split_k};
     return CKPROF_OK;
 }
 
-ckprof_status refuse(const ckprof_problem*, ckprof_plan*, ckprof_report report, void* context)
+ckprof_status reject(const ckprof_problem*, ckprof_plan*, ckprof_report report, void* context)
 {
     report(context, "vector-a", "C is not a multiple of 8");
     report(context, "specialization", "filter height = 3, not 1");
-    return CKPROF_REFUSED;
+    return CKPROF_REJECTED;
 }
 
 ckprof_status fail_support(const ckprof_problem*, ckprof_plan*, ckprof_report report, void* context)
@@ -120,9 +120,9 @@ RUN(slow, {
     multiply(p, b, n);
     spin(150);
 })
-RUN(refuses_run, {
+RUN(rejects_run, {
     say(reason, size, "the grid is too large");
-    return CKPROF_REFUSED;
+    return CKPROF_REJECTED;
 })
 RUN(fails, {
     say(reason, size, "bad launch");
@@ -234,7 +234,7 @@ const ckprof_kernel kernel_table[] = {
     KERNEL(ok),
     KERNEL(ok_10ms),
     KERNEL(slow),
-    KERNEL(refuses_run),
+    KERNEL(rejects_run),
     KERNEL(fails),
     KERNEL(fails_later),
     KERNEL(segfault),
@@ -254,7 +254,7 @@ const ckprof_kernel kernel_table[] = {
     KERNEL(writes_inf),
     KERNEL(changes_input),
     KERNEL(wrong),
-    {"unsupported", "fake_unsupported", refuse, text_fails, run<ok>},
+    {"unsupported", "fake_unsupported", reject, text_fails, run<ok>},
     {"support_fails", "fake_support_fails", fail_support, text_fails, run<ok>},
     {"wants_workspace", "fake_wants_workspace", wants_workspace, text_fails, run<ok>},
     {"support_crashes", "fake_support_crashes", crash_in_support, text_crashes, run<ok>},
@@ -267,10 +267,10 @@ ckprof_status select_device(const char* arch, int32_t index, char* reason, size_
     if(std::getenv("FAKE_DIE_AT_START")) std::abort();
     if(std::strcmp(arch, "fake0") == 0 && index == 0) return CKPROF_OK;
     std::snprintf(reason, size, "there is no device %d of architecture %s", index, arch);
-    return CKPROF_REFUSED;
+    return CKPROF_REJECTED;
 }
 
-void set_workers(int32_t workers) { worker_count = workers; }
+void set_cpu_threads(int32_t workers) { worker_count = workers; }
 
 void describe_device(char* text, size_t size)
 { std::snprintf(text, size, "fake device, %d workers", worker_count); }
@@ -306,7 +306,7 @@ uint64_t available_bytes() { return uint64_t{2} << 30; }
 
 const ckprof_target target = {"fake",
                               select_device,
-                              set_workers,
+                              set_cpu_threads,
                               describe_device,
                               allocate,
                               std::free,

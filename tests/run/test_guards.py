@@ -14,8 +14,8 @@ from ckprof.model.layout import find_layout
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.run import prepare
+from ckprof.run.abi import AbiStatus, CBuffers, CProblem, Support
 from ckprof.run.executor import timing_settings
-from ckprof.run.library import AbiStatus, CBuffers, CProblem, Support
 from ckprof.run.measure import LoadedProblem, measure_kernel
 from ckprof.run.messages import Measured
 from ckprof.run.options import RunOptions

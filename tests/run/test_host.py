@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ckprof.run.host import cpu_model, cpuinfo_field, host_facts, last_level_cache_bytes
+from ckprof.run.host import cpu_model, cpuinfo_field, host_properties, last_level_cache_bytes
 
 
 def cache(
@@ -46,7 +46,7 @@ def test_reads_the_first_processor(tmp_path):
 
 
 def test_facts_of_this_machine():
-    facts = host_facts()
-    assert 1 <= facts["cores"] <= (os.cpu_count() or 1)
-    assert facts["memory_bytes"] > 2**20 and facts["last_level_cache_bytes"] > 2**10
-    assert all(facts[name] for name in ("processor", "machine", "os", "kernel", "python"))
+    properties = host_properties()
+    assert 1 <= properties["cores"] <= (os.cpu_count() or 1)
+    assert properties["memory_bytes"] > 2**20 and properties["last_level_cache_bytes"] > 2**10
+    assert all(properties[name] for name in ("processor", "machine", "os", "kernel", "python"))

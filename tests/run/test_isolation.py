@@ -11,7 +11,7 @@ import ckprof.run
 
 FOLDER = Path(ckprof.run.__file__).parent
 #: what the parent imports of this package
-ENTRY_POINTS = ("schedule", "strings")
+ENTRY_POINTS = ("schedule", "instance_strings")
 
 
 def imported_modules(module):
@@ -43,13 +43,13 @@ def parent_modules():
 def test_parent_does_not_reach_the_loader():
     reached = parent_modules()
     assert {"executor", "process", "prepare"} <= reached
-    assert not reached & {"library", "memory", "measure", "worker", "timing", "verify"}
+    assert not reached & {"abi", "memory", "measure", "worker", "timing", "verify"}
 
 
 def test_only_the_loader_uses_ctypes():
     for path in FOLDER.glob("*.py"):
         uses = any(name == "ctypes" or name.startswith("ctypes.") for name in imported_modules(path.stem))
-        assert uses is (path.stem == "library"), path
+        assert uses is (path.stem == "abi"), path
 
 
 def test_options_need_no_numpy():

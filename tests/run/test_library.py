@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from ckprof.model.refusal import Refusal
-from ckprof.run.library import (
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.abi import (
     ABI_VERSION,
     MIRRORS,
     AbiStatus,
@@ -72,7 +72,7 @@ def test_mirrors_have_every_field_of_the_header_in_order():
 
 
 def test_statuses_are_those_of_the_header():
-    found = re.findall(r"CKPROF_(OK|REFUSED|FAILED)\s*= (\d)", HEADER.read_text())
+    found = re.findall(r"CKPROF_(OK|REJECTED|FAILED)\s*= (\d)", HEADER.read_text())
     assert {name: int(value) for name, value in found} == {member.name: member.value for member in AbiStatus}
 
 
@@ -90,17 +90,17 @@ def test_loads_kernels_by_key(library):
     assert isinstance(kernel, Kernel) and kernel.name == "fake_ok"
     assert kernel.instance_string() == (AbiStatus.OK, "FakeKernel<0>")
     assert kernel.is_supported(CProblem.of(make_problem(), -1)) == Support(status=AbiStatus.OK, split_k=7)
-    refused = loaded.kernels["unsupported"].is_supported(CProblem.of(make_problem(), 1))
-    assert refused.status is AbiStatus.REFUSED
-    assert refused.refusals == (
-        Refusal(rule="vector-a", message="C is not a multiple of 8"),
-        Refusal(rule="specialization", message="filter height = 3, not 1"),
+    rejected = loaded.kernels["unsupported"].is_supported(CProblem.of(make_problem(), 1))
+    assert rejected.status is AbiStatus.REJECTED
+    assert rejected.unmet_requirements == (
+        UnmetRequirement(rule="vector-a", message="C is not a multiple of 8"),
+        UnmetRequirement(rule="specialization", message="filter height = 3, not 1"),
     )
     assert loaded.target.available_bytes() == 2 << 30
 
 
 @pytest.mark.compiler
-def test_target_refuses_an_unknown_device(library):
+def test_target_rejects_an_unknown_device(library):
     target = Library.load(library).target
     target.select_device("fake0", 0)
     with pytest.raises(LibraryError, match="cannot use device 3 as fake0: there is no device 3"):

@@ -37,6 +37,6 @@ def test_requests_and_replies_are_told_apart():
 @pytest.mark.parametrize(
     "line", [b"", b"hello", b"[]", b'{"type":"progress"}', b'{"type":"progress","stage":"run","more":1}']
 )
-def test_anything_else_is_refused(line):
+def test_anything_else_is_rejected(line):
     with pytest.raises(msgspec.DecodeError):
         messages.decode_reply(line)

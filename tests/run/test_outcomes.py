@@ -22,7 +22,7 @@ EXPECTED = {
     "slow": (Status.OK, ""),
     "unsupported": (Status.UNSUPPORTED, "C is not a multiple of 8"),
     "support_fails": (Status.RUN_ERROR, "in the support test: bad_function_call"),
-    "refuses_run": (Status.UNSUPPORTED, "the grid is too large"),
+    "rejects_run": (Status.UNSUPPORTED, "the grid is too large"),
     "fails": (Status.RUN_ERROR, "bad launch"),
     "fails_later": (Status.RUN_ERROR, "failed in a timed run: third time unlucky"),
     "segfault": (Status.RUN_ERROR, r"in the first run: .* SIGSEGV .*; last output: about to fall"),

@@ -89,7 +89,7 @@ def test_events_of_a_run(run):
 
 
 def test_workers_reach_the_target(run):
-    _, seen, _ = run(["ok"], options=RunOptions(workers=3, cache=CacheMode.WARM, max_time_s=0.02))
+    _, seen, _ = run(["ok"], options=RunOptions(cpu_threads=3, cache=CacheMode.WARM, max_time_s=0.02))
     assert seen[0].device == "fake device, 3 workers"
 
 
@@ -144,7 +144,7 @@ def test_split_k_is_recorded(run):
 def test_a_workspace_that_does_not_fit_is_unsupported(run):
     (outcome,), _, _ = run(["wants_workspace"])
     assert outcome.status is Status.UNSUPPORTED
-    assert outcome.refusals[0].rule == "workspace"
+    assert outcome.unmet_requirements[0].rule == "workspace"
     assert outcome.reason == ("the kernel needs a workspace of 3.0 GiB, 2.0 GiB of memory are available")
 
 
@@ -157,7 +157,7 @@ def test_too_large_for_memory(run, monkeypatch):
 
 
 def test_too_large_for_the_target(run, monkeypatch):
-    monkeypatch.setattr(prepare, "check_room", lambda *_: None)
+    monkeypatch.setattr(prepare, "check_memory", lambda *_: None)
     big = make_problem(size=2048, batch=5)
     options = RunOptions(verify=False, init=InitKind.ZEROS, max_time_s=0.02)
     outcomes, seen, _ = run(["ok", "ok"], [big], options)

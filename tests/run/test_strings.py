@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.run.strings import query_instance_strings
+from ckprof.run.instance_strings import query_instance_strings
 
 pytestmark = pytest.mark.compiler
 

@@ -1,4 +1,4 @@
-"""Rendering and parsing: round trips, spellings, revisions, and what is refused."""
+"""Rendering and parsing: round trips, spellings, revisions, and what is rejected."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ckprof.strings.fields import Field
 from ckprof.strings.kind import StringKind
 from ckprof.strings.rendering import StringError, counts, render
 from ckprof.strings.revision import all_revisions, default_revision, find_revision
-from ckprof.strings.text import StringGrammar
+from ckprof.strings.string_grammar import StringGrammar
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
-from ckprof_plugins.pipelines.kernel_family.strings import KINDS as TILE_KINDS
+from ckprof_plugins.pipelines._base.string_kinds import KINDS as TILE_KINDS
 
 GRAMMAR = StringGrammar([*OLD_KINDS, *TILE_KINDS])
 FLAG_SPELLINGS = {"0": "false", "false": "0", "1": "true", "true": "1"}
@@ -255,7 +255,7 @@ def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: di
         assert [name for name, _, _ in GRAMMAR.differences(GRAMMAR.parse(text), other)] == [field.name]
 
 
-def test_kinds_that_contradict_themselves_are_refused() -> None:
+def test_kinds_that_contradict_themselves_are_rejected() -> None:
     with pytest.raises(PluginError, match="two plugins offer the kind of instance string 'tile_forward'"):
         StringGrammar([ck_tile.FORWARD, ck_tile.FORWARD])
     with pytest.raises(PluginError, match=r"\['nothing'\] must be among them"):

@@ -47,9 +47,9 @@ typedef struct ckprof_buffers
 
 typedef enum ckprof_status
 {
-    CKPROF_OK      = 0,
-    CKPROF_REFUSED = 1, /* the kernel does not support the problem; the reason says why */
-    CKPROF_FAILED  = 2  /* something was thrown; the reason is its text */
+    CKPROF_OK       = 0,
+    CKPROF_REJECTED = 1, /* the kernel does not support the problem; the reason says why */
+    CKPROF_FAILED   = 2  /* something was thrown; the reason is its text */
 } ckprof_status;
 
 /* What a kernel that supports a problem will do with it. */
@@ -67,8 +67,9 @@ typedef struct ckprof_kernel
 {
     const char* key;  /* content key of the instance, 32 hexadecimal digits */
     const char* name; /* kernel name */
-    /* CKPROF_OK: *plan is filled. CKPROF_REFUSED: report was called for every condition that is not
-     * met, the one that decides first. CKPROF_FAILED: report was called with what was thrown. */
+    /* CKPROF_OK: *plan is filled. CKPROF_REJECTED: report was called for every condition that is
+     * not met, the one that decides first. CKPROF_FAILED: report was called with what was thrown.
+     */
     ckprof_status (*is_supported)(const ckprof_problem* problem,
                                   ckprof_plan* plan,
                                   ckprof_report report,
@@ -97,7 +98,7 @@ typedef struct ckprof_target
                                    size_t reason_size);
     /* Number of CPU threads that kernels may use; 0 restores the default. Without effect on a GPU.
      */
-    void (*set_workers)(int32_t workers);
+    void (*set_cpu_threads)(int32_t workers);
     /* One line: device name and what matters for speed. */
     void (*describe_device)(char* text, size_t text_size);
     void* (*allocate)(size_t bytes); /* NULL when out of memory; aligned to at least 256 bytes */

@@ -16,9 +16,9 @@
 
 #include "ckprof_abi.h"
 
-#if __has_include("ck_tile/host_model/refusal.hpp")
-#include "ck_tile/host_model/refusal.hpp"
-#define CKPROF_HAS_REFUSAL_REASON 1
+#if __has_include("ck_tile/host_model/rejection.hpp")
+#include "ck_tile/host_model/rejection.hpp"
+#define CKPROF_HAS_REJECTION_REASON 1
 #endif
 
 // For what is not worth the compiler's time.
@@ -80,7 +80,7 @@ struct support_test
 {
     int ndim;
     bool (*kernel)(const ck_tile::conv::ConvParam& param, int k_batch);
-    // May be null: the kernel leaves nothing to its launcher to refuse, needs no workspace, does
+    // May be null: the kernel leaves nothing to its launcher to reject, needs no workspace, does
     // not choose the number of splits.
     bool (*launcher)(const ck_tile::conv::ConvParam& param,
                      int k_batch,
@@ -90,7 +90,7 @@ struct support_test
     int (*deduce_split_k)(const ck_tile::conv::ConvParam& param);
 };
 
-// CK Tile chooses by the device alone and may then refuse its own choice, be it that the type of
+// CK Tile chooses by the device alone and may then reject its own choice, be it that the type of
 // the result allows fewer additions or that the reduction has fewer steps. Half of it, or half of
 // that, is the next best: 1 if nothing else will do.
 CKPROF_COLD inline int choose_split_k(const support_test& test,
@@ -115,44 +115,44 @@ CKPROF_COLD inline ckprof_status ask(const support_test& test,
         const std::string why = "a kernel for " + std::to_string(test.ndim) +
                                 "D problems, this one is " + std::to_string(problem.ndim) + "D";
         report(context, "dimensions", why.c_str());
-        return CKPROF_REFUSED;
+        return CKPROF_REJECTED;
     }
     if(plan.split_k < 0 && test.deduce_split_k != nullptr)
         plan.split_k = choose_split_k(test, param);
-    bool refused = test.launcher != nullptr && test.launcher(param, plan.split_k, report, context);
-    if(!refused && plan.split_k < 1)
+    bool rejected = test.launcher != nullptr && test.launcher(param, plan.split_k, report, context);
+    if(!rejected && plan.split_k < 1)
     {
         // CK Tile itself accepts such values here and there, and then launches an empty grid.
         const std::string why =
             "split_k = " + std::to_string(plan.split_k) +
             (plan.split_k < 0 ? ": the kernel does not choose it by itself" : " is less than 1");
         report(context, "split-k", why.c_str());
-        refused = true;
+        rejected = true;
     }
-#ifdef CKPROF_HAS_REFUSAL_REASON
-    const ck_tile::host_model::collect_refusals all;
+#ifdef CKPROF_HAS_REJECTION_REASON
+    const ck_tile::host_model::collect_rejections all;
 #endif
-    // What the launcher refuses may be what the kernel's test could not stand.
-    const bool supported = refused || test.kernel(param, plan.split_k);
-#ifdef CKPROF_HAS_REFUSAL_REASON
-    for(const ck_tile::host_model::refusal& refusal : ck_tile::host_model::refusals())
+    // What the launcher rejects may be what the kernel's test could not stand.
+    const bool supported = rejected || test.kernel(param, plan.split_k);
+#ifdef CKPROF_HAS_REJECTION_REASON
+    for(const ck_tile::host_model::rejection& rejection : ck_tile::host_model::unmet_requirements())
     {
-        report(context, refusal.condition.c_str(), refusal.reason.c_str());
-        refused = true;
+        report(context, rejection.condition.c_str(), rejection.reason.c_str());
+        rejected = true;
     }
 #endif
-    if(!supported && !refused)
+    if(!supported && !rejected)
     {
-        report(context, "support-test", "the kernel's own support test refuses the problem");
-        refused = true;
+        report(context, "support-test", "the kernel's own support test rejects the problem");
+        rejected = true;
     }
-    if(refused) return CKPROF_REFUSED;
+    if(rejected) return CKPROF_REJECTED;
     if(test.workspace_bytes != nullptr)
         plan.workspace_bytes = test.workspace_bytes(param, plan.split_k);
     return CKPROF_OK;
 }
 
-// For callers that want to know only why a run was refused: the first reason.
+// For callers that want to know only why a run was rejected: the first reason.
 struct first_reason
 {
     char* buffer;
@@ -185,7 +185,7 @@ struct functions
     {
         support_test test{
             Launcher::NDimSpatial, &Launcher::is_supported, nullptr, nullptr, nullptr};
-        if constexpr(requires { &Launcher::refuses; }) test.launcher = &Launcher::refuses;
+        if constexpr(requires { &Launcher::rejects; }) test.launcher = &Launcher::rejects;
         if constexpr(requires { &Launcher::workspace_bytes; })
             test.workspace_bytes = &Launcher::workspace_bytes;
         if constexpr(requires { &Launcher::deduce_split_k; })

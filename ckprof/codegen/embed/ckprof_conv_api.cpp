@@ -20,7 +20,7 @@ constexpr int no_selection      = -1;
 constexpr int wrong_selection   = -2;
 constexpr float bad_argument    = -1;
 constexpr float no_kernel       = -2;
-constexpr float refused         = -3;
+constexpr float rejected        = -3;
 constexpr size_t reason_bytes   = 4096;
 constexpr int most_runs         = 1'000'000;
 constexpr int default_warmup    = 3;
@@ -184,14 +184,14 @@ float run_timed(const ckprof_kernel& kernel,
            library().target->flush_cache(timing.flush_bytes) != CKPROF_OK)
         {
             copy_text("the caches cannot be flushed", reason, size);
-            return refused;
+            return rejected;
         }
         double time_ms         = 0;
         char why[reason_bytes] = "";
         if(kernel.run(&problem, &buffers, 1, &time_ms, why, sizeof(why)) != CKPROF_OK)
         {
             copy_text(why, reason, size);
-            return refused;
+            return rejected;
         }
         if(run >= 0) times.push_back(time_ms);
     }
@@ -276,9 +276,9 @@ conv_dispatcher_run(const void* a, const void* b, void* c, const ConvProblemC* g
     if(!convert(*given, problem)) return bad_argument;
     if(!has_dimensions(problem.ndim)) return no_kernel;
     const std::lock_guard lock(the_session().mutex);
-    if(!make_device_ready(nullptr, 0, nullptr, 0)) return refused;
+    if(!make_device_ready(nullptr, 0, nullptr, 0)) return rejected;
     const ckprof_kernel* kernel = kernel_at(kernel_for(problem));
-    if(kernel == nullptr) return refused;
+    if(kernel == nullptr) return rejected;
     // Kernels only read their operands, although the table has one type for all tensors.
     void* const given_buffers[] = {const_cast<void*>(a), const_cast<void*>(b), c};
     void* tensors[3]            = {};
@@ -364,7 +364,7 @@ ckprof_conv_is_supported(int index, const ckprof_problem* problem, char* reason,
     const ckprof_status status = ask(*kernel, *problem, reasons);
     if(status == CKPROF_OK) return 1;
     copy_text(reasons.c_str(), reason, size);
-    return status == CKPROF_REFUSED ? 0 : -1;
+    return status == CKPROF_REJECTED ? 0 : -1;
 }
 
 CKPROF_EXPORT float ckprof_conv_run(int index,
@@ -398,7 +398,7 @@ CKPROF_EXPORT float ckprof_conv_run(int index,
         return no_kernel;
     }
     const std::lock_guard lock(the_session().mutex);
-    if(!make_device_ready(nullptr, 0, reason, size)) return refused;
+    if(!make_device_ready(nullptr, 0, reason, size)) return rejected;
     return run_timed(*kernel, *problem, *buffers, timing == nullptr ? once : *timing, reason, size);
 }
 

@@ -56,7 +56,7 @@ int conv_dispatcher_select_kernel(const ConvProblemC* problem, char* name, int s
 /* Runs the selected kernel, or without a selection the first one that supports the problem.
  * Buffers: forward X, W, Y; backward data dY, W, dX; backward weight X, dY, dW; the last one is
  * written. Returns ms > 0; -1 for a null pointer, a wrong direction or malformed problem; -2 if no
- * kernel has these dimensions; -3 if the kernel refused or threw. The stream must be null. */
+ * kernel has these dimensions; -3 if the kernel rejected or threw. The stream must be null. */
 float conv_dispatcher_run(
     const void* a, const void* b, void* c, const ConvProblemC* problem, void* stream);
 

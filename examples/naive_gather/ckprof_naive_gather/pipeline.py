@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ckprof.codegen.environment import render
+from ckprof.codegen.jinja import render
 from ckprof.model.instance import Instance
-from ckprof.model.refusal import Refusal
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import KernelSource
 from ckprof.strings.rendering import render as render_string
 from ckprof_naive_gather.record import STRINGS, VARIANT
@@ -70,12 +70,12 @@ class NaiveGatherPipeline:
             },
         )
 
-    def refusals(self, instance: Any, arch: str, api_level: str) -> list[Refusal]:
+    def unmet_requirements(self, instance: Any, arch: str, api_level: str) -> list[UnmetRequirement]:
         """Return the rules that an instance breaks."""
         if 1 <= instance.channels <= MAX_CHANNELS_PER_STEP and instance.rows >= 1:
             return []
         return [
-            Refusal(
+            UnmetRequirement(
                 rule="naive-gather-size",
                 message=f"{instance.rows} rows and {instance.channels} channels per step: "
                 f"expected at least 1 row and 1 to {MAX_CHANNELS_PER_STEP} channels",
@@ -94,7 +94,7 @@ class NaiveGatherPipeline:
             "kernel.hpp.j2",
             name=name,
             ndim=instance.ndim,
-            type=instance.dtype.facts.cpp_type,
+            type=instance.dtype.properties.cpp_type,
             rows=instance.rows,
             channels=instance.channels,
             instance_string=self.instance_string(instance),

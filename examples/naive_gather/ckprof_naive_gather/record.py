@@ -7,7 +7,7 @@ import msgspec
 from ckprof.strings.fields import Field
 from ckprof.strings.kind import StringKind
 from ckprof.strings.kinds import ELEMENT_TYPE, POSITIVE
-from ckprof_converters.family import ConfFamily
+from ckprof_converters.conf_family import ConfFamily
 
 #: ``variant`` of the family's catalogs
 VARIANT = "forward_naive_gather"

@@ -81,7 +81,7 @@ class DepthwiseInstance(Instance):
         stride = _round_up(columns, self.in_vec)
         if stride < columns + self.pad_w:
             stride = _round_up(columns + self.pad_w, self.in_vec)
-        return rows * stride * self.tiles_per_wave * self.dtype.facts.size_bytes
+        return rows * stride * self.tiles_per_wave * self.dtype.properties.size_bytes
 
 
 def _round_up(value: int, step: int) -> int:

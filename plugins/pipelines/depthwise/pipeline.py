@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
 from ckprof_plugins.pipelines.depthwise.default_problem import problem_for
-from ckprof_plugins.pipelines.depthwise.header import DepthwiseHeader, depthwise_header
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
+from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader, depthwise_header
 from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
-from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog

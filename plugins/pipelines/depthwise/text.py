@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.strings.rendering import render
+from ckprof_plugins.pipelines._base.string_kinds import DEPTHWISE_KIND
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE
-from ckprof_plugins.pipelines.kernel_family.strings import DEPTHWISE_KIND
 
 if TYPE_CHECKING:
     from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance

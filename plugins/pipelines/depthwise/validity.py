@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DepthwiseInstance
-from ckprof_plugins.pipelines.kernel_family.rules import (
+from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
     WAVE_SIZE_RULE,
-    Breach,
     Candidate,
     Rule,
+    Violation,
     direction_rule,
     latest_level_rule,
 )
+from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DepthwiseInstance
 
 #: The only layout that the kernel reads.
 _LAYOUT = "ngchw"
@@ -23,40 +23,40 @@ _LDS_BYTES = 65536
 _WIDEST_LDS_VECTOR = 4
 
 
-def _layout(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _layout(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     layout = candidate.instance.layout
     if layout.name == _LAYOUT and candidate.instance.ndim == layout.ndim:
         return None
-    return Breach(
+    return Violation(
         f"depthwise kernels read {_LAYOUT} in 2 dimensions, not {layout.name} in {candidate.instance.ndim}",
         layout.name,
         _LAYOUT,
     )
 
 
-def _filter(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _filter(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     filt = candidate.instance.filt
-    return None if filt % 2 else Breach(f"the filter's side must be odd, it is {filt}", filt, "odd")
+    return None if filt % 2 else Violation(f"the filter's side must be odd, it is {filt}", filt, "odd")
 
 
-def _vector_size(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _vector_size(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     sizes = {"in_vec": candidate.instance.in_vec, "out_vec": candidate.instance.out_vec}
     wrong = {name: size for name, size in sizes.items() if size & (size - 1)}
     if not wrong:
         return None
     shown = ", ".join(f"{name} is {size}" for name, size in wrong.items())
-    return Breach(
+    return Violation(
         f"vector sizes must be powers of two ({shown})", next(iter(wrong.values())), "a power of two"
     )
 
 
-def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     i = candidate.instance
     if i.sub_h > i.tile_h or i.sub_w > i.tile_w:
         sub, tile = f"{i.sub_h}x{i.sub_w}", f"{i.tile_h}x{i.tile_w}"
-        return Breach(f"the sub-tile {sub} exceeds the tile {tile}", sub, tile)
+        return Violation(f"the sub-tile {sub} exceeds the tile {tile}", sub, tile)
     if i.repeats > BLOCK_SIZE:
-        return Breach(
+        return Violation(
             f"a tile has {i.repeats} sub-tiles, more than the {BLOCK_SIZE} lanes of a block",
             i.repeats,
             BLOCK_SIZE,
@@ -64,43 +64,43 @@ def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     return None
 
 
-def _batch(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _batch(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     i = candidate.instance
     # A tile with too many sub-tiles breaks the rule before this one.
     tiles = max(1, i.tiles_per_wave)
     if i.nbatch % tiles == 0:
         return None
-    return Breach(f"nbatch {i.nbatch} is no multiple of {tiles}, the tiles per wave", i.nbatch, tiles)
+    return Violation(f"nbatch {i.nbatch} is no multiple of {tiles}, the tiles per wave", i.nbatch, tiles)
 
 
-def _stride(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _stride(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     stride = candidate.instance.str_w
     if stride == 1 or stride % 2 == 0:
         return None
-    return Breach(f"str_w must be 1 or even, it is {stride}", stride, "1 or even")
+    return Violation(f"str_w must be 1 or even, it is {stride}", stride, "1 or even")
 
 
-def _pad(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
-    return None if candidate.instance.pad_w > 0 else Breach("pad_w must be positive, it is 0", 0, 1)
+def _pad(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+    return None if candidate.instance.pad_w > 0 else Violation("pad_w must be positive, it is 0", 0, 1)
 
 
-def _row_access(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _row_access(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     i = candidate.instance
     read = min(i.in_vec, _WIDEST_LDS_VECTOR)
     if i.sub_w * i.str_w % read:
         width = i.sub_w * i.str_w
-        return Breach(
+        return Violation(
             f"sub_w * str_w is {width}, no multiple of the {read} elements read at once", width, read
         )
     written = min(i.out_vec, _WIDEST_LDS_VECTOR)
     if i.sub_w % written:
-        return Breach(
+        return Violation(
             f"sub_w is {i.sub_w}, no multiple of the {written} elements written at once", i.sub_w, written
         )
     columns = i.lds_tile[1]
     accesses = -(-columns // i.in_vec)
     if accesses > BLOCK_SIZE:
-        return Breach(
+        return Violation(
             f"a row of {columns} elements is more than {BLOCK_SIZE} accesses of {i.in_vec} elements",
             accesses,
             BLOCK_SIZE,
@@ -108,11 +108,11 @@ def _row_access(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
     return None
 
 
-def _lds(candidate: Candidate[DepthwiseInstance]) -> Breach | None:
+def _lds(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     needed = candidate.instance.lds_bytes
     if needed <= _LDS_BYTES:
         return None
-    return Breach(f"a block needs {needed} bytes of LDS, there are {_LDS_BYTES}", needed, _LDS_BYTES)
+    return Violation(f"a block needs {needed} bytes of LDS, there are {_LDS_BYTES}", needed, _LDS_BYTES)
 
 
 def depthwise_rules(directions: frozenset[str]) -> tuple[Rule, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

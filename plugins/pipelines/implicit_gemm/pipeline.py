@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.api_level import API_LEVEL_2025_07
-from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_string
-from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
-from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields, refuse_stream_k_fields
-from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
-from ckprof_plugins.pipelines.gemm_family.work import gemm_work
-from ckprof_plugins.pipelines.implicit_gemm.header import ImplicitGemmHeader, implicit_gemm_header
-from ckprof_plugins.pipelines.implicit_gemm.header_2025_07 import (
+from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
+from ckprof_plugins.pipelines._base.operation import OPERATIONS
+from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
+from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.validity import gemm_rules
+from ckprof_plugins.pipelines._gemm.work import gemm_work
+from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+from ckprof_plugins.pipelines.implicit_gemm.template_values import ImplicitGemmHeader, implicit_gemm_header
+from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
     ImplicitGemmHeader202507,
     implicit_gemm_header_2025_07,
 )
-from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
-from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
-from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
-    from ckprof.model.work import GemmWork
 
 
 class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
@@ -44,7 +44,7 @@ class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
         """
-        refuse_stream_k_fields(record)
+        reject_stream_k_fields(record)
         return ImplicitGemmInstance(**gemm_fields(catalog, direction, record))
 
     def name_of(self, instance: ImplicitGemmInstance) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from ckprof_plugins.pipelines.gemm_family.instance import GemmInstance
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
 class ReductionStrategy(Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
+from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 
 if TYPE_CHECKING:
     from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance

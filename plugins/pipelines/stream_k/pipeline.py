@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
-from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_string
-from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields
-from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
-from ckprof_plugins.pipelines.gemm_family.vocabulary import parse
-from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
-from ckprof_plugins.pipelines.kernel_family.rules import WAVE_SIZE_RULE
-from ckprof_plugins.pipelines.stream_k.header import StreamKHeader, stream_k_header
+from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
+from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields
+from ckprof_plugins.pipelines._gemm.validity import gemm_rules
+from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
 from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
+from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, stream_k_header
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog

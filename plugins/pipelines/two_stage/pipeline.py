@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.dtype import DataType
-from ckprof_plugins.pipelines.gemm_family.instance_string import gemm_instance_string
-from ckprof_plugins.pipelines.gemm_family.kernel_name import name_of_instance
-from ckprof_plugins.pipelines.gemm_family.record import VARIANTS, gemm_fields, refuse_stream_k_fields
-from ckprof_plugins.pipelines.gemm_family.validity import gemm_rules
-from ckprof_plugins.pipelines.gemm_family.work import gemm_work
-from ckprof_plugins.pipelines.kernel_family.family import KernelFamily
-from ckprof_plugins.pipelines.kernel_family.rules import WAVE_SIZE_RULE
-from ckprof_plugins.pipelines.two_stage.header import TwoStageHeader, two_stage_header
+from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
+from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
+from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.validity import gemm_rules
+from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
+from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader, two_stage_header
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
-    from ckprof.model.work import GemmWork
 
 
 class TwoStagePipeline(KernelFamily[TwoStageInstance]):
@@ -40,7 +40,7 @@ class TwoStagePipeline(KernelFamily[TwoStageInstance]):
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
         """
-        refuse_stream_k_fields(record)
+        reject_stream_k_fields(record)
         return TwoStageInstance(**gemm_fields(catalog, direction, record))
 
     def name_of(self, instance: TwoStageInstance) -> str:

@@ -12,7 +12,7 @@ from ckprof.build.toolchain import search_compilers
 from ckprof.errors import CkprofError
 from ckprof.model.finding import Finding, FindingState
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
-from ckprof.run.host import host_facts
+from ckprof.run.host import host_properties
 from ckprof_plugins.targets.cpu.machine import vector_set
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ def _ninja() -> list[Finding]:
 
 
 def _machine() -> list[Finding]:
-    facts = host_facts()
-    memory = int(str(facts["memory_bytes"]))
+    properties = host_properties()
+    memory = int(str(properties["memory_bytes"]))
     vectors = vector_set()
     return [
         Finding(
             topic="CPU",
             state=FindingState.OK,
-            detail=f"{facts['processor']}, {facts['cores']} usable cores",
+            detail=f"{properties['processor']}, {properties['cores']} usable cores",
         ),
         Finding(
             topic="vector instructions",

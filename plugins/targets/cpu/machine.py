@@ -9,7 +9,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.ask import ask
+from ckprof.build.tool_output import ask
 from ckprof.model.recipe import CompilerFamily
 from ckprof.run.host import cpuinfo_field
 

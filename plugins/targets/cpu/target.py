@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.build.keys import abi_dir
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
@@ -136,7 +136,7 @@ class CpuTarget:
                 *request.extra_flags,
             ),
             kernel_flags=_kernel_flags(request),
-            functions_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.ANSWER else 1,
+            functions_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.SUPPORT_CHECK else 1,
             # flags such as -fsanitize=address must be there when linking, too
             link_flags=(*_LINK_FLAGS, *request.extra_flags),
             include_dirs=(*own, INCLUDE_DIR, abi_dir()),
@@ -148,7 +148,7 @@ class CpuTarget:
 
 
 def _kernel_flags(request: BuildRequest) -> tuple[str, ...]:
-    if request.purpose is Purpose.ANSWER:
+    if request.purpose is Purpose.SUPPORT_CHECK:
         return _ANSWER_FLAGS
     return () if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS
 

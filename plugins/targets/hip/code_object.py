@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ckprof.build.atomic_write import write_atomically
 from ckprof.build.digests import digest_file, digest_parts
-from ckprof.build.files import write_atomically
 from ckprof.errors import InputError, ToolchainError
 from ckprof.model.device_kernel import DeviceKernel
 from ckprof.paths import cache_dir

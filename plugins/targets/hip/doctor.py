@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.table import architectures
+from ckprof.arch.architectures import architectures
 from ckprof.errors import CkprofError
 from ckprof.model.finding import Finding, FindingState
 from ckprof_plugins.targets.hip.devices import devices

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.model.work import Estimate
+from ckprof.model.gemm_work import Estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, operand_type
 from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
 
 if TYPE_CHECKING:
     from ckprof.model.device_kernel import DeviceKernel
-    from ckprof.model.work import GemmWork
+    from ckprof.model.gemm_work import GemmWork
 
 
 def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof_plugins.targets.hip.api_level import detect_api_level
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, fetched_root
+from ckprof_plugins.targets.hip.header_level import detect_api_level
 from ckprof_plugins.targets.hip.rocm import rocm_roots
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.ask import ask
+from ckprof.build.tool_output import ask
 from ckprof.errors import ToolchainError
 from ckprof_plugins.targets.hip.machine import machine_table
 from ckprof_plugins.targets.hip.rocm import rocm_roots

@@ -1,6 +1,6 @@
 """What limits kernels on a GPU: registers, waves, matrix instructions, memory.
 
-The numbers stand in ``machines.json``. Sizes of LDS and of waves are facts about the architecture and come
+The numbers stand in ``machines.json``. Sizes of LDS and of waves are properties of the architecture and come
 from ckprof's own table.
 """
 

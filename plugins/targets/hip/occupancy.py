@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.model.device_kernel import Occupancy
 from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
 
@@ -25,10 +25,10 @@ def occupancy(
     :param agprs: accumulation registers of a lane.
     """
     machine = machine_table().find(arch)
-    facts = find_architecture(arch)
+    properties = find_architecture(arch)
     if machine is None:
         return Occupancy(waves_per_simd=0, workgroups_per_cu=0, limited_by="unknown")
-    waves = max(1, -(-workgroup_lanes // facts.lanes_per_wave))
+    waves = max(1, -(-workgroup_lanes // properties.lanes_per_wave))
     limits = {
         "waves": machine.waves_per_simd,
         "vgpr": _fitting(machine.vgprs_per_simd, vgprs, machine.vgpr_grain),
@@ -37,7 +37,7 @@ def occupancy(
     if machine.agprs_per_simd:
         limits["agpr"] = _fitting(machine.agprs_per_simd, agprs, machine.vgpr_grain)
     resident = {name: _workgroups(per_simd, waves) for name, per_simd in limits.items()}
-    resident["lds"] = _fitting(facts.lds_bytes, lds_bytes, machine.lds_grain)
+    resident["lds"] = _fitting(properties.lds_bytes, lds_bytes, machine.lds_grain)
     if waves > 1:
         resident["workgroup"] = machine.workgroups_per_cu
     workgroups = min(resident.values())

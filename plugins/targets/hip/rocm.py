@@ -24,7 +24,7 @@ _LIBRARY_FOLDERS: Final = (
     "lib64/amdgcn/bitcode",
 )
 _ISA: Final = "oclc_isa_version_{}.bc"
-#: architecture -> instruction sets whose library holds the same facts, best first
+#: architecture -> instruction sets whose library holds the same properties, best first
 _SAME_ISA: Final = {
     "gfx942": ("942", "940", "90a"),
     "gfx950": ("950", "942", "940", "90a"),
@@ -76,7 +76,7 @@ def find_device_libraries() -> Path:
 
 
 def isa_library(folder: Path, arch: str) -> Path:
-    """Return the library with the facts of an architecture's instruction set.
+    """Return the library with the properties of an architecture's instruction set.
 
     Older sets of libraries lack that of newer architectures; the one of a near relative serves then.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.build.cache import ObjectCache
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.keys import abi_dir
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
+    from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRequest
-    from ckprof.model.work import Estimate, GemmWork
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -135,7 +135,7 @@ class HipTarget:
             )
         hip = find_hip_compiler(base, request.compiler)
         hip_root = find_hip_root()
-        if request.purpose is Purpose.ANSWER:
+        if request.purpose is Purpose.SUPPORT_CHECK:
             return _recipe(request, hip, headers, hip_root, _answers())
         if request.sources_only:
             return _recipe(request, hip, headers, hip_root, _library(request, hip, runnable=False))

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.ask import ask
+from ckprof.build.atomic_write import write_atomically
 from ckprof.build.digests import digest_parts
-from ckprof.build.files import write_atomically
 from ckprof.build.probe import Rejection, probe
+from ckprof.build.tool_output import ask
 from ckprof.build.toolchain import probe_store
 from ckprof.errors import ToolchainError
 from ckprof_plugins.targets.hip.rocm import INSTALL_COMMAND, rocm_roots

@@ -20,7 +20,7 @@
 #include "ck_tile/ops/grouped_convolution/pipeline/grouped_conv_universal_pipeline_ag_bg_cr_policy.hpp"
 
 // The host model can always tell a kernel's instance string, CK Tile only when it is built for CK Builder.
-#if defined(CK_EXPERIMENTAL_BUILDER) || __has_include("ck_tile/host_model/refusal.hpp")
+#if defined(CK_EXPERIMENTAL_BUILDER) || __has_include("ck_tile/host_model/rejection.hpp")
 #define CKPROF_HAS_INSTANCE_STRING 1
 #endif
 
@@ -196,20 +196,20 @@ struct grouped_conv_bwd_weight_bf16_ndhwgc_3d_compv3_cshuffle_intrawave_128x128x
             lengths.begin(), lengths.end(), param.G_ * param.K_ * param.C_, std::multiplies<long_index_t>{});
     }
 
-    // What the launcher refuses before the kernel is asked: calls report(context, condition, reason) for each
+    // What the launcher rejects before the kernel is asked: calls report(context, condition, reason) for each
     // condition that is not met, and says whether there was one.
-    static bool refuses([[maybe_unused]] const ck_tile::conv::ConvParam& param,
+    static bool rejects([[maybe_unused]] const ck_tile::conv::ConvParam& param,
                         [[maybe_unused]] int k_batch,
                         [[maybe_unused]] void (*report)(void*, const char*, const char*),
                         [[maybe_unused]] void* context)
     {
-        bool refused = false;
-        return refused;
+        bool rejected = false;
+        return rejected;
     }
 
     static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
     {
-        if(refuses(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
+        if(rejects(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
         {
             return false;
         }
@@ -229,7 +229,7 @@ struct grouped_conv_bwd_weight_bf16_ndhwgc_3d_compv3_cshuffle_intrawave_128x128x
     // Throws std::runtime_error if the kernel does not support the problem.
     static float launch(const HostArgs& args, const stream_config& s)
     {
-        // Comes first: it also refuses what the arithmetic below could not stand.
+        // Comes first: it also rejects what the arithmetic below could not stand.
         if(!is_supported(args, args.k_batch))
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + CONV_BWD_WEIGHT_KERNEL_NAME);

@@ -22,7 +22,7 @@
 #include "ckprof_workspace.hpp"
 
 // The host model can always tell a kernel's instance string, CK Tile only when it is built for CK Builder.
-#if defined(CK_EXPERIMENTAL_BUILDER) || __has_include("ck_tile/host_model/refusal.hpp")
+#if defined(CK_EXPERIMENTAL_BUILDER) || __has_include("ck_tile/host_model/rejection.hpp")
 #define CKPROF_HAS_INSTANCE_STRING 1
 #endif
 
@@ -199,26 +199,26 @@ struct grouped_conv_bwd_weight_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x3
         return static_cast<std::size_t>(result_elements(param)) * sizeof(WorkspaceDataType);
     }
 
-    // What the launcher refuses before the kernel is asked: calls report(context, condition, reason) for each
+    // What the launcher rejects before the kernel is asked: calls report(context, condition, reason) for each
     // condition that is not met, and says whether there was one.
-    static bool refuses([[maybe_unused]] const ck_tile::conv::ConvParam& param,
+    static bool rejects([[maybe_unused]] const ck_tile::conv::ConvParam& param,
                         [[maybe_unused]] int k_batch,
                         [[maybe_unused]] void (*report)(void*, const char*, const char*),
                         [[maybe_unused]] void* context)
     {
-        bool refused = false;
+        bool rejected = false;
         if(result_elements(param) > 2147483647)
         {
             const std::string reason = std::string("the weight has ") + std::to_string(result_elements(param)) + " elements, the second stage counts them in 32 bits";
             report(context, "index-range", reason.c_str());
-            refused = true;
+            rejected = true;
         }
-        return refused;
+        return rejected;
     }
 
     static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
     {
-        if(refuses(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
+        if(rejects(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
         {
             return false;
         }
@@ -238,7 +238,7 @@ struct grouped_conv_bwd_weight_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x3
     // Throws std::runtime_error if the kernel does not support the problem.
     static float launch(const HostArgs& args, const stream_config& s)
     {
-        // Comes first: it also refuses what the arithmetic below could not stand.
+        // Comes first: it also rejects what the arithmetic below could not stand.
         if(!is_supported(args, args.k_batch))
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + CONV_BWD_WEIGHT_KERNEL_NAME);

@@ -1,4 +1,4 @@
-"""The forward direction: its reference against scipy, and its facts."""
+"""The forward direction: its reference against scipy, and its properties."""
 
 from __future__ import annotations
 

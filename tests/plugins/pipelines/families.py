@@ -69,4 +69,4 @@ def flat(text):
 
 def broken(instance, arch=ARCH):
     """Return the ids of the rules that an instance breaks."""
-    return [refusal.rule for refusal in pipeline_of(instance).refusals(instance, arch, LEVEL)]
+    return [rejection.rule for rejection in pipeline_of(instance).unmet_requirements(instance, arch, LEVEL)]

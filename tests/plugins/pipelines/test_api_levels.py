@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS
+from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
-from ckprof_plugins.pipelines.gemm_family.level_rules import SURFACES
-from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
@@ -18,9 +18,9 @@ from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 PIPELINE = ImplicitGemmPipeline()
 
 
-def refused(instance, level=API_LEVEL_2025_07):
-    found = PIPELINE.refusals(instance, "gfx942", level)
-    return [refusal.message for refusal in found if refusal.rule == "api-level-feature"]
+def rejected(instance, level=API_LEVEL_2025_07):
+    found = PIPELINE.unmet_requirements(instance, "gfx942", level)
+    return [rejection.message for rejection in found if rejection.rule == "api-level-feature"]
 
 
 def flat(text):
@@ -46,9 +46,9 @@ def flat(text):
 )
 def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_instance):
     instance = make_instance(**changes)
-    (message,) = refused(instance)
+    (message,) = rejected(instance)
     assert message.startswith(f"API level 2025-07 {feature}"), message
-    assert not refused(instance, API_LEVELS[-1])
+    assert not rejected(instance, API_LEVELS[-1])
 
 
 def test_other_families_are_named(make_instance):
@@ -64,9 +64,9 @@ def test_other_families_are_named(make_instance):
 @pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
 def test_everything_else_is_written(pipeline, direction, make_instance):
     instance = make_instance(pipeline=pipeline, direction=direction, double_smem_buffer=pipeline == "compv4")
-    assert not refused(instance)
+    assert not rejected(instance)
     text = flat(PIPELINE.render(instance, "gfx942", API_LEVEL_2025_07).header)
-    cpp_class = instance.gemm_pipeline.facts.cpp_class
+    cpp_class = instance.gemm_pipeline.properties.cpp_class
     assert cpp_class in text
     # the tail is chosen by the headers' own rule, never fixed
     assert ("BaseGemmPipeline::TailHandler( Run," in text) == (pipeline != "compv1")

@@ -1,4 +1,4 @@
-"""What an architecture refuses, with both numbers."""
+"""What an architecture rejects, with both numbers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL
 
 
-def refusals(instance, arch):
-    return {refusal.rule: refusal for refusal in PIPELINE.refusals(instance, arch, LEVEL)}
+def unmet_requirements(instance, arch):
+    return {rejection.rule: rejection for rejection in PIPELINE.unmet_requirements(instance, arch, LEVEL)}
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def refusals(instance, arch):
         ("gfx942", "vector-size", {"vector_size_a": 32}, 64, 32),
     ],
 )
-def test_refusals_have_both_numbers(arch, rule, changes, found, allowed, make_instance):
-    broken = refusals(make_instance(**changes), arch)[rule]
+def test_rejections_have_both_numbers(arch, rule, changes, found, allowed, make_instance):
+    broken = unmet_requirements(make_instance(**changes), arch)[rule]
     assert broken.found == found
     if allowed is not None:
         assert broken.allowed == allowed
@@ -42,20 +42,20 @@ def test_refusals_have_both_numbers(arch, rule, changes, found, allowed, make_in
 
 
 def test_a_type_without_matrix_instructions(make_instance):
-    broken = refusals(make_instance(dtype="fp32"), "gfx1201")["mma-tile"]
+    broken = unmet_requirements(make_instance(dtype="fp32"), "gfx1201")["mma-tile"]
     assert broken.message == "gfx1201 has no MMA tile 16x16x16 for fp32 (it has none)"
 
 
 def test_more_local_memory_allows_more(make_instance):
     instance = make_instance(tile_m=512, tile_k=64)
-    assert "lds-budget" in refusals(instance, "gfx942")
-    assert "lds-budget" not in refusals(instance, "gfx950")
+    assert "lds-budget" in unmet_requirements(instance, "gfx942")
+    assert "lds-budget" not in unmet_requirements(instance, "gfx950")
 
 
 def test_kernels_can_be_written_for_the_latest_level(make_instance):
-    assert PIPELINE.refusals(make_instance(), "gfx942", LATEST_API_LEVEL) == ()
+    assert PIPELINE.unmet_requirements(make_instance(), "gfx942", LATEST_API_LEVEL) == ()
 
 
 def test_an_unknown_architecture(make_instance):
     with pytest.raises(UsageError, match="did you mean 'gfx950'"):
-        PIPELINE.refusals(make_instance(), "gfx905", LEVEL)
+        PIPELINE.unmet_requirements(make_instance(), "gfx905", LEVEL)

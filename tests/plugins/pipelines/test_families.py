@@ -11,9 +11,9 @@ from families import ARCH, FAMILIES, GOLDEN, LEVEL, STREAM_K, TWO_STAGE, depthwi
 
 from ckprof.errors import InputError
 from ckprof.model.problem import ConvProblem
+from ckprof_plugins.pipelines._base.operation import OPERATIONS, Zeroing
+from ckprof_plugins.pipelines._base.template_values import rejection
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT
-from ckprof_plugins.pipelines.kernel_family.header import refusal
-from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS, Zeroing
 
 
 @pytest.fixture(params=[*GOLDEN, "depthwise"])
@@ -43,7 +43,7 @@ def test_says_what_it_is(instance):
 def test_the_launcher_has_what_the_c_interface_asks_for(instance):
     text = flat(header(instance))
     for member in (
-        "static bool refuses(const ck_tile::conv::ConvParam& param, int k_batch, "
+        "static bool rejects(const ck_tile::conv::ConvParam& param, int k_batch, "
         "void (*report)(void*, const char*, const char*), void* context)",
         "static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)",
         "static float launch(const HostArgs& args, const stream_config& s)",
@@ -175,13 +175,13 @@ def test_roles_of_the_tensors(direction, roles, pointer, make_instance):
 
 
 def test_reasons_hold_numbers():
-    made = refusal("split-k", "k_batch != 1", "split_k = {k_batch}: not {2 * k_batch}, nor 1")
+    made = rejection("split-k", "k_batch != 1", "split_k = {k_batch}: not {2 * k_batch}, nor 1")
     assert made.reason == (
         'std::string("split_k = ") + std::to_string(k_batch) + ": not " + std::to_string(2 * k_batch) + '
         '", nor 1"'
     )
-    assert refusal("x", "a", "{param.G_} groups").reason == 'std::to_string(param.G_) + " groups"'
-    assert refusal("x", "a", "no numbers").reason == 'std::string("no numbers")'
+    assert rejection("x", "a", "{param.G_} groups").reason == 'std::to_string(param.G_) + " groups"'
+    assert rejection("x", "a", "no numbers").reason == 'std::string("no numbers")'
 
 
 def test_depthwise_instances_have_sizes_of_their_own():

@@ -8,16 +8,16 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.model.api_level import API_LEVELS
-from ckprof_plugins.pipelines.gemm_family.vocabulary import GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.pipelines._base.operation import OPERATIONS
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.kernel_family.operation import OPERATIONS
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = "2026-06"
 
 
 def broken(instance, *, api_level=LEVEL):
-    return [refusal.rule for refusal in PIPELINE.refusals(instance, "gfx942", api_level)]
+    return [rejection.rule for rejection in PIPELINE.unmet_requirements(instance, "gfx942", api_level)]
 
 
 @pytest.mark.parametrize("variant", ["forward", "bwd_data", "bwd_weight"])
@@ -119,7 +119,7 @@ def test_no_instance_string_for_an_unknown_direction(make_instance):
 def test_tables_are_complete():
     for kind in (GemmPipeline, Scheduler, Specialization):
         for member in kind:
-            assert member.facts if kind is GemmPipeline else member.enumerator
+            assert member.properties if kind is GemmPipeline else member.enumerator
     assert PIPELINE.directions == set(OPERATIONS)
 
 
@@ -196,8 +196,8 @@ def test_an_api_level_that_is_not_written_for(make_instance):
 
 
 def test_messages_have_the_numbers(make_instance):
-    (refusal,) = PIPELINE.refusals(make_instance(tile_m=96), "gfx942", LEVEL)
-    assert refusal.message.endswith("(m: 96 is no multiple of 4 x 16)")
+    (rejection,) = PIPELINE.unmet_requirements(make_instance(tile_m=96), "gfx942", LEVEL)
+    assert rejection.message.endswith("(m: 96 is no multiple of 4 x 16)")
 
 
 def test_rule_ids_are_unique():

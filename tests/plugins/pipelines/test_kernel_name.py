@@ -8,9 +8,9 @@ import pytest
 
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
-from ckprof_plugins.pipelines.gemm_family.instance import Extent
-from ckprof_plugins.pipelines.gemm_family.kernel_name import gemm_kernel_name, name_of_instance
-from ckprof_plugins.pipelines.gemm_family.vocabulary import (
+from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name, name_of_instance
+from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
     Scheduler,

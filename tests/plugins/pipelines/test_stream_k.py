@@ -1,4 +1,4 @@
-"""Stream-K kernels: names, strings, and what their launcher refuses and clears."""
+"""Stream-K kernels: names, strings, and what their launcher rejects and clears."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_strings_tell_strategies_apart(make_instance):
     assert len({pipeline_of(i).instance_string(i) for i in variants}) == 4
 
 
-def test_launcher_refuses_splits_and_lost_tiles(make_instance):
+def test_launcher_rejects_splits_and_lost_tiles(make_instance):
     text = flat(header(make_instance(**STREAM_K)))
     assert 'if(k_batch != 1) { const std::string reason = std::string("split_k = ")' in text
     assert "if(misses_tiles(param))" in text and '"stream-k-groups"' in text

@@ -38,7 +38,7 @@ def test_both_stages_and_the_zeroing_are_timed_together(make_instance):
     assert "make_kernel<Config::kBlockPerCu>(ConvertKernel{}" in launch
 
 
-def test_a_weight_beyond_32_bits_is_refused(make_instance):
+def test_a_weight_beyond_32_bits_is_rejected(make_instance):
     text = flat(header(make_instance(**TWO_STAGE)))
     assert "if(result_elements(param) > 2147483647)" in text
     assert 'report(context, "index-range"' in text

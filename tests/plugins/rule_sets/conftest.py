@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from ckprof.arch.table import find_architecture
+from ckprof.arch.architectures import find_architecture
 from ckprof.model.dtype import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import RuleSetRequest

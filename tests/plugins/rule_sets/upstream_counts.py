@@ -1,6 +1,6 @@
 """What upstream's generator enumerates, per rule set, architecture and direction.
 
-Measured facts: kernels in 2D and 3D per type (fp16, bf16, fp32), how many of them are depthwise, and how many
+Counted: kernels in 2D and 3D per type (fp16, bf16, fp32), how many of them are depthwise, and how many
 are left after upstream's filter by architecture.
 """
 

@@ -43,7 +43,7 @@ def test_knows_the_devices_of_the_host_model():
     assert f'"{", ".join(ARCHS)}"' in (SOURCE_DIR / "target.cpp").read_text()
 
 
-def test_refuses_unknown_devices():
+def test_rejects_unknown_devices():
     with pytest.raises(UsageError, match="--arch sm_90: the CPU target models gfx908, gfx90a"):
         CpuTarget().recipe(BuildRequest(arch="sm_90"))
 
@@ -127,7 +127,7 @@ def test_findings_of_a_machine_that_has_nothing(monkeypatch, tmp_path):
     def unreadable() -> dict[str, object]:
         raise OSError("no /proc")
 
-    monkeypatch.setattr(doctor, "host_facts", unreadable)
+    monkeypatch.setattr(doctor, "host_properties", unreadable)
     found = {finding.topic: finding for finding in doctor.findings(tmp_path / "none")}
     assert found["C++ compiler"].advice == "apt-get install g++"
     assert found["C++ compiler without administrator rights"].advice == "pip install 'ckprof[zig]'"
@@ -147,7 +147,7 @@ class Table(ctypes.Structure):
     _fields_ = (
         ("id", ctypes.c_char_p),
         ("select_device", _SELECT),
-        ("set_workers", ctypes.CFUNCTYPE(None, ctypes.c_int32)),
+        ("set_cpu_threads", ctypes.CFUNCTYPE(None, ctypes.c_int32)),
         ("describe_device", ctypes.CFUNCTYPE(None, ctypes.c_char_p, _SIZE)),
         ("allocate", ctypes.CFUNCTYPE(_POINTER, _SIZE)),
         ("release", ctypes.CFUNCTYPE(None, _POINTER)),
@@ -230,10 +230,10 @@ def text_of(function, *arguments: object) -> tuple[object, str]:
 def test_selects_and_describes_devices(table):
     assert table.id == b"cpu"
     assert text_of(table.select_device, b"gfx942:xnack-", 0) == (0, "")
-    table.set_workers(3)
+    table.set_cpu_threads(3)
     description = text_of(table.describe_device)[1]
     assert re.fullmatch(r"gfx942 modelled with 304 compute units on 3 CPU threads, \w.*", description)
-    table.set_workers(0)
+    table.set_cpu_threads(0)
     assert f"on {len(os.sched_getaffinity(0))} CPU threads" in text_of(table.describe_device)[1]
     status, why = text_of(table.select_device, b"sm_90", 0)
     assert status == 1 and why == f"'sm_90' is not modelled; known are {', '.join(ARCHS)}"

@@ -44,12 +44,12 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
         if(index != 0)
         {
             copy_text("the host model has one device, number 0", reason, reason_size);
-            return CKPROF_REFUSED;
+            return CKPROF_REJECTED;
         }
         if(ck_tile::host_model::set_device(name)) return CKPROF_OK;
         const std::string why = "'" + name + "' is not modelled; known are " + known_archs;
         copy_text(why.c_str(), reason, reason_size);
-        return CKPROF_REFUSED;
+        return CKPROF_REJECTED;
     }
     catch(const std::exception& error)
     {
@@ -58,7 +58,7 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
     }
 }
 
-void set_workers(int32_t workers) noexcept { ck_tile::host_model::set_worker_count(workers); }
+void set_cpu_threads(int32_t workers) noexcept { ck_tile::host_model::set_worker_count(workers); }
 
 const char* vector_set() noexcept
 {
@@ -208,7 +208,7 @@ uint64_t available_bytes() noexcept
 constexpr ckprof_target table = {
     "cpu",
     &select_device,
-    &set_workers,
+    &set_cpu_threads,
     &describe_device,
     &allocate,
     &release,

@@ -19,10 +19,10 @@ void copy_text(const char* text, char* buffer, size_t size) noexcept
     buffer[length] = '\0';
 }
 
-ckprof_status refuse(const std::string& why, char* reason, size_t reason_size) noexcept
+ckprof_status reject(const std::string& why, char* reason, size_t reason_size) noexcept
 {
     copy_text(why.c_str(), reason, reason_size);
-    return CKPROF_REFUSED;
+    return CKPROF_REJECTED;
 }
 
 // A name is followed by its features: gfx942:sramecc+:xnack-. The kernels' own features are the
@@ -40,22 +40,22 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
     {
         int count = 0;
         if(hipGetDeviceCount(&count) != hipSuccess || count == 0)
-            return refuse("no AMD GPU was found", reason, reason_size);
+            return reject("no AMD GPU was found", reason, reason_size);
         if(index < 0 || index >= count)
-            return refuse("there is no device " + std::to_string(index) + ", the last one is " +
+            return reject("there is no device " + std::to_string(index) + ", the last one is " +
                               std::to_string(count - 1),
                           reason,
                           reason_size);
         hipDeviceProp_t properties{};
         if(const hipError_t error = hipGetDeviceProperties(&properties, index); error != hipSuccess)
-            return refuse(hipGetErrorString(error), reason, reason_size);
+            return reject(hipGetErrorString(error), reason, reason_size);
         if(arch != nullptr && *arch != '\0' && !same_architecture(properties.gcnArchName, arch))
-            return refuse("device " + std::to_string(index) + " is " + properties.gcnArchName +
+            return reject("device " + std::to_string(index) + " is " + properties.gcnArchName +
                               ", the kernels were built for " + arch,
                           reason,
                           reason_size);
         if(const hipError_t error = hipSetDevice(index); error != hipSuccess)
-            return refuse(hipGetErrorString(error), reason, reason_size);
+            return reject(hipGetErrorString(error), reason, reason_size);
         return CKPROF_OK;
     }
     catch(...)
@@ -65,7 +65,7 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
     }
 }
 
-void set_workers(int32_t) noexcept {}
+void set_cpu_threads(int32_t) noexcept {}
 
 void describe_device(char* text, size_t text_size) noexcept
 {
@@ -137,7 +137,7 @@ uint64_t available_bytes() noexcept
 
 constexpr ckprof_target table = {"hip",
                                  select_device,
-                                 set_workers,
+                                 set_cpu_threads,
                                  describe_device,
                                  allocate,
                                  release,

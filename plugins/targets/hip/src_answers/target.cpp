@@ -7,7 +7,7 @@
 namespace {
 
 ckprof_status select_device(const char*, int32_t, char*, size_t) noexcept { return CKPROF_OK; }
-void set_workers(int32_t) noexcept {}
+void set_cpu_threads(int32_t) noexcept {}
 void describe_device(char* text, size_t text_size) noexcept
 {
     if(text != nullptr && text_size != 0)
@@ -22,7 +22,7 @@ uint64_t available_bytes() noexcept { return 0; }
 
 constexpr ckprof_target table = {"hip",
                                  select_device,
-                                 set_workers,
+                                 set_cpu_threads,
                                  describe_device,
                                  allocate,
                                  release,

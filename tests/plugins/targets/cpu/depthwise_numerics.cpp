@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using ck_tile::bf16_t;
 using ck_tile::half_t;
-using ck_tile::host_model::last_refusal;
+using ck_tile::host_model::last_rejection;
 
 template <typename T,
           index_t TileH,
@@ -77,7 +77,7 @@ struct depthwise
 
     static void check(const ck_tile::conv::ConvParam& p)
     {
-        EXPECT_MSG(supported(p), last_refusal());
+        EXPECT_MSG(supported(p), last_rejection());
         if(!supported(p)) { return; }
         const conv_shape s = ck_tile::host_model::make_conv_shape(p);
         // The reference is channels-last; with one channel per group its tensors are N(HW)G.
@@ -140,11 +140,11 @@ void check_type()
     large::check(problem(2, 3, 5, 40, 37, 2, 2));
     large::check(problem(2, 1, 5, 33, 5, 2, 1)); // right pads are free
     EXPECT(!single::supported(problem(3, 8, 3, 9, 8, 1, 1)));
-    EXPECT(last_refusal().find("exceeds the single tile 8x8") != std::string::npos);
+    EXPECT(last_rejection().find("exceeds the single tile 8x8") != std::string::npos);
     EXPECT(!single::supported(problem(3, 6, 3, 7, 8, 1, 1)));
-    EXPECT(last_refusal().find("N = 6 is not a multiple of the 8 images") != std::string::npos);
+    EXPECT(last_rejection().find("N = 6 is not a multiple of the 8 images") != std::string::npos);
     EXPECT(!single::supported(problem(3, 8, 5, 7, 8, 1, 1)));
-    EXPECT(last_refusal().find("filter height = 5, the kernel is for 3") != std::string::npos);
+    EXPECT(last_rejection().find("filter height = 5, the kernel is for 3") != std::string::npos);
 }
 
 } // namespace
@@ -167,6 +167,6 @@ int main()
             "sbh_2_sbw_2_iv_2_ov_2"));
     using unaligned = depthwise<half_t, 8, 8, 3, 1, 4, 2, 2, 2, 8>;
     EXPECT(!unaligned::supported(problem(1, 4, 3, 8, 8, 1, 1)));
-    EXPECT(last_refusal() == "sub-tile width 2 is not a multiple of the output vector 4");
+    EXPECT(last_rejection() == "sub-tile width 2 is not a multiple of the output vector 4");
     return test::finish("depthwise numerics");
 }

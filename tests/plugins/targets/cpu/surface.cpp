@@ -19,7 +19,7 @@
 namespace {
 
 using namespace test;
-using ck_tile::host_model::last_refusal;
+using ck_tile::host_model::last_rejection;
 using lengths = std::vector<ck_tile::long_index_t>;
 using enum GemmPipeline;
 using enum ConvolutionSpecialization;
@@ -142,20 +142,20 @@ void problems()
 
 using supported = bool (*)(const conv::ConvParam&, index_t);
 
-void expect_refusal(supported test,
-                    const conv::ConvParam& p,
-                    index_t k_batch,
-                    const std::string& reason)
+void expect_rejection(supported test,
+                      const conv::ConvParam& p,
+                      index_t k_batch,
+                      const std::string& reason)
 {
     EXPECT_MSG(!test(p, k_batch), "accepted, expected: " + reason);
-    EXPECT_MSG(last_refusal().find(reason) != std::string::npos,
-               "expected '" + reason + "', got '" + last_refusal() + "'");
+    EXPECT_MSG(last_rejection().find(reason) != std::string::npos,
+               "expected '" + reason + "', got '" + last_rejection() + "'");
 }
 
 void expect_support(supported test, const conv::ConvParam& p)
 {
-    EXPECT_MSG(test(p, 1), "refused: " + last_refusal());
-    EXPECT(last_refusal().empty());
+    EXPECT_MSG(test(p, 1), "rejected: " + last_rejection());
+    EXPECT(last_rejection().empty());
 }
 
 struct channels_first : test::layouts<2>
@@ -171,47 +171,47 @@ void support()
         half_t,
         2,
         kernel_config{.tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>::is_supported;
-    // Answers of real CK Tile headers; at this level the vector widths are the traits'.
+    // SupportAnswers of real CK Tile headers; at this level the vector widths are the traits'.
     expect_support(plain, problem_2d(1, 1, 64, 64, 3, 28));
-    expect_refusal(plain,
-                   problem_2d(2, 4, 64, 12, 3, 28),
-                   1,
-                   "C = 12 is not a multiple of the A vector width 8");
-    expect_refusal(plain,
-                   problem_2d(2, 4, 60, 64, 3, 28),
-                   1,
-                   "K = 60 is not a multiple of the C vector width 8");
+    expect_rejection(plain,
+                     problem_2d(2, 4, 64, 12, 3, 28),
+                     1,
+                     "C = 12 is not a multiple of the A vector width 8");
+    expect_rejection(plain,
+                     problem_2d(2, 4, 60, 64, 3, 28),
+                     1,
+                     "K = 60 is not a multiple of the C vector width 8");
     expect_support(plain, problem_2d(1, 2, 64, 64, 1, 14, 1, 1, 0));
     expect_support(plain, problem_2d(1, 2, 64, 64, 1, 14, 2, 1, 0));
-    expect_refusal(plain,
-                   problem_2d(1, 2, 64, 64, 3, 14),
-                   2,
-                   "k_batch = 2: the forward kernel does not split K");
-    expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), 0, "k_batch = 0");
-    expect_refusal(plain, problem_2d(1, 2, 64, 64, 3, 14), -1, "k_batch = -1");
-    expect_refusal(plain, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1 is not");
+    expect_rejection(plain,
+                     problem_2d(1, 2, 64, 64, 3, 14),
+                     2,
+                     "k_batch = 2: the forward kernel does not split K");
+    expect_rejection(plain, problem_2d(1, 2, 64, 64, 3, 14), 0, "k_batch = 0");
+    expect_rejection(plain, problem_2d(1, 2, 64, 64, 3, 14), -1, "k_batch = -1");
+    expect_rejection(plain, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1 is not");
     expect_support(plain, problem_2d(1, 2, 64, 64, 3, 15, 2, 2, 2));
 
     constexpr auto b_wide =
         &forward_family<half_t, 2, kernel_config{.vectors{1, 4, 1}}>::is_supported;
-    expect_refusal(
+    expect_rejection(
         b_wide, problem_2d(1, 1, 8, 6, 3, 8), 1, "C = 6 is not a multiple of the B vector width 4");
 
     constexpr auto c1_3x3 =
         &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 8}, .specialization = Filter3x3}>::
             is_supported;
     expect_support(c1_3x3, problem_2d(4, 2, 8, 1, 3, 14));
-    expect_refusal(c1_3x3, problem_2d(4, 2, 8, 2, 3, 14), 1, "Filter3x3 needs C = 1, got 2");
-    expect_refusal(
+    expect_rejection(c1_3x3, problem_2d(4, 2, 8, 2, 3, 14), 1, "Filter3x3 needs C = 1, got 2");
+    expect_rejection(
         c1_3x3, problem_2d(4, 2, 8, 1, 1, 14), 1, "Filter3x3 needs filter height = 3, got 1");
 
     constexpr auto pointwise =
         &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Pad0}>::is_supported;
     expect_support(pointwise, problem_2d(1, 1, 8, 8, 1, 14, 2, 3, 0));
-    expect_refusal(pointwise,
-                   problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 1),
-                   1,
-                   "Filter1x1Pad0 needs left pad height = 0, got 1");
+    expect_rejection(pointwise,
+                     problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 1),
+                     1,
+                     "Filter1x1Pad0 needs left pad height = 0, got 1");
     const conv::ConvParam right_padded(2,
                                        1,
                                        1,
@@ -223,59 +223,59 @@ void support()
                                        lengths{1, 1},
                                        lengths{0, 0},
                                        lengths{0, 2});
-    expect_refusal(pointwise, right_padded, 1, "needs right pad width = 0, got 2");
+    expect_rejection(pointwise, right_padded, 1, "needs right pad width = 0, got 2");
 
     constexpr auto unit =
         &forward_family<half_t, 2, kernel_config{.specialization = Filter1x1Stride1Pad0}>::
             is_supported;
     expect_support(unit, problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0));
-    expect_refusal(unit,
-                   problem_2d(1, 1, 8, 8, 1, 14, 2, 1, 0),
-                   1,
-                   "Filter1x1Stride1Pad0 needs stride height = 1, got 2");
+    expect_rejection(unit,
+                     problem_2d(1, 1, 8, 8, 1, 14, 2, 1, 0),
+                     1,
+                     "Filter1x1Stride1Pad0 needs stride height = 1, got 2");
 
     constexpr auto explicit_default =
         &forward_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported;
-    expect_refusal(explicit_default,
-                   problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0),
-                   1,
-                   "an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not Default");
+    expect_rejection(explicit_default,
+                     problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0),
+                     1,
+                     "an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not Default");
 
     constexpr auto merged =
         &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 4}, .merged = 8}>::is_supported;
     expect_support(merged, problem_2d(16, 1, 8, 1, 3, 14));
     expect_support(merged, problem_2d(16, 1, 5, 1, 3, 14)); // G instead of K is a multiple of 4
-    expect_refusal(merged,
-                   problem_2d(12, 1, 8, 1, 3, 14),
-                   1,
-                   "G = 12 is not a multiple of the 8 merged groups");
-    expect_refusal(
+    expect_rejection(merged,
+                     problem_2d(12, 1, 8, 1, 3, 14),
+                     1,
+                     "G = 12 is not a multiple of the 8 merged groups");
+    expect_rejection(
         merged, problem_2d(16, 1, 8, 2, 3, 14), 1, "merging 8 groups needs C = 1, got 2");
     constexpr auto merged_wide_b =
         &forward_family<half_t, 2, kernel_config{.vectors{1, 2, 4}, .merged = 8}>::is_supported;
-    expect_refusal(merged_wide_b,
-                   problem_2d(16, 1, 8, 1, 3, 14),
-                   1,
-                   "C = 1 is not a multiple of the B vector width 2");
+    expect_rejection(merged_wide_b,
+                     problem_2d(16, 1, 8, 1, 3, 14),
+                     1,
+                     "C = 1 is not a multiple of the B vector width 2");
     constexpr auto merged_wide_c =
         &forward_family<half_t, 2, kernel_config{.vectors{1, 1, 16}, .merged = 8}>::is_supported;
-    expect_refusal(merged_wide_c,
-                   problem_2d(8, 1, 5, 1, 3, 14),
-                   1,
-                   "neither K = 5 nor G = 8 is a multiple of the C vector width 16");
+    expect_rejection(merged_wide_c,
+                     problem_2d(8, 1, 5, 1, 3, 14),
+                     1,
+                     "neither K = 5 nor G = 8 is a multiple of the C vector width 16");
 
-    expect_refusal(&forward_family<half_t, 2, kernel_config{}, channels_first>::is_supported,
-                   problem_2d(1, 1, 8, 8, 3, 14),
-                   1,
-                   "the input layout NGCHW");
-    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_weights>::is_supported,
-                   problem_2d(1, 1, 8, 8, 3, 14),
-                   1,
-                   "the weight layout GKCYX");
-    expect_refusal(&forward_family<half_t, 2, kernel_config{}, wrong_output>::is_supported,
-                   problem_2d(1, 1, 8, 8, 3, 14),
-                   1,
-                   "the output layout NGKHW");
+    expect_rejection(&forward_family<half_t, 2, kernel_config{}, channels_first>::is_supported,
+                     problem_2d(1, 1, 8, 8, 3, 14),
+                     1,
+                     "the input layout NGCHW");
+    expect_rejection(&forward_family<half_t, 2, kernel_config{}, wrong_weights>::is_supported,
+                     problem_2d(1, 1, 8, 8, 3, 14),
+                     1,
+                     "the weight layout GKCYX");
+    expect_rejection(&forward_family<half_t, 2, kernel_config{}, wrong_output>::is_supported,
+                     problem_2d(1, 1, 8, 8, 3, 14),
+                     1,
+                     "the output layout NGKHW");
 
     using host_model::set_device;
     for(const auto test :
@@ -285,25 +285,25 @@ void support()
         expect_support(test, problem_2d(1, 1, 8, 8, 3, 14));
         EXPECT(set_device("gfx942:sramecc+:xnack-") &&
                host_model::current_device().compute_units == 304);
-        expect_refusal(test, problem_2d(1, 1, 8, 8, 3, 14), 1, "the device is gfx942");
+        expect_rejection(test, problem_2d(1, 1, 8, 8, 3, 14), 1, "the device is gfx942");
         EXPECT(!set_device("gfx000") && host_model::current_device().name == "gfx942");
         EXPECT(set_device("gfx950"));
     }
 
     // Problems that CK Tile does not test for.
     constexpr auto any = &forward_family<half_t, 2, kernel_config{}>::is_supported;
-    expect_refusal(
+    expect_rejection(
         any, problem_2d(1, 1, 8, 8, 5, 3, 1, 1, 0), 1, "output height = -1 is less than 1");
-    expect_refusal(any, problem_2d(0, 1, 8, 8, 3, 14), 1, "G = 0");
-    expect_refusal(any, problem_2d(1, -2, 8, 8, 3, 14), 1, "N = -2");
-    expect_refusal(any, problem_2d(1, 1, 0, 8, 3, 14), 1, "K = 0");
-    expect_refusal(any, problem_2d(1, 1, 8, 0, 3, 14), 1, "C = 0");
-    expect_refusal(any, problem_2d(1, 1, 8, 8, 0, 14), 1, "filter height = 0");
-    expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 0), 1, "stride height = 0");
-    expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 0), 1, "dilation height = 0");
-    expect_refusal(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 1, -1), 1, "left pad height = -1");
-    expect_refusal(any, problem_2d(1, 1, 1, 1, 1, 60000, 1, 1, 0), 1, "32-bit indices");
-    expect_refusal(merged, problem_2d(8, 512, 1, 1, 1, 1024, 1, 1, 0), 1, "GemmM = 4294967296");
+    expect_rejection(any, problem_2d(0, 1, 8, 8, 3, 14), 1, "G = 0");
+    expect_rejection(any, problem_2d(1, -2, 8, 8, 3, 14), 1, "N = -2");
+    expect_rejection(any, problem_2d(1, 1, 0, 8, 3, 14), 1, "K = 0");
+    expect_rejection(any, problem_2d(1, 1, 8, 0, 3, 14), 1, "C = 0");
+    expect_rejection(any, problem_2d(1, 1, 8, 8, 0, 14), 1, "filter height = 0");
+    expect_rejection(any, problem_2d(1, 1, 8, 8, 3, 14, 0), 1, "stride height = 0");
+    expect_rejection(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 0), 1, "dilation height = 0");
+    expect_rejection(any, problem_2d(1, 1, 8, 8, 3, 14, 1, 1, -1), 1, "left pad height = -1");
+    expect_rejection(any, problem_2d(1, 1, 1, 1, 1, 60000, 1, 1, 0), 1, "32-bit indices");
+    expect_rejection(merged, problem_2d(8, 512, 1, 1, 1, 1024, 1, 1, 0), 1, "GemmM = 4294967296");
     const conv::ConvParam huge(2,
                                1,
                                1,
@@ -315,7 +315,7 @@ void support()
                                lengths{1, 1},
                                lengths{0, 0},
                                lengths{0, 0});
-    expect_refusal(any, huge, 1, "32-bit indices");
+    expect_rejection(any, huge, 1, "32-bit indices");
 
     bool thrown = false;
     try
@@ -462,26 +462,26 @@ void backward_support()
         &backward_data_family<half_t, 2, kernel_config{.vectors{8, 4, 2}}>::is_supported;
     expect_support(data, plain_problem);
     EXPECT(data(plain_problem, 7));
-    expect_refusal(data, plain_problem, 0, "k_batch = 0 is less than 1");
-    expect_refusal(
+    expect_rejection(data, plain_problem, 0, "k_batch = 0 is less than 1");
+    expect_rejection(
         data, problem_2d(1, 1, 64, 6, 3, 28), 1, "C = 6 is not a multiple of the B vector width 4");
-    expect_refusal(data,
-                   problem_2d(1, 1, 60, 64, 3, 28),
-                   1,
-                   "K = 60 is not a multiple of the A vector width 8");
-    expect_refusal(
+    expect_rejection(data,
+                     problem_2d(1, 1, 60, 64, 3, 28),
+                     1,
+                     "K = 60 is not a multiple of the A vector width 8");
+    expect_rejection(
         data, problem_2d(1, 1, 64, 64, 12, 40, 12, 1, 0), 1, "144 GEMMs, a kernel takes 128");
     constexpr auto odd_data = &backward_data_family<half_t, 2, kernel_config{}>::is_supported;
     expect_support(odd_data, plain_problem);
-    expect_refusal(
+    expect_rejection(
         odd_data, plain_problem, 2, "needs an even C vector width for fp16 results, got 1");
     EXPECT((backward_data_family<float, 2, kernel_config{}>::is_supported(plain_problem, 2)));
     constexpr auto wide_data =
         &backward_data_family<half_t, 2, kernel_config{.vectors{1, 1, 8}}>::is_supported;
-    expect_refusal(wide_data,
-                   problem_2d(1, 1, 64, 12, 3, 28),
-                   1,
-                   "C = 12 is not a multiple of the C vector width 8");
+    expect_rejection(wide_data,
+                     problem_2d(1, 1, 64, 12, 3, 28),
+                     1,
+                     "C = 12 is not a multiple of the C vector width 8");
 
     using weight_kernel =
         backward_weight_family<half_t,
@@ -489,46 +489,47 @@ void backward_support()
                                kernel_config{
                                    .tile{128, 128, 64}, .vectors{8, 8, 8}, .pipeline = BASIC_V1}>;
     constexpr auto weight = &weight_kernel::is_supported;
-    // Answers and grids of real CK Tile headers.
+    // SupportAnswers and grids of real CK Tile headers.
     expect_support(weight, plain_problem);
-    expect_refusal(weight,
-                   problem_2d(2, 4, 64, 12, 3, 28),
-                   1,
-                   "C = 12 is not a multiple of the B vector width 8");
-    expect_refusal(weight,
-                   problem_2d(2, 4, 60, 64, 3, 28),
-                   1,
-                   "K = 60 is not a multiple of the A vector width 8");
+    expect_rejection(weight,
+                     problem_2d(2, 4, 64, 12, 3, 28),
+                     1,
+                     "C = 12 is not a multiple of the B vector width 8");
+    expect_rejection(weight,
+                     problem_2d(2, 4, 60, 64, 3, 28),
+                     1,
+                     "K = 60 is not a multiple of the A vector width 8");
     EXPECT(weight(problem_2d(1, 2, 64, 64, 3, 14), 2));
-    expect_refusal(weight, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1");
+    expect_rejection(weight, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1");
     const auto kargs = weight_kernel::kernel::MakeKernelArgs(
         {problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1});
     const dim3 grid = weight_kernel::kernel::GridSize(kargs);
     EXPECT(kargs.GemmM == 64 && kargs.GemmN == 108 && kargs.GemmK == 3136 && grid.x == 1 &&
            grid.y == 2 && grid.z == 1);
 
-    expect_refusal(weight, plain_problem, 0, "k_batch = 0 is less than 1");
-    expect_refusal(
+    expect_rejection(weight, plain_problem, 0, "k_batch = 0 is less than 1");
+    expect_rejection(
         weight, plain_problem, 50, "k_batch = 50 is more than the 49 MMA steps of GemmK = 784");
-    expect_refusal(weight, problem_2d(1, 64, 64, 64, 3, 28), 129, "k_batch = 129 is more than 128");
+    expect_rejection(
+        weight, problem_2d(1, 64, 64, 64, 3, 28), 129, "k_batch = 129 is more than 128");
     EXPECT((backward_weight_family<half_t, 2, kernel_config{}, float>::is_supported(
         problem_2d(1, 64, 64, 64, 3, 28), 129)));
-    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{}>::is_supported,
-                   plain_problem,
-                   2,
-                   "needs an even C vector width");
+    expect_rejection(&backward_weight_family<half_t, 2, kernel_config{}>::is_supported,
+                     plain_problem,
+                     2,
+                     "needs an even C vector width");
     constexpr auto v6 = &backward_weight_family<
         half_t,
         2,
         kernel_config{.tile{64, 64, 64}, .vectors{1, 1, 2}, .pipeline = COMPUTE_V6}>::is_supported;
     expect_support(v6, plain_problem);
-    expect_refusal(
+    expect_rejection(
         v6, plain_problem, 5, "COMPUTE_V6 needs 4 K blocks per split, GemmK = 784 gives 3");
-    expect_refusal(&backward_weight_family<half_t, 2, kernel_config{.merged = 4}>::is_supported,
-                   problem_2d(6, 1, 8, 2, 3, 14),
-                   1,
-                   "G = 6 is not a multiple of the 4 merged groups");
-    expect_refusal(
+    expect_rejection(&backward_weight_family<half_t, 2, kernel_config{.merged = 4}>::is_supported,
+                     problem_2d(6, 1, 8, 2, 3, 14),
+                     1,
+                     "G = 6 is not a multiple of the 4 merged groups");
+    expect_rejection(
         &backward_weight_family<half_t, 2, kernel_config{.explicit_gemm = true}>::is_supported,
         problem_2d(1, 1, 8, 8, 1, 14, 1, 1, 0),
         1,
@@ -543,7 +544,7 @@ void backward_support()
     constexpr auto stream_k =
         &stream_k_family<half_t, 2, kernel_config{}, Tree, false>::is_supported;
     expect_support(stream_k, plain_problem);
-    expect_refusal(
+    expect_rejection(
         stream_k,
         problem_2d(2, 1, 32, 64, 3, 28),
         1,
@@ -552,10 +553,10 @@ void backward_support()
     EXPECT(!stream_k_kernel::IsSupportedArgument(
         stream_k_kernel::MakeKernelArgs({plain_problem, nullptr, nullptr, {}, nullptr, 2})));
     host_model::set_device("gfx1201");
-    expect_refusal(stream_k,
-                   plain_problem,
-                   1,
-                   "stream-K runs on gfx90a, gfx942 and gfx950; the device is gfx1201");
+    expect_rejection(stream_k,
+                     plain_problem,
+                     1,
+                     "stream-K runs on gfx90a, gfx942 and gfx950; the device is gfx1201");
     host_model::set_device("gfx950");
 }
 
@@ -812,18 +813,18 @@ void sample()
 // What is not met when all conditions are asked, as "id id ...".
 std::string conditions_not_met(supported test, const conv::ConvParam& p, index_t k_batch)
 {
-    const host_model::collect_refusals all;
+    const host_model::collect_rejections all;
     test(p, k_batch);
     std::string ids;
-    for(const host_model::refusal& refusal : host_model::refusals())
+    for(const host_model::rejection& rejection : host_model::unmet_requirements())
     {
-        EXPECT(!refusal.reason.empty());
-        ids += (ids.empty() ? "" : " ") + refusal.condition;
+        EXPECT(!rejection.reason.empty());
+        ids += (ids.empty() ? "" : " ") + rejection.condition;
     }
     return ids;
 }
 
-void all_refusals()
+void all_rejections()
 {
     constexpr auto forward =
         &forward_family<half_t,
@@ -839,8 +840,8 @@ void all_refusals()
                many);
     // The first is the one that decides when only one is asked.
     EXPECT(!forward(problem_2d(1, 1, 7, 6, 3, 9), 2));
-    EXPECT(host_model::refusals().size() == 1 &&
-           host_model::refusals().front().condition == "split-k");
+    EXPECT(host_model::unmet_requirements().size() == 1 &&
+           host_model::unmet_requirements().front().condition == "split-k");
     // Nothing else can be asked of a problem that makes no sense.
     const conv::ConvParam none(2,
                                1,
@@ -885,7 +886,7 @@ int main()
     texts();
     backward_texts();
     backward_support();
-    all_refusals();
+    all_rejections();
     tails();
     conversions();
     launching();

@@ -42,7 +42,7 @@ def test_only_headers_are_unpacked(tmp_path):
     assert (tmp_path / "out" / "LICENSE").is_file()
 
 
-def test_an_archive_without_headers_is_refused(tmp_path):
+def test_an_archive_without_headers_is_rejected(tmp_path):
     archive = write_archive(tmp_path / "a.tar.gz", ["flash_attn-2.8.3/setup.py"])
     with pytest.raises(ToolchainError, match="holds no CK Tile headers"):
         fetch.unpack(archive, tmp_path / "out")
@@ -75,7 +75,7 @@ def client(monkeypatch, tmp_path):
     return FakeClient
 
 
-def test_another_checksum_is_refused_and_leaves_nothing(client, tmp_path):
+def test_another_checksum_is_rejected_and_leaves_nothing(client, tmp_path):
     with pytest.raises(ToolchainError, match="the checksum is"):
         fetch.fetch()
     assert not fetch.fetched_root().exists()

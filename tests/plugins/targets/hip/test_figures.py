@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.model.device_kernel import DeviceKernel, Occupancy
-from ckprof.model.work import GemmWork
+from ckprof.model.gemm_work import GemmWork
 from ckprof_plugins.targets.hip.estimate import estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, read_disassembly
 from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table

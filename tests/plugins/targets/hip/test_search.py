@@ -173,7 +173,7 @@ def test_doctor_never_raises_and_names_one_command(monkeypatch, tmp_path):
     assert found["CK Tile headers"].advice.startswith("python -m ")
 
 
-def test_an_unknown_architecture_is_refused():
+def test_an_unknown_architecture_is_rejected():
     with pytest.raises(UsageError, match="gfx9420"):
         HipTarget().recipe(BuildRequest(arch="gfx9420", purpose=Purpose.INSPECT))
 

@@ -14,7 +14,7 @@ namespace ck_tile::conv {
 
 // K and C are per group: the input has G*C channels, the output G*K. Spatial vectors are ordered
 // D,H,W. Output length per axis: (in + left + right - ((filter-1)*dilation + 1)) / stride + 1 with
-// C++ division; it can be zero or negative, which the kernels' support tests refuse.
+// C++ division; it can be zero or negative, which the kernels' support tests reject.
 struct ConvParam
 {
     ConvParam(long_index_t n_dim,
@@ -147,7 +147,7 @@ private:
         }
     }
 
-    // A stride of 0 would divide by zero; the length 0 makes the support tests refuse the problem.
+    // A stride of 0 would divide by zero; the length 0 makes the support tests reject the problem.
     long_index_t output_length(std::size_t i) const
     {
         if(conv_filter_strides_[i] == 0) { return 0; }

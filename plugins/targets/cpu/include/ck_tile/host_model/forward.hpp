@@ -31,7 +31,7 @@ CK_TILE_HOST_MODEL_API forward_call make_forward_call(const kernel_facts& facts,
                                                       std::int64_t k_batch);
 
 // All conditions in CK Tile's order, after a test that the problem is meaningful and within the
-// 32-bit indices of a kernel. On false last_refusal() tells the first condition that failed.
+// 32-bit indices of a kernel. On false last_rejection() tells the first condition that failed.
 CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const forward_call& call);
 
 // One block: output tile (tile_m, tile_n) of groups starting at batch * Gm, image split `split`.

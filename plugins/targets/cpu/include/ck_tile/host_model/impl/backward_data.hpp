@@ -48,7 +48,7 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
     backward_data_call call{};
     call.shape   = shape;
     call.k_batch = k_batch;
-    // A meaningless problem is left without GEMMs for supports_backward_data() to refuse.
+    // A meaningless problem is left without GEMMs for supports_backward_data() to reject.
     if(!check_problem(shape)) { return call; }
 
     call.images_per_split = images_per_split(shape);
@@ -120,7 +120,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
 {
     using namespace impl;
     const conv_shape& shape = call.shape;
-    clear_refusal();
+    clear_rejection();
     if(!check_problem(shape)) { return false; }
     if(call.k_batch < 1)
     {
@@ -129,7 +129,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
     }
     if(!check_async(facts) || !check_odd_atomics(facts, call.k_batch)) { return false; }
     if(call.gemm_count > most_backward_data_gemms &&
-       !refuse("gemm-count",
+       !reject("gemm-count",
                std::to_string(call.gemm_count) + " GEMMs, a kernel takes " +
                    std::to_string(most_backward_data_gemms)))
     {

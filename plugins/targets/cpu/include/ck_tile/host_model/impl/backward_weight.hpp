@@ -199,21 +199,21 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     using namespace impl;
     const conv_shape& shape    = call.shape;
     const std::int64_t k_batch = call.k_batch;
-    clear_refusal();
+    clear_rejection();
     if(!check_problem(shape) || !check_async(facts)) { return false; }
     if(facts.stream_k)
     {
         const std::string& device = current_device().name;
         if(device != "gfx90a" && device != "gfx942" && device != "gfx950")
         {
-            if(!refuse("stream-k-device",
+            if(!reject("stream-k-device",
                        "stream-K runs on gfx90a, gfx942 and gfx950; the device is " + device))
             {
                 return false;
             }
         }
         if(k_batch != 1 &&
-           !refuse("split-k", equation("k_batch", k_batch) + ": stream-K does not split K"))
+           !reject("split-k", equation("k_batch", k_batch) + ": stream-K does not split K"))
         {
             return false;
         }
@@ -226,7 +226,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     }
     // CK Tile counts the tiles of all groups together and leaves the last groups unwritten.
     if(facts.stream_k && call.gemm.batch > 1 && call.gemm.m % facts.m_per_block != 0 &&
-       !refuse("stream-k-groups",
+       !reject("stream-k-groups",
                "stream-K with several groups needs " + equation("GemmM", call.gemm.m) +
                    " to be a multiple of the tile's " + std::to_string(facts.m_per_block) +
                    " rows"))
@@ -236,7 +236,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     const std::int64_t loops =
         (call.gemm.k - 1) / saturated_product(k_batch, facts.k_per_block) + 1;
     if(loops < facts.min_loops_per_split &&
-       !refuse("pipeline-depth",
+       !reject("pipeline-depth",
                "the pipeline " + std::string(facts.pipeline_name) + " needs " +
                    std::to_string(facts.min_loops_per_split) + " K blocks per split, GemmK = " +
                    std::to_string(call.gemm.k) + " gives " + std::to_string(loops)))
@@ -244,7 +244,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
         return false;
     }
     if(facts.bounds_splits && facts.e_type != data_type::fp32 && k_batch > 128 &&
-       !refuse("split-k-atomics",
+       !reject("split-k-atomics",
                equation("k_batch", k_batch) + " is more than 128 additions in 16 bits allow"))
     {
         return false;
@@ -252,7 +252,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     if(!check_odd_atomics(facts, k_batch)) { return false; }
     const std::int64_t steps = (call.gemm.k - 1) / facts.k_mma + 1;
     if(facts.bounds_splits && !facts.stream_k && steps < k_batch &&
-       !refuse("split-k",
+       !reject("split-k",
                equation("k_batch", k_batch) + " is more than the " + std::to_string(steps) +
                    " MMA steps of GemmK = " + std::to_string(call.gemm.k)))
     {

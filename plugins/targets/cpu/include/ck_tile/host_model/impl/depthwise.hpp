@@ -183,14 +183,14 @@ namespace ck_tile::host_model {
 CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const conv_shape& shape)
 {
     using namespace impl;
-    clear_refusal();
+    clear_rejection();
     if(!check_problem(shape)) { return false; }
 
     const int at_once = f.tiles_at_once();
     const int vector  = std::min(f.in_vector, 4);
-    // Refuses, and says whether the test ends here.
+    // Rejects, and says whether the test ends here.
     const auto ends = [](const char* condition, const std::string& reason) {
-        return !refuse(condition, reason);
+        return !reject(condition, reason);
     };
     if(current_device().lanes != 64 &&
        ends("wave-size",
@@ -245,7 +245,7 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
     const auto equal =
         [](const char* condition, const std::string& what, std::int64_t got, std::int64_t wanted) {
             return got == wanted ||
-                   refuse(condition,
+                   reject(condition,
                           equation(what, got) + ", the kernel is for " + std::to_string(wanted));
         };
     if(!equal("channels", "K", shape.K, 1) || !equal("channels", "C", shape.C, 1)) { return false; }

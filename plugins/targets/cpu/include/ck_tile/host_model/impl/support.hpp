@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conditions on problems. Each returns true or refuses with a reason.
+// Conditions on problems. Each returns true or rejects with a reason.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/forward.hpp"
-#include "ck_tile/host_model/refusal.hpp"
+#include "ck_tile/host_model/rejection.hpp"
 
 namespace ck_tile::host_model::impl {
 
@@ -41,13 +41,13 @@ inline bool check_at_least(const char* condition,
                            std::int64_t least)
 {
     if(value >= least) { return true; }
-    return refuse(condition, equation(what, value) + " is less than " + std::to_string(least));
+    return reject(condition, equation(what, value) + " is less than " + std::to_string(least));
 }
 
 inline bool check_index(const std::string& what, std::int64_t value)
 {
     if(value <= largest_index) { return true; }
-    return refuse("index-range",
+    return reject("index-range",
                   what +
                       (value == std::numeric_limits<std::int64_t>::max()
                            ? std::string(" exceeds 64 bits")
@@ -60,7 +60,7 @@ inline bool
 check_multiple(const char* what, std::int64_t value, char whose_width, std::int64_t width)
 {
     if(value % width == 0) { return true; }
-    return refuse(std::string("vector-") + static_cast<char>(whose_width - 'A' + 'a'),
+    return reject(std::string("vector-") + static_cast<char>(whose_width - 'A' + 'a'),
                   equation(what, value) + " is not a multiple of the " + whose_width +
                       " vector width " + std::to_string(width));
 }
@@ -73,11 +73,11 @@ inline std::string axis_name(const char* what, int axis)
 }
 
 // CK Tile does not test that a problem makes sense; computing one that does not would only hide it.
-// The rest of a support test cannot stand such a problem, so this ends it also when all refusals
-// are collected.
+// The rest of a support test cannot stand such a problem, so this ends it also when all
+// unmet_requirements are collected.
 inline bool check_problem(const conv_shape& shape)
 {
-    const std::size_t before = refusals().size();
+    const std::size_t before = unmet_requirements().size();
     const auto at_least      = [](const std::string& what, std::int64_t value, std::int64_t least) {
         return check_at_least("problem", what, value, least);
     };
@@ -122,13 +122,13 @@ inline bool check_problem(const conv_shape& shape)
                     saturated_product(shape.G, shape.K, saturated_volume(shape.output))) &&
         check_index("the weight size per group K*C*prod(filter)",
                     saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
-    return indexable && refusals().size() == before;
+    return indexable && unmet_requirements().size() == before;
 }
 
 inline bool check_async(const kernel_facts& facts)
 {
     if(!facts.async || current_device().name == "gfx950") { return true; }
-    return refuse("async-device",
+    return reject("async-device",
                   "the pipeline " + std::string(facts.pipeline_name) +
                       " needs direct loads to local memory (gfx950); the device is " +
                       current_device().name);
@@ -142,7 +142,7 @@ inline bool check_specialization(const kernel_facts& facts, const conv_shape& sh
             for(int axis = 3 - facts.num_dim_spatial; axis < 3; ++axis)
             {
                 if(values[axis] != wanted &&
-                   !refuse("specialization",
+                   !reject("specialization",
                            who + " needs " + axis_name(what, axis) + " = " +
                                std::to_string(wanted) + ", got " + std::to_string(values[axis])))
                 {
@@ -163,16 +163,16 @@ inline bool check_specialization(const kernel_facts& facts, const conv_shape& sh
                every_axis("right pad", shape.right_pad, 0);
     case ConvolutionSpecialization::Filter3x3:
         if(shape.C != 1 &&
-           !refuse("specialization", who + " needs C = 1, got " + std::to_string(shape.C)))
+           !reject("specialization", who + " needs C = 1, got " + std::to_string(shape.C)))
         {
             return false;
         }
         return every_axis("filter", shape.filter, 3);
     case ConvolutionSpecialization::Filter5x5:
         // Its address arithmetic would need C == 1 and 5-wide filters, yet no kernel tests that.
-        return refuse("specialization", "the specialization Filter5x5 has no support test");
+        return reject("specialization", "the specialization Filter5x5 has no support test");
     }
-    return refuse("specialization", "unknown specialization");
+    return reject("specialization", "unknown specialization");
 }
 
 inline bool check_explicit(const kernel_facts& facts)
@@ -182,7 +182,7 @@ inline bool check_explicit(const kernel_facts& facts)
     {
         return true;
     }
-    return refuse(
+    return reject(
         "explicit-gemm",
         std::string("an explicit GEMM needs the specialization Filter1x1Stride1Pad0, not ") +
             getConvSpecializationString(facts.specialization));
@@ -191,7 +191,7 @@ inline bool check_explicit(const kernel_facts& facts)
 inline bool check_layout(const char* tensor, const char* layout, bool known)
 {
     if(known) { return true; }
-    return refuse("layout",
+    return reject("layout",
                   std::string("the ") + tensor + " layout " + layout +
                       " is not one that this kernel reads");
 }
@@ -203,7 +203,7 @@ inline bool check_odd_atomics(const kernel_facts& facts, std::int64_t k_batch)
     {
         return true;
     }
-    return refuse("split-k-atomics",
+    return reject("split-k-atomics",
                   equation("k_batch", k_batch) + " needs an even C vector width for " +
                       name_of(facts.e_type) + " results, got " +
                       std::to_string(facts.vector_size_c));
@@ -212,7 +212,7 @@ inline bool check_odd_atomics(const kernel_facts& facts, std::int64_t k_batch)
 inline bool check_whole_merges(const kernel_facts& facts, const conv_shape& shape)
 {
     if(shape.G % facts.groups_to_merge == 0) { return true; }
-    return refuse("merged-groups",
+    return reject("merged-groups",
                   equation("G", shape.G) + " is not a multiple of the " +
                       std::to_string(facts.groups_to_merge) + " merged groups");
 }
@@ -220,7 +220,7 @@ inline bool check_whole_merges(const kernel_facts& facts, const conv_shape& shap
 inline bool check_merged_groups(const kernel_facts& facts, const conv_shape& shape)
 {
     const std::int64_t merged = facts.groups_to_merge;
-    if(shape.C != 1 && !refuse("merged-groups",
+    if(shape.C != 1 && !reject("merged-groups",
                                "merging " + std::to_string(merged) + " groups needs C = 1, got " +
                                    std::to_string(shape.C)))
     {
@@ -239,12 +239,12 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
     const conv_shape& shape = call.shape;
     const bool merging      = facts.groups_to_merge > 1;
 
-    clear_refusal();
+    clear_rejection();
     if(!check_problem(shape)) { return false; }
 
     if(!check_async(facts)) { return false; }
     if(call.k_batch != 1 &&
-       !refuse("split-k",
+       !reject("split-k",
                equation("k_batch", call.k_batch) + ": the forward kernel does not split K"))
     {
         return false;
@@ -273,7 +273,7 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
             if(!check_multiple("K", shape.K, 'C', facts.vector_size_c)) { return false; }
         }
         else if(shape.G % facts.vector_size_c != 0 &&
-                !refuse("vector-c",
+                !reject("vector-c",
                         "neither " + equation("K", shape.K) + " nor " + equation("G", shape.G) +
                             " is a multiple of the C vector width " +
                             std::to_string(facts.vector_size_c)))

@@ -10,7 +10,7 @@
 #include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/kernel_text.hpp"
 #include "ck_tile/host_model/make_kernel_facts.hpp"
-#include "ck_tile/host_model/refusal.hpp"
+#include "ck_tile/host_model/rejection.hpp"
 #include "ck_tile/host_model/runtime.hpp"
 #include "ck_tile/host_model/stream_k.hpp"
 #include "ck_tile/ops/grouped_convolution/kernel/grouped_convolution_kernel_args.hpp"

@@ -1,0 +1,5 @@
+"""The public Python interface: everything that a command does, without a command line.
+
+:class:`~ckprof.api.profiler.Profiler` opens one session; requests are frozen dataclasses of
+:mod:`ckprof.api.requests`; what happens meanwhile is told by the events of :mod:`ckprof.api.events`.
+"""

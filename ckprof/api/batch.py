@@ -1,0 +1,222 @@
+"""A batch: every list of a tree, one after the other, with one result per list."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckprof.api.events import BatchListFinished, BatchListStarted
+from ckprof.api.instances import choose_from_lists, read_lists
+from ckprof.api.problems import common_splits, default_problems, misfit_of, parse_problems
+from ckprof.api.running import RunRequest, build_and_run
+from ckprof.api.stages import Stages
+from ckprof.errors import InputError, UsageError
+from ckprof.flow.list_folders import find_lists, find_tree
+from ckprof.model.batch_results import ListResult, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ckprof.api.instances import Selection
+    from ckprof.api.requests import BuildOptions, InstanceQuery
+    from ckprof.api.session import Session
+    from ckprof.model.problem import ConvProblem
+    from ckprof.plugin.protocols import Direction
+    from ckprof.problems.tokens import ParsedProblem
+    from ckprof.run.options import RunOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRequest:
+    """Which lists of a tree are run, and how."""
+
+    #: folder of lists
+    root: str
+    #: only lists in folders of this name; empty for all
+    set_name: str = ""
+    #: how each list is read and filtered; ``conf`` and ``rule_set`` are empty
+    query: InstanceQuery
+    problems: tuple[str | ConvProblem, ...] = ()
+    problem_files: tuple[Path, ...] = ()
+    build: BuildOptions
+    options: RunOptions
+    #: numbers of splits for every problem; empty for those that problem lines name
+    splits: tuple[int, ...] = ()
+    #: reports shall say every condition that rejected an instance
+    why: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedList:
+    """One list of a batch, ready to be run."""
+
+    name: str
+    direction: Direction
+    request: RunRequest
+
+
+class _Skipped(Exception):
+    """Nothing of a list was asked for; the message says why."""
+
+
+class Batch:
+    """The lists of a tree.
+
+    :param session: settings, plugins and listener.
+    :param request: what is run.
+    :raises CkprofError: the tree, an option or a problem is wrong.
+    """
+
+    def __init__(self, session: Session, request: BatchRequest) -> None:
+        query = request.query
+        if query.conf or query.rule_set:
+            option = "--conf" if query.conf else "--rule-set"
+            raise UsageError(f"{option} and --tree contradict each other: name the instances once")
+        if query.indices:
+            raise UsageError("--instance counts within one list: use --filter with --tree")
+        names = query.directions if isinstance(query.directions, tuple) else (query.directions,)
+        if len(names) > 1:
+            raise UsageError("a tree is run for one direction or for all: name one, or none")
+        self._session = session
+        self._request = request
+        self._only = session.registry.direction(names[0]) if names else None
+        session.target(request.build.target)
+        self._root = find_tree(request.root)
+        #: all lists that were found
+        self.paths = find_lists(self._root, request.set_name or None)
+        self._problems = self._problems_by_direction()
+
+    def results(self) -> Iterator[ListResult]:
+        """Run one list after the other; one that cannot be read is a result as well.
+
+        :raises CkprofError: a plugin or the toolchain is wrong.
+        """
+        total = len(self.paths)
+        for position, path in enumerate(self.paths, start=1):
+            name = path.relative_to(self._root).as_posix()
+            self._session.tell(BatchListStarted(position=position, total=total, name=name))
+            result = self._result(path, name)
+            self._session.tell(BatchListFinished(position=position, total=total, result=result))
+            yield result
+
+    def plans(self) -> Iterator[PlannedList | ListResult]:
+        """Yield what would be run, list by list, or why nothing is."""
+        total = len(self.paths)
+        for position, path in enumerate(self.paths, start=1):
+            name = path.relative_to(self._root).as_posix()
+            self._session.tell(BatchListStarted(position=position, total=total, name=name))
+            try:
+                direction, request = self._plan(path)
+                yield PlannedList(name=name, direction=direction, request=request)
+            except (_Skipped, InputError) as why:
+                yield _not_run(name, "", why)
+
+    def _result(self, path: Path, name: str) -> ListResult:
+        started = time.monotonic()
+        direction = ""
+        try:
+            found, request = self._plan(path)
+            direction = found.id
+            results = build_and_run(self._session, request)
+        except (_Skipped, InputError) as why:
+            return _not_run(name, direction, why)
+        return ListResult(
+            name=name,
+            direction=direction,
+            verdict=Verdict.FINE if results.succeeded else Verdict.FAILED,
+            results=results,
+            seconds=time.monotonic() - started,
+        )
+
+    def _plan(self, path: Path) -> tuple[Direction, RunRequest]:
+        request = self._request
+        stages = Stages()
+        selection = self._select(path)
+        direction = self._session.registry.direction(selection.direction)
+        parsed = self._fitting(selection, direction)
+        build = request.build
+        if build.build_dir is not None:
+            # one folder per list
+            folder = build.build_dir / path.relative_to(self._root).with_suffix("")
+            build = replace(build, build_dir=folder)
+        stages.done("convert")
+        return direction, RunRequest(
+            stages=stages,
+            selection=selection,
+            problems=tuple(
+                [one.problem for one in parsed] or default_problems(direction, selection.candidates)
+            ),
+            build=build,
+            options=replace(request.options, splits=request.splits or common_splits(parsed)),
+            why=request.why,
+        )
+
+    def _select(self, path: Path) -> Selection:
+        query = replace(self._request.query, conf=(path,), directions=())
+        conversions = read_lists(self._session, query, None)
+        registry = self._session.registry
+        found = {
+            registry.variants.find(catalog.variant).direction
+            for conversion in conversions
+            for catalog in conversion.catalogs
+        }
+        if len(found) != 1:
+            what = f"instances of {' and '.join(sorted(found))}" if found else "no instance"
+            raise InputError(f"the list holds {what}, expected those of one direction", path)
+        (direction,) = found
+        if self._only is not None and direction != self._only.id:
+            raise _Skipped(f"a list of {direction}")
+        selection = choose_from_lists(self._session, query, conversions)
+        if selection.candidates:
+            return selection
+        if selection.filtered:
+            raise _Skipped(
+                f"none of {selection.filtered} instances passes --filter, --exclude and --pipeline"
+            )
+        raise InputError("no instance is left; the dropped lines are counted above", path)
+
+    def _fitting(self, selection: Selection, direction: Direction) -> list[ParsedProblem]:
+        """Return the problems that can be meant for a list."""
+        if self._problems is None:
+            return []
+        ndims = {candidate.instance.ndim for candidate in selection.candidates}
+        fitting = [
+            one
+            for one in self._problems[direction.id]
+            if one.problem.ndim in ndims and not misfit_of(one, selection.candidates)
+        ]
+        if not fitting:
+            raise _Skipped("no problem of its direction, dimensions, type and layout was given")
+        return fitting
+
+    def _problems_by_direction(self) -> dict[str, list[ParsedProblem]] | None:
+        """Return direction id -> problems that can be meant for it; ``None`` when no problem was given.
+
+        A MIOpenDriver line says which directions it is for, and so does ckProfiler's with an operation.
+
+        :raises InputError: a line is wrong for every direction.
+        """
+        request = self._request
+        if not (request.problems or request.problem_files):
+            return None
+        found: dict[str, list[ParsedProblem]] = {}
+        errors: list[InputError] = []
+        directions = (self._only,) if self._only else tuple(self._session.registry.directions)
+        for direction in directions:
+            try:
+                found[direction.id] = parse_problems(
+                    self._session, direction, request.problems, request.problem_files
+                )
+            except InputError as error:
+                found[direction.id] = []
+                errors.append(error)
+        if not any(found.values()):
+            raise errors[0]
+        return found
+
+
+def _not_run(name: str, direction: str, why: Exception) -> ListResult:
+    verdict = Verdict.SKIPPED if isinstance(why, _Skipped) else Verdict.BROKEN
+    return ListResult(name=name, direction=direction, verdict=verdict, reason=str(why))

@@ -1,0 +1,116 @@
+"""A problem as users write it: a convolution and what its line says besides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof.model.problem import ConvProblem
+
+if TYPE_CHECKING:
+    from ckprof.model.dtype import DataType
+    from ckprof.plugin.registry import Registry
+    from ckprof.problems.tokens import ParsedProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem(ConvProblem):
+    """A convolution with what a problem line says of it.
+
+    K and C (``out_channels``, ``in_channels``) are **per group**, whatever the line counted.
+    """
+
+    #: id of the direction that the line was read for
+    direction: str = ""
+    #: element type, if the line names one
+    dtype: DataType | None = None
+    #: layout name, if the line names one
+    layout: str | None = None
+    #: splits of the reduction, if the line names them; 0 or less lets the kernel choose
+    split_k: int | None = None
+    #: parts of the line that have no meaning here, as written
+    ignored: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, line: str, *, direction: str | None = None) -> Problem:
+        """Parse a line: MIOpenDriver's ``conv ...``, ckProfiler's arguments, or just ``NDIM G N K C ...``.
+
+        >>> Problem.parse("conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1").output
+        (28, 28)
+
+        :param direction: id or alias; by default the first one, as MIOpenDriver counts them, that the line
+            can be meant for.
+        :raises InputError: the line is wrong; the message has the column and the expected form.
+        :raises UsageError: there is no such direction.
+        """
+        from ckprof.problems.read import parse_problem
+        from ckprof.problems.tokens import ProblemLine
+
+        registry = _registry()
+        known = sorted(registry.directions, key=lambda one: one.miopen_flag)
+        first_error: InputError | None = None
+        for one in [registry.direction(direction)] if direction else known:
+            try:
+                parsed = parse_problem(ProblemLine(text=line, path="problem"), one, known)
+            except InputError as error:
+                first_error = first_error or error
+            else:
+                return cls.of(parsed, one.id)
+        raise first_error or InputError("no direction plugin is loaded", "problem")
+
+    @classmethod
+    def of(cls, parsed: ParsedProblem, direction: str) -> Problem:
+        """Return what was parsed for a direction."""
+        problem = parsed.problem
+        return cls(
+            groups=problem.groups,
+            batch=problem.batch,
+            out_channels=problem.out_channels,
+            in_channels=problem.in_channels,
+            filter=problem.filter,
+            input=problem.input,
+            strides=problem.strides,
+            dilations=problem.dilations,
+            left_pads=problem.left_pads,
+            right_pads=problem.right_pads,
+            direction=direction,
+            dtype=parsed.dtype,
+            layout=parsed.layout,
+            split_k=parsed.split_k,
+            ignored=parsed.ignored,
+        )
+
+    @property
+    def convolution(self) -> ConvProblem:
+        """The sizes alone."""
+        return plain(self)
+
+
+def plain(problem: ConvProblem) -> ConvProblem:
+    """Return the sizes of a problem alone, so that equal ones compare equal."""
+    if type(problem) is ConvProblem:
+        return problem
+    return ConvProblem(
+        groups=problem.groups,
+        batch=problem.batch,
+        out_channels=problem.out_channels,
+        in_channels=problem.in_channels,
+        filter=problem.filter,
+        input=problem.input,
+        strides=problem.strides,
+        dilations=problem.dilations,
+        left_pads=problem.left_pads,
+        right_pads=problem.right_pads,
+    )
+
+
+@cache
+def _registry() -> Registry:
+    from ckprof.plugin.manager import PluginManager
+    from ckprof.plugin.registry import Registry
+
+    manager = PluginManager()
+    manager.load_all()
+    return Registry(manager)

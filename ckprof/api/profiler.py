@@ -1,0 +1,419 @@
+"""One session of the profiler for Python programs: everything that a command does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.api.events import ignore
+from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, RunPlanOptions
+from ckprof.api.session import Session
+from ckprof.config.settings import load_settings
+from ckprof.model.parity import DEFAULT_FAIL_ON
+from ckprof.plugin.manager import PluginManager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ckprof.api.batch import Batch, BatchRequest
+    from ckprof.api.events import Listener
+    from ckprof.api.instances import Selection
+    from ckprof.api.parity_request import ParityRequest
+    from ckprof.api.results import Results
+    from ckprof.api.running import RunRequest
+    from ckprof.api.support import SupportReport, SupportRequest
+    from ckprof.codegen.source_tree import SourceTree
+    from ckprof.config.settings import Settings
+    from ckprof.flow.explain_line import ExplainedPlace
+    from ckprof.flow.kernel_library import BuiltLibrary, Rejection
+    from ckprof.model.batch_results import ListResult
+    from ckprof.model.conversion import Conversion
+    from ckprof.model.finding import Finding
+    from ckprof.model.inspection import Comparison, Inspection
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.parity import ParityFinding, ParityReport
+    from ckprof.model.problem import ConvProblem
+    from ckprof.parity.lockfile import Lock
+    from ckprof.plugin.protocols import Target
+    from ckprof.plugin.registry import Registry
+    from ckprof.problems.tokens import ParsedProblem
+    from ckprof.run.options import RunOptions
+
+
+class Profiler:
+    """Settings and plugins, opened once.
+
+    >>> import ckprof
+    >>> profiler = ckprof.Profiler()
+    >>> query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16", indices=(2, 9))
+    >>> len(profiler.instances(query).candidates)
+    2
+
+    :param config: a settings file; by default ``ckprof.toml`` here or in a parent folder, if there is one.
+    :param plugins: module names or paths of ``.py`` files, beside those that are installed.
+    :param on_event: told what happens; see :mod:`ckprof.api.events`. An exception from it ends the call.
+    :raises CkprofError: the settings are wrong, or a plugin that was named cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        config: Path | str | None = None,
+        plugins: Iterable[str] = (),
+        *,
+        on_event: Listener = ignore,
+    ) -> None:
+        settings = load_settings(Path(config) if config else None, Path.cwd())
+        manager = PluginManager()
+        manager.load_all(configured=settings.plugins, requested=plugins)
+        self._session = Session(settings=settings, manager=manager, tell=on_event)
+
+    @property
+    def settings(self) -> Settings:
+        """What ``ckprof.toml`` and the environment say."""
+        return self._session.settings
+
+    @property
+    def manager(self) -> PluginManager:
+        """The plugins that were found, broken ones included."""
+        return self._session.manager
+
+    @cached_property
+    def registry(self) -> Registry:
+        """What the plugins provide: directions, pipelines, targets, rule sets, converters, formats.
+
+        :raises PluginError: ids clash, or a plugin breaks its contract.
+        """
+        return self._session.registry
+
+    def target(self, name: str | None = None) -> Target:
+        """Return the target of that name, else that of the settings, else the first that needs no device.
+
+        :raises UsageError: there is none of that name, or none at all.
+        """
+        return self._session.target(name)
+
+    # --- lists and instances --------------------------------------------------------------------------------
+
+    def read(
+        self, name: str | Path, *, direction: str | None = None, reading: ListReading | None = None
+    ) -> Conversion:
+        """Read a list in any dialect, or a JSON catalog.
+
+        :param name: a path, or the name of a list that ships with ckprof.
+        :param direction: id or alias that the list must belong to.
+        :param reading: how it is read.
+        :returns: catalogs of instances, and an account of every line.
+        :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
+        """
+        from ckprof.api.instances import read_lists
+
+        wanted = self.registry.direction(direction).id if direction else None
+        query = InstanceQuery(conf=(name,), reading=reading or ListReading())
+        (conversion,) = read_lists(self._session, query, wanted)
+        return conversion
+
+    def instances(self, query: InstanceQuery) -> Selection:
+        """Return the instances that a query means, valid and invalid ones apart.
+
+        :raises UsageError: the query contradicts itself, or a name or filter is wrong.
+        :raises InputError: a list cannot be used.
+        :raises PluginError: a plugin breaks its contract.
+        """
+        from ckprof.api.instances import choose_instances
+
+        return choose_instances(self._session, query)
+
+    def explain(self, line: str, *, reading: ListReading | None = None) -> ExplainedPlace:
+        """Say what becomes of one line of a list, argument by argument.
+
+        :param line: its text, or where it stands: ``FILE:LINE``.
+        :raises CkprofError: there is no such file or line, or no converter knows such lines.
+        """
+        from ckprof.flow.explain_line import explain
+
+        how = reading or ListReading()
+        return explain(
+            line,
+            self.registry,
+            layout=how.layout,
+            dtype=how.dtype,
+            mma_k_table=how.mma_k_table,
+            upstream_comments=how.upstream_comments,
+        )
+
+    # --- generation and build -------------------------------------------------------------------------------
+
+    def generate(
+        self, selection: Selection, options: BuildOptions | None = None
+    ) -> tuple[SourceTree, list[Rejection]]:
+        """Write the C++ sources of a selection.
+
+        :returns: the tree, and the instances that a rule rejects.
+        :raises NothingLeftError: no instance is valid.
+        :raises CkprofError: the folder cannot be written.
+        """
+        from ckprof.api.building import generate_sources
+
+        return generate_sources(self._session, selection.require(), options or BuildOptions())
+
+    def build(
+        self, selection: Selection, options: BuildOptions | None = None, *, run: bool = True
+    ) -> BuiltLibrary:
+        """Compile a selection into one library.
+
+        :param run: the kernels shall be run on this machine; otherwise whatever can be built is.
+        :returns: the library; what did not compile, or is not valid, is in ``rejected``.
+        :raises ToolchainError: no usable compiler, the build system failed, or kernels cannot be run here.
+        """
+        from ckprof.api.building import build_library
+        from ckprof.model.recipe import Purpose
+
+        return build_library(
+            self._session,
+            selection.require().candidates,
+            options or BuildOptions(),
+            Purpose.RUN if run else Purpose.BUILD,
+            keep_invalid=selection.keep_invalid,
+        )
+
+    def link(
+        self, selection: Selection, options: BuildOptions | None = None
+    ) -> tuple[Path | None, list[Rejection]]:
+        """Build a selection with CMake: a shared library for programs that register or call the kernels.
+
+        :returns: the library, ``None`` if no instance is valid, and the instances that a rule rejects.
+        :raises ToolchainError: no usable compiler, no CMake, or the build failed.
+        """
+        from ckprof.api.building import link_library
+
+        return link_library(self._session, selection.require(), options or BuildOptions())
+
+    # --- runs -----------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        library: BuiltLibrary,
+        problems: Sequence[str | ConvProblem] = (),
+        options: RunOptions | None = None,
+    ) -> Iterator[Outcome]:
+        """Run a built library, and yield the outcomes as they come.
+
+        :param problems: lines or problems; without any, what the kernel families run on by themselves.
+        :raises CkprofError: a problem is wrong, the library cannot be loaded, or a plugin breaks
+            its contract.
+        """
+        from ckprof.api.problems import common_splits, parse_problems, problems_for
+        from ckprof.api.running import Run
+        from ckprof.run.options import RunOptions
+
+        parsed = parse_problems(self._session, library.direction, problems, name="problem")
+        chosen = problems_for(self._session, parsed, library.direction, library.candidates)
+        how = options or RunOptions(splits=common_splits(parsed), timeout_s=self.settings.timeout)
+        return Run(self._session, library, chosen, how).outcomes()
+
+    def profile(
+        self,
+        query: InstanceQuery,
+        problems: Sequence[str | ConvProblem] = (),
+        *,
+        build: BuildOptions | None = None,
+        run: RunOptions | None = None,
+    ) -> Results:
+        """Choose, build, run, verify, time and rank: what ``ckprof run`` does.
+
+        :param query: which instances; their direction is that of the list, unless the query names it.
+        :param problems: lines or problems; without any, what the kernel families run on by themselves.
+        :raises CkprofError: as the single steps.
+        """
+        options = build or BuildOptions()
+        query = replace(query, arch=query.arch or options.arch, target=query.target or options.target)
+        return self.execute(self.plan(query, problems, build=options, run=run))
+
+    def plan(
+        self,
+        query: InstanceQuery,
+        problems: Sequence[str | ConvProblem] = (),
+        *,
+        files: Sequence[Path] = (),
+        build: BuildOptions | None = None,
+        run: RunOptions | None = None,
+        splits: tuple[int, ...] = (),
+        why: bool = False,
+    ) -> RunRequest:
+        """Return what :meth:`profile` would build and run, for :meth:`execute`.
+
+        :param problems: lines or problems.
+        :param files: files with one problem a line.
+        :param splits: numbers of splits of the reduction; by default those that ``run`` or else the problem
+            lines name.
+        :param why: reports shall say every condition that rejected an instance.
+        :raises CkprofError: the query or a problem is wrong.
+        """
+        from ckprof.api.running import plan_run
+
+        options = RunPlanOptions(
+            problems=tuple(problems), files=tuple(files), run=run, splits=splits, why=why
+        )
+        return plan_run(self._session, query, build or BuildOptions(), options)
+
+    def execute(self, request: RunRequest) -> Results:
+        """Build and run what was planned.
+
+        :raises CkprofError: no toolchain, or a plugin breaks its contract.
+        """
+        from ckprof.api.results import Results
+        from ckprof.api.running import build_and_run
+
+        return Results(build_and_run(self._session, request))
+
+    def problems(
+        self, direction: str, lines: Sequence[str | ConvProblem] = (), *, files: Sequence[Path] = ()
+    ) -> list[ParsedProblem]:
+        """Return the problems of lines and files, with what the lines say besides.
+
+        :param direction: id or alias of the direction that they are for.
+        :param files: files with one problem a line.
+        :raises InputError: a line is wrong, or asks for another direction.
+        """
+        from ckprof.api.problems import parse_problems
+
+        return parse_problems(self._session, self.registry.direction(direction), lines, files)
+
+    def open_batch(self, request: BatchRequest) -> Batch:
+        """Find the lists of a tree; :meth:`Batch.results <ckprof.api.batch.Batch.results>` runs them.
+
+        :raises CkprofError: the tree, an option or a problem is wrong.
+        """
+        from ckprof.api.batch import Batch
+
+        return Batch(self._session, request)
+
+    def batch(self, request: BatchRequest) -> Iterator[ListResult]:
+        """Run every list of a tree, and yield one result per list.
+
+        :raises CkprofError: the tree, an option, a problem, a plugin or the toolchain is wrong.
+        """
+        return self.open_batch(request).results()
+
+    def call(
+        self,
+        library: Path | str,
+        direction: str,
+        problem: str | ConvProblem,
+        options: CallOptions | None = None,
+    ) -> dict[str, object]:
+        """Run one kernel of a library that is built already, in a process of its own.
+
+        :param direction: id or alias of what the library computes.
+        :returns: everything about the run as plain JSON values; ``success`` says whether it went well.
+        :raises InputError: the problem is wrong, or the library cannot be used.
+        """
+        from ckprof.api.calling import call_library
+
+        return call_library(self._session, Path(library), direction, problem, options or CallOptions())
+
+    # --- answers without a run ------------------------------------------------------------------------------
+
+    def check_support(self, request: SupportRequest) -> SupportReport:
+        """Ask the kernels' own support tests, without a device.
+
+        :raises CkprofError: no toolchain, or a library cannot be loaded.
+        """
+        from ckprof.api.support import check_support
+
+        return check_support(self._session, request)
+
+    def inspect(
+        self, selection: Selection, options: BuildOptions | None = None, *, problem: str | ConvProblem = ""
+    ) -> Inspection:
+        """Return registers, spills, LDS, occupancy and instructions of a selection's kernels.
+
+        :param problem: what estimates are about; none without it.
+        :raises CkprofError: the target builds no code objects, no toolchain, or nothing compiled.
+        """
+        direction = selection.require().direction
+        parsed = self.problems(direction, [problem] if problem else [])
+        return self.inspect_built(selection, options, parsed[0] if parsed else None)[0]
+
+    def inspect_built(
+        self,
+        selection: Selection,
+        options: BuildOptions | None = None,
+        problem: ParsedProblem | None = None,
+    ) -> tuple[Inspection, BuiltLibrary]:
+        """Do the same as :meth:`inspect`, and return the build as well, with what did not compile.
+
+        :raises CkprofError: as :meth:`inspect`.
+        """
+        from ckprof.api.inspection import inspect_selection
+
+        return inspect_selection(self._session, selection, options or BuildOptions(), problem)
+
+    def load_inspection(self, path: Path | str) -> Inspection:
+        """Return the inspection of a build's folder, or of a JSON report.
+
+        :raises InputError: it is neither.
+        """
+        from ckprof.flow.inspect_build import load_inspection
+
+        return load_inspection(Path(path), self.registry)
+
+    def compare_inspections(self, before: Inspection, after: Inspection) -> Comparison:
+        """Compare two builds by the names of their kernels."""
+        from ckprof.model.inspection import compare
+
+        return compare(before, after)
+
+    def parity(self, request: ParityRequest) -> ParityReport:
+        """Compare lists with the strings that CK Builder prints, or with those of a lock file.
+
+        With ``request.write``, the lock file is written if everything matches.
+
+        :raises CkprofError: a list, a log, the library or the request is wrong.
+        """
+        from ckprof.parity.lockfile import write_lock
+
+        report, lock = self.check_parity(request)
+        if request.write is not None and report.passed:
+            write_lock(request.write, lock)
+        return report
+
+    def check_parity(self, request: ParityRequest) -> tuple[ParityReport, Lock]:
+        """Compare as :meth:`parity` does, but return the content of the lock file instead of writing it.
+
+        :raises CkprofError: as :meth:`parity`.
+        """
+        from ckprof.api.parity import check_parity
+
+        return check_parity(self._session, request)
+
+    def diff(
+        self,
+        first: str | Path,
+        second: str | Path,
+        *,
+        reading: ListReading | None = None,
+        direction: str | None = None,
+        revision: str | None = None,
+        fail_on: tuple[ParityFinding, ...] = DEFAULT_FAIL_ON,
+    ) -> ParityReport:
+        """Compare the instances of any two of list, catalog, native list, library and log.
+
+        :param reading: how lists are read.
+        :param direction: id or alias that both must belong to.
+        :param revision: CK revision whose strings are compared.
+        :param fail_on: what makes the comparison fail.
+        :raises CkprofError: a file is wrong or of no known kind.
+        """
+        from ckprof.api.parity import ComparedFiles, compare_files
+
+        files = ComparedFiles(
+            names=(str(first), str(second)), direction=direction, revision=revision, fail_on=fail_on
+        )
+        return compare_files(self._session, files, reading or ListReading())
+
+    def doctor(self) -> list[tuple[str, Finding]]:
+        """Return (target id, what is there or missing) for every target."""
+        return [(target.id, finding) for target in self.registry.targets for finding in target.findings()]

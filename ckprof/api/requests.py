@@ -1,0 +1,143 @@
+"""What a caller can ask for: frozen, typed, each default in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckprof.model.conversion import MMA_K_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import ConvLayout
+    from ckprof.model.problem import ConvProblem
+    from ckprof.run.options import RunOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListReading:
+    """How lists are read."""
+
+    #: layout of lists whose lines and file names do not say it
+    layout: ConvLayout | None = None
+    #: data type of lists whose lines and file names do not say it
+    dtype: DataType | None = None
+    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
+    mma_k_table: tuple[int, int] = MMA_K_TABLE
+    #: leave wrong lines out instead of failing
+    lenient: bool = False
+    #: lose a line with a comment mark anywhere in it, as upstream's converter does
+    upstream_comments: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceQuery:
+    """Which instances are meant: those of lists, of a rule set, or of a plugin's own options.
+
+    Strings stand for single values: ``InstanceQuery(conf="legacy.conf", directions="fwd")``.
+    """
+
+    #: lists: paths, or names of lists that ship with ckprof
+    conf: str | Path | tuple[str | Path, ...] = ()
+    #: id of the rule set that enumerates the instances instead
+    rule_set: str | None = None
+    #: ids or aliases of directions; empty for all that there are
+    directions: str | tuple[str, ...] = ()
+    #: how lists are read
+    reading: ListReading = field(default_factory=ListReading)
+    #: data types of a rule set's instances; empty for all
+    dtypes: tuple[DataType, ...] = ()
+    #: numbers of spatial dimensions of a rule set's instances; empty for 2 and 3
+    ndims: tuple[int, ...] = ()
+    #: positions among the instances, from 0; empty for all
+    indices: tuple[int, ...] = ()
+    #: expressions over fields, or regular expressions over names, one of which must choose an instance
+    filters: str | tuple[str, ...] = ()
+    #: the same, none of which may choose it
+    excludes: str | tuple[str, ...] = ()
+    #: ids of kernel families; empty for all
+    pipelines: str | tuple[str, ...] = ()
+    #: id of the target whose default architecture decides what is valid
+    target: str | None = None
+    #: architecture that decides what is valid; ``None`` for that of the settings or of the target
+    arch: str | None = None
+    #: API level that decides what is valid; ``None`` for the latest
+    api_level: str | None = None
+    #: sort out what is not valid for the architecture already here; done for rule sets in any case
+    check_arch: bool = False
+    #: keep what the rules reject, and what upstream has although it is known to be wrong
+    keep_invalid: bool = False
+    #: values of options that plugins have added, by name; see the hook ``ckprof_make_instances``
+    plugin_options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """How kernels are generated and built; ``None`` for what the settings or the target say."""
+
+    #: id of the target
+    target: str | None = None
+    arch: str | None = None
+    #: C++ compiler, by name, path or command
+    compiler: str | None = None
+    #: CK Tile headers, for targets that do not bring their own
+    ck_root: Path | None = None
+    #: state of CK Tile's interface that a target without real headers models
+    api_level: str | None = None
+    #: compilers at once
+    jobs: int | None = None
+    #: seconds that one compiler process may take
+    compile_timeout_s: float | None = None
+    #: generate and build in this folder, and leave everything there
+    build_dir: Path | None = None
+    #: kernels per registration source
+    chunk_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlanOptions:
+    """What instances are run on, and how."""
+
+    #: lines or problems; without any, what the kernel families run on by themselves
+    problems: tuple[str | ConvProblem, ...] = ()
+    #: files with one problem a line
+    files: tuple[Path, ...] = ()
+    #: ``None`` for the defaults
+    run: RunOptions | None = None
+    #: numbers of splits of the reduction; empty for those of ``run``, or that problem lines name
+    splits: tuple[int, ...] = ()
+    #: reports shall say every condition that rejected an instance
+    why: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """How ``Profiler.call`` runs one kernel of a library that is built already."""
+
+    #: number, name or start of the key; ``None`` for the first that supports the problem
+    kernel: int | str | None = None
+    #: device to choose; ``None`` for that of the library
+    arch: str | None = None
+    #: index of the device
+    device: int = 0
+    #: splits of the reduction; ``None`` for the problem line's, or 1
+    split_k: int | None = None
+    #: untimed runs
+    warmup: int = 0
+    #: timed runs
+    repeat: int = 1
+    #: the median of the timed runs instead of their mean
+    median: bool = False
+    #: bytes to touch before each timed run to evict the caches
+    flush_bytes: int = 0
+    #: what the operands hold: ``zeros``, ``integer`` or ``decimal``
+    init: str = "decimal"
+    #: seed of the operands
+    seed: int = 0
+    #: compare with the reference
+    verify: bool = True
+    #: seconds for the whole process
+    timeout_s: float = 60.0

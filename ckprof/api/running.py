@@ -1,0 +1,152 @@
+"""Running a built library on problems."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.api.building import build_library
+from ckprof.api.events import OutcomeKnown, RunFinished, RunStarted
+from ckprof.api.instances import choose_instances
+from ckprof.api.problems import common_splits, parse_problems, problems_for
+from ckprof.api.stages import Stages
+from ckprof.flow.profile import as_run_instance, profile
+from ckprof.flow.run_environment import run_environment
+from ckprof.model.recipe import Purpose
+from ckprof.model.results import RunResults
+from ckprof.run.events import WorkerReady
+from ckprof.run.options import DEFAULT_SPLITS, RunOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ckprof.api.instances import Selection
+    from ckprof.api.requests import BuildOptions, InstanceQuery, RunPlanOptions
+    from ckprof.api.session import Session
+    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import ConvProblem
+    from ckprof.run.events import RunEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A selection to be built and run."""
+
+    selection: Selection
+    problems: tuple[ConvProblem, ...]
+    build: BuildOptions
+    options: RunOptions
+    #: reports shall say every condition that rejected an instance
+    why: bool = False
+    #: the clock of the run so far
+    stages: Stages = field(default_factory=Stages)
+
+
+def plan_run(
+    session: Session, query: InstanceQuery, build: BuildOptions, options: RunPlanOptions
+) -> RunRequest:
+    """Return what a query would build and run.
+
+    :raises CkprofError: the query or a problem is wrong, or no instance is left.
+    """
+    stages = Stages()
+    selection = choose_instances(session, query).require()
+    direction = session.registry.direction(selection.direction)
+    parsed = parse_problems(session, direction, options.problems, options.files)
+    problems = problems_for(session, parsed, direction, selection.candidates)
+    run = options.run
+    if run is None or options.splits or run.splits == DEFAULT_SPLITS:
+        run = replace(
+            run or RunOptions(timeout_s=session.settings.timeout),
+            splits=options.splits or common_splits(parsed),
+        )
+    stages.done("convert")
+    return RunRequest(
+        selection=selection,
+        problems=tuple(problems),
+        build=build,
+        options=run,
+        why=options.why,
+        stages=stages,
+    )
+
+
+class Run:
+    """One run of a library: outcomes as they come, and afterwards what is known of the device.
+
+    :param session: whose plugins and listener are told.
+    :param library: the built kernels.
+    :param problems: what they compute.
+    :param options: how they are run, verified and timed.
+    """
+
+    def __init__(
+        self, session: Session, library: BuiltLibrary, problems: Sequence[ConvProblem], options: RunOptions
+    ) -> None:
+        self._session = session
+        self.library = library
+        self.problems = tuple(problems)
+        self.options = replace(options, last_level_cache_bytes=library.recipe.last_level_cache_bytes)
+        #: what the target says of the device; empty until a worker has opened it
+        self.device = ""
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield one outcome per candidate, problem and number of splits.
+
+        :raises CkprofError: the library cannot be used, or a plugin broke its contract.
+        """
+        tell = self._session.tell
+        names = {one.instance.key: one.name for one in self.library.candidates}
+        total = len(names) * len(self.problems) * len(self.options.splits)
+        tell(RunStarted(total=total))
+        try:
+            found = profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
+            for done, outcome in enumerate(found, 1):
+                tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
+                yield outcome
+        finally:
+            tell(RunFinished())
+
+    def environment(self) -> dict[str, object]:
+        """Return what it takes to reproduce the run."""
+        plain = {
+            name: value.value if isinstance(value, Enum) else value
+            for name, value in asdict(self.options).items()
+        }
+        return run_environment(self.library.recipe, self.device, plain, Path.cwd())
+
+    def _on_event(self, event: RunEvent) -> None:
+        if isinstance(event, WorkerReady):
+            self.device = event.device
+        self._session.tell(event)
+
+
+def build_and_run(session: Session, request: RunRequest) -> RunResults:
+    """Build a selection's library, run it on the problems, and return everything that was found out.
+
+    :raises CkprofError: no toolchain, or a plugin broke its contract.
+    """
+    selection, stages = request.selection, request.stages
+    library = build_library(
+        session, selection.candidates, request.build, Purpose.RUN, keep_invalid=selection.keep_invalid
+    )
+    stages.done("build")
+    run = Run(session, library, request.problems, request.options)
+    outcomes = tuple(run.outcomes())
+    stages.done("run")
+    return RunResults(
+        direction=library.direction.id,
+        target=library.recipe.target,
+        arch=library.recipe.arch,
+        environment=run.environment(),
+        conversions=selection.conversions,
+        instances=tuple(as_run_instance(candidate) for candidate in selection.candidates),
+        problems=run.problems,
+        build=library.summary,
+        outcomes=outcomes,
+        stages_s=stages.seconds,
+        why=request.why,
+    )

@@ -1,0 +1,104 @@
+"""``ckprof run --tree``: every list of a tree, with one summary per list and a grand total."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.api.batch import Batch, BatchRequest, PlannedList
+from ckprof.cli import shared_options
+from ckprof.cli.instances import chosen_query
+from ckprof.cli.plan_text import print_instances, print_plan
+from ckprof.cli.report_file import write_report
+from ckprof.cli.run_options import chosen_run_options, chosen_splits
+from ckprof.errors import ExitCode, UsageError
+from ckprof.model.batch_results import BatchResults, ListResult, Verdict
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+
+
+def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run every list of the tree.
+
+    What was found out before Ctrl-C, or before an error that no list is to blame for, is reported as well.
+
+    :raises CkprofError: the tree, an option, a problem, a plugin or the toolchain is wrong.
+    """
+    formats = session.registry.formats
+    if formats.find(arguments.format).render_batch is None:
+        known = ", ".join(one.id for one in formats if one.render_batch is not None)
+        raise UsageError(f"--format {arguments.format} cannot show a tree of lists (can: {known})")
+    for name in arguments.pipeline:
+        session.registry.pipelines.find(name)
+    batch = session.profiler.open_batch(_request(arguments, session))
+    if arguments.list_instances or arguments.dry_run:
+        return _print_plans(arguments, session, batch)
+    lists: list[ListResult] = []
+    try:
+        lists.extend(batch.results())
+    finally:
+        if lists:
+            _report(arguments, session, len(batch.paths), lists)
+    return _exit_code(lists)
+
+
+def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
+    return BatchRequest(
+        root=arguments.tree,
+        set_name=arguments.set or "",
+        query=chosen_query(arguments, [arguments.direction] if arguments.direction else []),
+        problems=tuple(arguments.problem),
+        problem_files=tuple(arguments.problems),
+        build=shared_options.chosen_build_options(arguments),
+        options=chosen_run_options(arguments, session),
+        splits=chosen_splits(arguments),
+        why=arguments.why,
+    )
+
+
+def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) -> ExitCode:
+    target = session.profiler.target(arguments.target)
+    verdicts = set()
+    for plan in batch.plans():
+        if isinstance(plan, PlannedList):
+            verdicts.add(Verdict.FINE)
+            if arguments.list_instances:
+                print_instances(plan.request.selection, session.console)
+            else:
+                print_plan(plan.request, target.id, session.console)
+        else:
+            verdicts.add(plan.verdict)
+    return _exit_code_of(verdicts)
+
+
+def _report(arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult]) -> None:
+    """Print the summary and write the JSON report."""
+    from ckprof.report.batch_report import render_batch_json
+
+    results = BatchResults(
+        root=arguments.tree,
+        set_name=arguments.set or "",
+        found=found,
+        lists=tuple(lists),
+        why=arguments.why,
+    )
+    if arguments.json:
+        write_report(render_batch_json(results), arguments.json)
+    render = session.registry.formats.find(arguments.format).render_batch
+    if render is not None:
+        session.console.result(render(results))
+
+
+def _exit_code(lists: list[ListResult]) -> ExitCode:
+    return _exit_code_of({result.verdict for result in lists})
+
+
+def _exit_code_of(verdicts: set[Verdict]) -> ExitCode:
+    """Broken lists weigh more than failed outcomes: nothing of them was run."""
+    if Verdict.BROKEN in verdicts:
+        return ExitCode.INPUT
+    if Verdict.FAILED in verdicts or verdicts == {Verdict.SKIPPED}:
+        return ExitCode.FAILED
+    return ExitCode.OK

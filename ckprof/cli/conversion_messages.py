@@ -1,0 +1,43 @@
+"""Says what became of the lines of a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ckprof.cli.console import Console
+    from ckprof.model.conversion import Conversion
+
+#: wrong lines of a list that are shown one by one without ``-v``
+_WARNINGS: Final = 20
+
+
+def report_conversion(conversion: Conversion, console: Console) -> None:
+    """Say how many lines became instances, and count every dropped line by its reason."""
+    count = sum(len(catalog.records) for catalog in conversion.catalogs)
+    dropped = ", ".join(f"{n} {rule}" for rule, n in sorted(conversion.dropped_by_rule.items()))
+    console.info(
+        f"read {conversion.path}: {conversion.lines} lines, {count} instances"
+        + (f"; dropped lines: {dropped}" if dropped else "")
+    )
+    for note in conversion.notes:
+        console.info(f"note: {note}")
+    report_dropped_lines(conversion, console)
+
+
+def report_dropped_lines(conversion: Conversion, console: Console) -> None:
+    """Warn of wrong lines that were left out, the first ones one by one; ``-v`` shows every dropped line."""
+    wrong = 0
+    for line in conversion.dropped:
+        text = f"{conversion.path}:{line.line}: {line.rule}: {line.reason}"
+        if line.rule == "error" and wrong < _WARNINGS:
+            wrong += 1
+            console.warning(text)
+        else:
+            console.detail(text)
+    count = conversion.dropped_by_rule["error"]
+    if count > wrong:
+        console.warning(f"{conversion.path}: {count - wrong} more wrong lines were left out")
+    unlisted = sum(conversion.unlisted.values())
+    if unlisted:
+        console.detail(f"{conversion.path}: {unlisted} more dropped lines, counted above")

@@ -1,0 +1,116 @@
+"""Says on standard error what the library does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ckprof.api import events
+from ckprof.cli.conversion_messages import report_conversion
+from ckprof.report.run_table import status_counts
+from ckprof.run.events import OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
+
+if TYPE_CHECKING:
+    from ckprof.api.events import Event
+    from ckprof.cli.console import Console, Progress
+    from ckprof.flow.kernel_library import BuiltLibrary
+
+
+class EventMessages:
+    """A listener that prints.
+
+    :param console: where to.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress: Progress | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Print what is worth it."""
+        if isinstance(event, (events.BuildProgress, events.OutcomeKnown)):
+            self._step(event)
+        elif isinstance(event, (events.BuildStarted, events.BuildFinished)):
+            self._build(event)
+        elif isinstance(event, (events.BatchListStarted, events.BatchListFinished)):
+            self._batch(event)
+        elif isinstance(event, events.RunStarted):
+            self._progress = self._console.progress("run")
+        elif isinstance(event, events.RunFinished):
+            self._end_progress()
+        else:
+            self._message(event)
+
+    def _step(self, event: events.BuildProgress | events.OutcomeKnown) -> None:
+        if self._progress is not None:
+            self._progress.update(event.done, event.total, event.name)
+        if isinstance(event, events.OutcomeKnown):
+            outcome = event.outcome
+            self._console.detail(f"{outcome.status.value}: {event.name} {outcome.reason}".rstrip())
+
+    def _build(self, event: events.BuildStarted | events.BuildFinished) -> None:
+        if isinstance(event, events.BuildStarted):
+            self._console.detail(f"compiler: {event.compiler}")
+            self._progress = self._console.progress("build")
+            return
+        self._end_progress()
+        if event.library is not None:
+            self._console.info(_build_summary(event.library))
+
+    def _batch(self, event: events.BatchListStarted | events.BatchListFinished) -> None:
+        head = f"[{event.position}/{event.total}]"
+        if isinstance(event, events.BatchListStarted):
+            self._console.info(f"{head} {event.name}")
+            return
+        result = event.result
+        if result.verdict.is_broken:
+            self._console.warning(result.reason)
+        text = result.reason or status_counts(result.counts)
+        self._console.info(f"{head} {result.name}: {result.verdict.value}: {text}")
+
+    def _message(self, event: Event) -> None:
+        console = self._console
+        match event:
+            case events.ListRead():
+                report_conversion(event.conversion, console)
+            case events.InvalidLeftOut():
+                rules = Counter(one.unmet_requirements[0].rule for one in event.invalid)
+                console.info(
+                    f"{event.source} for {event.arch}: {event.kept} instances; left out {len(event.invalid)} "
+                    f"that are not valid ({', '.join(f'{n} {rule}' for rule, n in rules.most_common())})"
+                )
+            case events.DefaultProblemUsed():
+                console.info(f"no --problem given: using {event.problem.describe()}")
+            case events.ProblemPartsIgnored():
+                console.info(f"not used of the problem line: {', '.join(event.parts)}")
+            case events.NotFrozen():
+                console.info(f"not in the lock file, since every instance is left out: {event.title}")
+            case events.ConversionNotes():
+                for note in event.notes:
+                    console.detail(f"{event.path}: {note}")
+            case WorkerReady():
+                console.detail(f"device: {event.device}")
+            case WaitingForDevice():
+                console.info(f"waiting for another run on {event.target} device {event.device}")
+            case OperandsReady():
+                console.detail(
+                    f"problem {event.problem_index}: {event.dtype.value} {event.layout.name} operands and "
+                    f"reference in {event.seconds:.2f} s"
+                )
+            case WorkerLost():
+                console.detail(f"worker lost: {event.reason}")
+
+    def _end_progress(self) -> None:
+        self._progress = None
+        self._console.clear_bar()
+
+
+def _build_summary(library: BuiltLibrary) -> str:
+    summary = library.summary
+    invalid = sum(not rejection.status.is_failure for rejection in library.rejected)
+    return (
+        f"built {len(library.built)} of {len(library.candidates)} kernels: {summary.compiled} compiled, "
+        f"{summary.from_cache} from the cache, {summary.failed} failed"
+        + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
+        + f"; {summary.wall_s:.1f} s on {summary.jobs} job{'s' if summary.jobs != 1 else ''}"
+    )

@@ -1,0 +1,31 @@
+"""What would be run, as ``--list-instances`` and ``--dry-run`` print it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ckprof.api.instances import Selection
+    from ckprof.api.running import RunRequest
+    from ckprof.cli.console import Console
+
+
+def print_instances(selection: Selection, console: Console) -> None:
+    """Print the instances with their numbers."""
+    for candidate in selection.candidates:
+        console.result(f"[{candidate.index}] {candidate.instance_string}")
+    console.result(f"Total: {len(selection.candidates)} instances")
+
+
+def print_plan(plan: RunRequest, target: str, console: Console) -> None:
+    """Print what would be built and run.
+
+    :param target: id of the target.
+    """
+    candidates, problems = plan.selection.candidates, plan.problems
+    console.result(f"would build {len(candidates)} {plan.selection.direction} kernels for target {target}:")
+    for candidate in candidates:
+        console.result(f"  [{candidate.index}] {candidate.name}")
+    console.result(f"and run them on {len(problems)} problem{'s' if len(problems) != 1 else ''}:")
+    for problem in problems:
+        console.result(f"  {problem.describe()}")

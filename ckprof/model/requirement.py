@@ -1,0 +1,19 @@
+"""Why an instance cannot be built or cannot serve a problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmetRequirement:
+    """One rule that an instance breaks."""
+
+    #: stable id of the rule, e.g. ``wave-divides-tile``
+    rule: str
+    #: a sentence with the numbers
+    message: str
+    #: what the instance has ...
+    found: int | str | None = None
+    #: ... and the limit, or what is allowed; ``None`` for a rule that compares nothing
+    allowed: int | str | None = None

@@ -1,0 +1,152 @@
+"""The lock file: the instance strings that a repository expects, frozen.
+
+It holds the strings themselves, so that a difference can be shown field by field, the digests of the lists
+that they were made of, and a digest of its own content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from ckprof.catalog.writer import write_atomically
+from ckprof.errors import InputError
+from ckprof.parity.side import Entry, Side
+from ckprof.paths import conf_root
+from ckprof.strings.rendering import StringError
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.strings.string_grammar import StringGrammar
+
+NAME: Final = "lock file"
+DEFAULT_PATH: Final = "parity.lock"
+
+
+class LockedList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A list as it was when the lock was written."""
+
+    #: relative to the folder of the lock, or the name of a list that ships with ckprof
+    path: str
+    #: blake2b of the file
+    digest: str
+
+
+class LockedStrings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The expected multiset of one comparison."""
+
+    direction: str
+    lists: tuple[LockedList, ...]
+    #: blake2b of the strings, one a line
+    digest: str
+    #: ascending; a string stands here as often as there are instances with it
+    strings: tuple[str, ...]
+
+
+class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A lock file's content."""
+
+    schema: Literal["ckprof-parity-lock"] = "ckprof-parity-lock"
+    version: Literal[1] = 1
+    #: that wrote the file; of no influence
+    ckprof: str = __version__
+    #: name of the CK revision profile that the strings are spelled for
+    revision: str
+    expected: tuple[LockedStrings, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListContent:
+    """A list and its content, to be frozen."""
+
+    path: Path
+    data: bytes
+
+
+def digest(data: bytes) -> str:
+    """Return the digest by which lists and strings are compared."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def digest_of_strings(strings: Sequence[str]) -> str:
+    """Return the digest of a multiset of strings."""
+    return digest("".join(f"{text}\n" for text in sorted(strings)).encode())
+
+
+def freeze(
+    direction: str, lists: Sequence[ListContent], strings: Sequence[str], folder: Path
+) -> LockedStrings:
+    """Return the strings of one comparison as a lock holds them.
+
+    :param folder: where the lock will be.
+    """
+    return LockedStrings(
+        direction=direction,
+        lists=tuple(
+            LockedList(path=_relative(content.path, folder), digest=digest(content.data)) for content in lists
+        ),
+        digest=digest_of_strings(strings),
+        strings=tuple(sorted(strings)),
+    )
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Return the path as the lock says it, such that it means the same on another machine where possible."""
+    resolved = path.resolve()
+    for base in (folder.resolve(), conf_root().resolve()):
+        if resolved.is_relative_to(base):
+            return resolved.relative_to(base).as_posix()
+    return resolved.as_posix()
+
+
+def write_lock(path: Path, lock: Lock) -> bool:
+    """Write a lock as a whole or not at all; return whether the file changed.
+
+    :raises InputError: it cannot be written.
+    """
+    text = msgspec.json.format(msgspec.json.encode(lock), indent=1).decode() + "\n"
+    return write_atomically(path, text)
+
+
+def read_lock(path: Path) -> Lock:
+    """Read a lock.
+
+    :raises InputError: there is none, it is no lock, or its strings are not those that were frozen.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}; write one with --write {path}", path) from None
+    try:
+        lock = msgspec.json.decode(data, type=Lock)
+    except msgspec.DecodeError as exc:
+        raise InputError(f"no lock file of this version of ckprof: {exc}", path) from None
+    for expected in lock.expected:
+        if digest_of_strings(expected.strings) != expected.digest:
+            names = ", ".join(item.path for item in expected.lists)
+            raise InputError(f"the strings of {names} were edited: their digest differs", path)
+    if not lock.expected:
+        raise InputError("the lock holds no strings", path)
+    return lock
+
+
+def locked_side(expected: LockedStrings, strings: StringGrammar, path: Path, notes: Sequence[str]) -> Side:
+    """Return the side of a lock.
+
+    :raises InputError: a string is of no known kind.
+    """
+    entries = []
+    for number, text in enumerate(expected.strings):
+        try:
+            parsed = strings.parse(text)
+        except StringError as error:
+            raise InputError(f"{error.message} in {text!r}", path) from None
+        # Equal strings stand for different instances: what was frozen had no copies.
+        entries.append(Entry(text=text, parsed=parsed, source=str(path), identity=number))
+    return Side(name=NAME, origin=str(path), entries=tuple(entries), notes=tuple(notes))

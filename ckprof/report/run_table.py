@@ -1,0 +1,163 @@
+"""Tables for a terminal and for Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from ckprof.model.outcome import Status
+from ckprof.report.rows import rates, reason_of, requirement_counts, rows_of_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.results import RunResults
+    from ckprof.report.rows import RequirementCount, Row
+
+
+def render_table(results: RunResults) -> str:
+    """Render all problems for a terminal."""
+    return _render(results, "simple")
+
+
+def render_markdown(results: RunResults) -> str:
+    """Render all problems as Markdown tables."""
+    return _render(results, "github")
+
+
+def _render(results: RunResults, style: str) -> str:
+    parts = []
+    for index, problem in enumerate(results.problems):
+        heading = f"Problem {index}: {results.direction} {problem.describe()}"
+        columns = _columns(results)
+        table = tabulate(
+            [[column.cell(row) for column in columns] for row in rows_of_problem(results, index)],
+            headers=[column.title for column in columns],
+            tablefmt=style,
+            disable_numparse=True,
+            colalign=[column.align for column in columns],
+        )
+        parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
+        parts += [counts_line(results, index), *_why_lines(results, index, style)]
+        parts += [*_best_lines(results, index, style), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A column of the table."""
+
+    title: str
+    align: str
+    cell: Callable[[Row], str]
+
+
+def _columns(results: RunResults) -> list[_Column]:
+    """Return the columns; the number of splits is shown where any kernel was run with more than one."""
+    split = _Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
+    return [
+        _Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
+        _Column(
+            title="instance", align="left", cell=lambda row: f"[{row.instance.index}] {row.instance.name}"
+        ),
+        *([split] if any(_names_split(outcome) for outcome in results.outcomes) else []),
+        _Column(title="status", align="left", cell=_status),
+        _Column(title="time [ms]", align="right", cell=_time),
+        _Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
+        _Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
+        _Column(title="max error", align="right", cell=_max_error),
+        _Column(title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why)),
+    ]
+
+
+def _names_split(outcome: Outcome) -> bool:
+    return outcome.split_k != 1 or outcome.split_k_deduced
+
+
+def _split(outcome: Outcome) -> str:
+    if not outcome.split_k_deduced:
+        return str(outcome.split_k)
+    return f"{outcome.split_k} (auto)" if outcome.split_k >= 1 else "auto"
+
+
+def _status(row: Row) -> str:
+    unverified = row.outcome.status is Status.OK and row.outcome.verification is None
+    return "ok (not verified)" if unverified else row.outcome.status.value
+
+
+def _time(row: Row) -> str:
+    measurement = row.outcome.measurement
+    return f"{measurement.median_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _max_error(row: Row) -> str:
+    return f"{row.outcome.verification.max_error:.2e}" if row.outcome.verification else ""
+
+
+def counts_line(results: RunResults, problem_index: int) -> str:
+    """Return e.g. ``53 instances: 40 ok, 13 unsupported``, or ``106 runs of 53 instances: ...``."""
+    outcomes = [o for o in results.outcomes if o.problem_index == problem_index]
+    instances = len({outcome.key for outcome in outcomes})
+    total = f"{instances} instance{'s' if instances != 1 else ''}"
+    if len(outcomes) > instances:
+        total = f"{len(outcomes)} runs of {total}"
+    return f"{total}: {status_counts(Counter(o.status for o in outcomes))}"
+
+
+def status_counts(counts: Mapping[Status, int]) -> str:
+    """Return e.g. ``40 ok, 13 unsupported``."""
+    return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts.get(status))
+
+
+def _why_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
+    """Return the table of conditions, if it was asked for and anything was rejected."""
+    found = requirement_counts(results, problem_index) if results.why else []
+    return ["", *why_table(found, style)] if found else []
+
+
+def why_table(found: Sequence[RequirementCount], style: str) -> list[str]:
+    """Return the lines of a table of conditions, with what its columns mean."""
+    table = tabulate(
+        [
+            [one.condition, one.instances, one.alone, f"{one.example} (instance {one.example_instance})"]
+            for one in found
+        ],
+        headers=["not met", "instances", "only this", "for example"],
+        tablefmt=style,
+        disable_numparse=True,
+        colalign=["left", "right", "right", "left"],
+    )
+    return [table, "", "'only this': instances that would do but for this one condition."]
+
+
+def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
+    """Return the block that ckProfiler ends with, or why there is none."""
+    best = results.best(problem_index)
+    if best is None or best.measurement is None:
+        outcomes = results.of_problem(problem_index)
+        instances = len({o.key for o in outcomes})
+        if all(o.status is Status.UNSUPPORTED for o in outcomes):
+            return [f"0 of {instances} instances support this problem; the reason stands beside each."]
+        if any(o.status is Status.OK for o in outcomes):
+            return ["No best configuration: results were not verified, so nothing is ranked."]
+        return ["No best configuration: no instance gave a verified result."]
+    instance = next(i for i in results.instances if i.key == best.key)
+    gflops, gbytes = rates(results.problems[problem_index], instance, best)
+    lines = [
+        "Best configuration parameters:",
+        f"name: {instance.instance_string} (instance {instance.index})",
+        f"avg_time: {best.measurement.median_ms:.6g} (median of {best.measurement.samples})",
+        f"tflops: {(gflops or 0) / 1e3:.6g}",
+        f"GB/s: {gbytes or 0:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
+    ]
+    if style == "github":
+        return ["", "```", *lines, "```"]
+    return ["", *lines]

@@ -1,0 +1,325 @@
+"""Loading of a kernel library: the ctypes mirror of ``ckprof_abi.h``.
+
+Only the worker process imports this module; the parent never loads a kernel library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from ckprof.model.requirement import UnmetRequirement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from ckprof.model.problem import ConvProblem
+
+#: ``CKPROF_ABI_VERSION``
+ABI_VERSION = 2
+
+#: bytes of the buffers for reasons and descriptions
+_TEXT_BYTES = 4096
+#: bytes of the buffer for instance strings
+_INSTANCE_STRING_BYTES = 16384
+
+
+class LibraryError(Exception):
+    """The library cannot be loaded, or its target rejects the device; the message is for people."""
+
+
+class AbiStatus(IntEnum):
+    """``ckprof_status``."""
+
+    OK = 0
+    REJECTED = 1
+    FAILED = 2
+
+
+class CProblem(ctypes.Structure):
+    """``ckprof_problem``."""
+
+    _fields_: ClassVar = [
+        ("ndim", c_int32),
+        ("split_k", c_int32),
+        ("groups", c_int64),
+        ("batch", c_int64),
+        ("out_channels", c_int64),
+        ("in_channels", c_int64),
+        ("filter", c_int64 * 3),
+        ("input", c_int64 * 3),
+        ("strides", c_int64 * 3),
+        ("dilations", c_int64 * 3),
+        ("left_pads", c_int64 * 3),
+        ("right_pads", c_int64 * 3),
+    ]
+
+    @classmethod
+    def of(cls, problem: ConvProblem, split_k: int) -> CProblem:
+        """Return the C form of a problem; unused spatial entries are 0."""
+        result = cls(ndim=problem.ndim, split_k=split_k)
+        for name in ("groups", "batch", "out_channels", "in_channels"):
+            setattr(result, name, getattr(problem, name))
+        for name in ("filter", "input", "strides", "dilations", "left_pads", "right_pads"):
+            getattr(result, name)[: problem.ndim] = getattr(problem, name)
+        return result
+
+
+class CBuffers(ctypes.Structure):
+    """``ckprof_buffers``."""
+
+    _fields_: ClassVar = [("input", c_void_p), ("weight", c_void_p), ("output", c_void_p)]
+
+
+class CPlan(ctypes.Structure):
+    """``ckprof_plan``."""
+
+    _fields_: ClassVar = [("workspace_bytes", c_uint64), ("split_k", c_int32)]
+
+
+_REPORT = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+_IS_SUPPORTED = ctypes.CFUNCTYPE(c_int, POINTER(CProblem), POINTER(CPlan), _REPORT, c_void_p)
+_INSTANCE_STRING = ctypes.CFUNCTYPE(c_int, POINTER(c_char), c_size_t)
+_RUN = ctypes.CFUNCTYPE(
+    c_int, POINTER(CProblem), POINTER(CBuffers), c_int32, POINTER(c_double), POINTER(c_char), c_size_t
+)
+
+
+class CKernel(ctypes.Structure):
+    """``ckprof_kernel``."""
+
+    _fields_: ClassVar = [
+        ("key", c_char_p),
+        ("name", c_char_p),
+        ("is_supported", _IS_SUPPORTED),
+        ("instance_string", _INSTANCE_STRING),
+        ("run", _RUN),
+    ]
+
+
+class CTarget(ctypes.Structure):
+    """``ckprof_target``."""
+
+    _fields_: ClassVar = [
+        ("id", c_char_p),
+        ("select_device", ctypes.CFUNCTYPE(c_int, c_char_p, c_int32, POINTER(c_char), c_size_t)),
+        ("set_cpu_threads", ctypes.CFUNCTYPE(None, c_int32)),
+        ("describe_device", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
+        ("allocate", ctypes.CFUNCTYPE(c_void_p, c_size_t)),
+        ("release", ctypes.CFUNCTYPE(None, c_void_p)),
+        ("copy_to_device", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
+        ("copy_to_host", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
+        ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
+        ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
+    ]
+
+
+class CLibrary(ctypes.Structure):
+    """``ckprof_library``."""
+
+    _fields_: ClassVar = [
+        ("abi_version", c_uint32),
+        ("kernel_count", c_uint32),
+        ("kernels", POINTER(POINTER(CKernel))),
+        ("target", POINTER(CTarget)),
+    ]
+
+
+#: C name -> mirror, for the test that compares sizes and offsets with the header
+MIRRORS = {
+    "ckprof_problem": CProblem,
+    "ckprof_buffers": CBuffers,
+    "ckprof_plan": CPlan,
+    "ckprof_kernel": CKernel,
+    "ckprof_target": CTarget,
+    "ckprof_library": CLibrary,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """A kernel's verdict on a problem."""
+
+    status: AbiStatus
+    #: what is not met, the condition that decides first; what went wrong if the test failed
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
+    #: splits of the reduction that will be run: those asked for, or what the kernel has chosen
+    split_k: int
+    workspace_bytes: int = 0
+
+
+class Kernel:
+    """One kernel of a library."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._reason = ctypes.create_string_buffer(_TEXT_BYTES)
+        self._time_ms = c_double()
+        self.key = _text(table.key)
+        self.name = _text(table.name)
+
+    def is_supported(self, problem: CProblem) -> Support:
+        """Ask the kernel whether it supports the problem, and how it would compute it."""
+        unmet_requirements: list[UnmetRequirement] = []
+
+        def note(_: int | None, condition: bytes | None, message: bytes | None) -> None:
+            unmet_requirements.append(UnmetRequirement(rule=_text(condition), message=_text(message)))
+
+        plan = CPlan(split_k=problem.split_k)
+        status = AbiStatus(
+            self._table.is_supported(ctypes.byref(problem), ctypes.byref(plan), _REPORT(note), None)
+        )
+        return Support(
+            status=status,
+            unmet_requirements=tuple(unmet_requirements),
+            split_k=plan.split_k,
+            workspace_bytes=plan.workspace_bytes,
+        )
+
+    def instance_string(self) -> tuple[AbiStatus, str]:
+        """Return CK Builder's text of the instance; what went wrong if the status is not OK."""
+        buffer = ctypes.create_string_buffer(_INSTANCE_STRING_BYTES)
+        status = AbiStatus(self._table.instance_string(buffer, _INSTANCE_STRING_BYTES))
+        return status, _text(buffer.value)
+
+    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
+        """Run once; return the status, its reason and the launcher's time in milliseconds."""
+        self._reason[0] = b"\0"
+        self._time_ms.value = 0.0
+        status = AbiStatus(
+            self._table.run(
+                ctypes.byref(problem),
+                ctypes.byref(buffers),
+                1,
+                ctypes.byref(self._time_ms),
+                self._reason,
+                _TEXT_BYTES,
+            )
+        )
+        return status, _text(self._reason.value), self._time_ms.value
+
+
+class Target:
+    """What the target that a library was built for offers."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.id = _text(table.id)
+        #: largest workspace that kernels of the library have been allowed to take
+        self.workspace_bytes = 0
+
+    def select_device(self, arch: str, index: int) -> None:
+        """Select the device.
+
+        :raises LibraryError: the target rejects it.
+        """
+        reason = ctypes.create_string_buffer(_TEXT_BYTES)
+        status = AbiStatus(self._table.select_device(arch.encode(), index, reason, _TEXT_BYTES))
+        if status is not AbiStatus.OK:
+            text = _text(reason.value) or "no reason given"
+            raise LibraryError(f"target {self.id} cannot use device {index} as {arch}: {text}")
+
+    def set_cpu_threads(self, cpu_threads: int) -> None:
+        """Set the number of CPU threads that kernels may use; 0 restores the default."""
+        self._table.set_cpu_threads(cpu_threads)
+
+    def describe_device(self) -> str:
+        """Return one line about the device."""
+        buffer = ctypes.create_string_buffer(_TEXT_BYTES)
+        self._table.describe_device(buffer, _TEXT_BYTES)
+        return _text(buffer.value)
+
+    def allocate(self, size_bytes: int) -> int:
+        """Return the address of new target memory.
+
+        :raises MemoryError: there is not enough.
+        """
+        address = self._table.allocate(size_bytes)
+        if not address:
+            raise MemoryError(f"target {self.id} cannot allocate {size_bytes} bytes")
+        return int(address)
+
+    def release(self, address: int) -> None:
+        """Give memory back."""
+        self._table.release(address)
+
+    def copy_to_device(self, device: int, host: int, size_bytes: int) -> None:
+        """Copy from host memory to target memory, both given by address."""
+        self._check("copy to the device", self._table.copy_to_device(device, host, size_bytes))
+
+    def copy_to_host(self, host: int, device: int, size_bytes: int) -> None:
+        """Copy from target memory to host memory, both given by address."""
+        self._check("copy from the device", self._table.copy_to_host(host, device, size_bytes))
+
+    def flush_cache(self, size_bytes: int) -> None:
+        """Evict the caches by touching that many bytes of memory."""
+        self._check("flush the caches", self._table.flush_cache(size_bytes))
+
+    def available_bytes(self) -> int | None:
+        """Return how much memory can still be allocated, or ``None`` if the target does not know."""
+        # a target may leave the function out
+        function = self._table.available_bytes
+        return (int(function()) or None) if function else None
+
+    def _check(self, action: str, status: int) -> None:
+        if status != AbiStatus.OK:
+            raise OSError(f"target {self.id} failed to {action}")
+
+
+class Library:
+    """A loaded kernel library. It is never unloaded: the process ends instead."""
+
+    def __init__(self, table: Any) -> None:
+        self.target = Target(table.target.contents)
+        self.kernels: dict[str, Kernel] = {}
+        for index in range(table.kernel_count):
+            kernel = Kernel(table.kernels[index].contents)
+            if kernel.key in self.kernels:
+                other = self.kernels[kernel.key].name
+                raise LibraryError(f"kernels {other} and {kernel.name} have the same key {kernel.key}")
+            self.kernels[kernel.key] = kernel
+
+    @classmethod
+    def load(cls, path: Path) -> Library:
+        """Load a library.
+
+        :raises LibraryError: it cannot be loaded or was built for another version of the interface.
+        """
+        try:
+            # The full path: a bare name would be searched for in the system's library folders.
+            binary = ctypes.CDLL(str(path.resolve()))
+            entry = binary.ckprof_get_library
+        except (OSError, AttributeError) as exc:
+            raise LibraryError(f"cannot load kernel library {path}: {exc}") from exc
+        entry.restype = POINTER(CLibrary)
+        entry.argtypes = []
+        table = entry()
+        if not table:
+            raise LibraryError(f"kernel library {path} returned no table")
+        version = table.contents.abi_version
+        if version != ABI_VERSION:
+            raise LibraryError(
+                f"kernel library {path} was built for interface version {version}, this ckprof uses "
+                f"{ABI_VERSION}: build it again"
+            )
+        return cls(table.contents)
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode(errors="replace")

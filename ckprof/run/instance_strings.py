@@ -1,0 +1,83 @@
+"""Instance strings as the kernels themselves give them."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.errors import ToolchainError
+from ckprof.run import messages
+from ckprof.run.process import WorkerFailure, WorkerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: seconds that loading the library may take
+_START_LIMIT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceStrings:
+    """SupportAnswers of the kernels; every key is in one of the two."""
+
+    #: key -> CK Builder's text
+    texts: dict[str, str]
+    #: key -> why there is no text
+    failures: dict[str, str]
+
+
+def query_instance_strings(
+    library: Path, keys: Sequence[str] | None = None, *, timeout_s: float = 30.0
+) -> InstanceStrings:
+    """Ask kernels for CK Builder's text, in a worker process. No device is needed.
+
+    A kernel that crashes, hangs or has no text costs its own answer only.
+
+    :param library: the kernel library.
+    :param keys: content keys of instances; ``None`` for all kernels of the library.
+    :param timeout_s: seconds that one kernel may take.
+    :raises ToolchainError: the library cannot be loaded.
+    """
+    texts: dict[str, str] = {}
+    failures: dict[str, str] = {}
+    pending = None if keys is None else list(dict.fromkeys(keys))
+    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+        while pending is None or pending:
+            worker = WorkerProcess(Path(folder))
+            try:
+                present = _open(worker, library)
+                if pending is None:
+                    pending = list(present)
+                worker.send(messages.ReadInstanceStrings(keys=tuple(pending)))
+                while pending:
+                    reply = worker.receive(timeout_s)
+                    if not isinstance(reply, messages.InstanceText) or reply.key != pending[0]:
+                        raise WorkerFailure(f"the worker sent an unexpected reply: {reply}")
+                    if reply.error:
+                        failures[reply.key] = reply.error
+                    else:
+                        texts[reply.key] = reply.text
+                    del pending[0]
+            except WorkerFailure as failure:
+                # SupportAnswers come in order: the first one that is missing is the culprit.
+                if not pending:
+                    raise
+                failures[pending.pop(0)] = str(failure)
+            finally:
+                worker.kill()
+    return InstanceStrings(texts=texts, failures=failures)
+
+
+def _open(worker: WorkerProcess, library: Path) -> tuple[str, ...]:
+    """Return the keys of the library's kernels."""
+    try:
+        worker.send(messages.Open(library=str(library.resolve()), arch="", device=0, cpu_threads=0))
+        reply = worker.receive(_START_LIMIT_S)
+    except WorkerFailure as failure:
+        raise ToolchainError(f"kernel library {library} cannot be used: {failure}") from failure
+    if not isinstance(reply, messages.Opened):
+        reason = reply.reason if isinstance(reply, messages.OpenFailed) else f"unexpected reply {reply}"
+        raise ToolchainError(f"kernel library {library} cannot be used: {reason}")
+    return reply.keys

@@ -1,0 +1,127 @@
+"""The grammar table of one family of list lines. Plugins add families by returning such tables.
+
+A line is ``Name<argument,argument,...>``. A family says which names it answers to, what each argument is, and
+how the fields of a catalog record follow from the arguments. One engine reads all families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import ConvLayout
+    from ckprof.strings.fields import Field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineProperties:
+    """What holds for a line beside its own arguments."""
+
+    layout: ConvLayout | None
+    dtype: DataType | None
+    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
+    mma_k_table: tuple[int, int]
+    #: true for the 32-bit type
+    is_float: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """Why a well-formed line gives no instance: a stable rule id and a sentence with the numbers."""
+
+    rule: str
+    reason: str
+
+
+class StepError(Exception):
+    """A line whose arguments contradict each other.
+
+    :param message: what is wrong, with the numbers.
+    :param field: name of the argument to point at.
+    """
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+#: Completes the values of a line in place; may drop the line or raise :class:`StepError`.
+Step = Callable[[dict[str, Any], LineProperties], Drop | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfFamily:
+    """How the lines of one family are recognised, read and turned into records.
+
+    :param id: unique lower-case name.
+    :param title: a few words for messages.
+    :param direction: id of the direction that the lines belong to.
+    :param names: exact names in front of the first ``<``.
+    :param name_contains: instead of exact names: text that must occur in the name; all of them.
+    :param marker: text that must occur in the arguments, for names that several families share.
+    :param fields: the arguments in order.
+    :param counts: accepted numbers of arguments, ascending; empty means ``len(fields)``.
+        Arguments beyond the smallest number are optional, their values come from ``fixed``.
+    :param separator: text between two arguments in the usual print; other blanks are accepted.
+    :param nested: name of a template whose own arguments ``nested_fields`` stand before ``fields``, as in
+        ``Name<Nested<a, b> Label: c, ...>``.
+    :param variant: name of the catalog variant of the records.
+    :param record_type: msgspec struct; every field but ``id`` takes the value of the same name.
+    :param layout_fields: names of the fields with the layouts of (input, weight, output).
+    :param ndim_field: name of the field with the number of spatial dimensions.
+    :param dtype_fields: names of the fields that all hold the data type of the instance.
+    :param layout: name of the layout if the family has but one and its lines do not say it.
+    :param needs_dtype: the steps depend on the data type. Where neither lines, request nor file name know it,
+        the conversion fails if this is set, and gives one catalog for each type if not.
+    :param index_ids: ids count the family's instances; otherwise they are zero-based line numbers.
+    :param lax_ndim: in a list whose name says layout and ``streamk``, the name decides between 2-D and 3-D
+        where the layouts in the lines differ from it in nothing else.
+    :param fixed: values that hold for all lines.
+    :param steps: derivations in order: names of :data:`ckprof_converters.derivation.STEPS`, or functions.
+    :param note: an assumption that the user should hear of when such lines are converted.
+    :param conflicting_family: id of a family of another version of the library whose lines differ in their
+        number of
+        arguments alone: in one list, lines of both are a mistake.
+    :param rejection: set for families that are known but cannot be converted: why.
+    :param rejection_rule: the rule under which rejected lines are counted.
+    """
+
+    id: str
+    title: str
+    direction: str = ""
+    names: tuple[str, ...] = ()
+    name_contains: tuple[str, ...] = ()
+    marker: str = ""
+    fields: tuple[Field, ...] = ()
+    counts: tuple[int, ...] = ()
+    separator: str = ","
+    nested: str = ""
+    nested_fields: tuple[Field, ...] = ()
+    variant: str = ""
+    record_type: type[msgspec.Struct] | None = None
+    layout_fields: tuple[str, str, str] | None = None
+    ndim_field: str = ""
+    dtype_fields: tuple[str, ...] = ()
+    layout: str = ""
+    needs_dtype: bool = True
+    index_ids: bool = False
+    lax_ndim: bool = False
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str | Step, ...] = ()
+    note: str = ""
+    conflicting_family: str = ""
+    rejection: str = ""
+    rejection_rule: str = "unsupported-family"
+
+    @property
+    def accepted_counts(self) -> tuple[int, ...]:
+        """Accepted numbers of arguments, ascending; empty for a rejected family of any shape."""
+        if self.counts or self.rejection:
+            return self.counts
+        return (len(self.fields),)

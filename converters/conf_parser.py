@@ -1,0 +1,174 @@
+"""Finding the family of a line among all families, and reading the line with it.
+
+A usual line is read by one regular expression, made from the table of its family: it checks every argument
+and picks out those that are read. Any other line is taken apart slowly, which either succeeds (unusual
+blanks) or says exactly what is wrong where.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import PluginError
+from ckprof.strings.arguments import Argument, split_arguments
+from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof_converters.conf_family import ConfFamily
+
+#: name of the lines of bare numbers in old depthwise lists
+BARE: Final = ""
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BARE_LINE: Final = re.compile(r"[0-9]+\s*,")
+
+
+class Grammar:
+    """All families, by the names of their lines.
+
+    :raises PluginError: two families have the same id, or a table contradicts itself.
+    """
+
+    def __init__(self, families: Sequence[ConfFamily]) -> None:
+        ids: set[str] = set()
+        self._by_name: dict[str, list[CompiledFamily]] = {}
+        self._by_content: list[CompiledFamily] = []
+        for family in sorted(families, key=lambda item: item.id):
+            if family.id in ids:
+                raise PluginError(f"two plugins offer the conf family {family.id!r}")
+            ids.add(family.id)
+            compiled = CompiledFamily(family)
+            for name in family.names:
+                self._by_name.setdefault(name, []).append(compiled)
+            if family.name_contains:
+                self._by_content.append(compiled)
+
+    def main_variant(self, direction: str) -> str:
+        """Return the catalog variant of most families of a direction; empty if there is none."""
+        variants = Counter(
+            compiled.family.variant
+            for compileds in self._by_name.values()
+            for compiled in compileds
+            if compiled.family.direction == direction and compiled.family.variant
+        )
+        return variants.most_common(1)[0][0] if variants else ""
+
+    def candidates(self, name: str) -> list[CompiledFamily]:
+        """Return the families that answer to a name; exact names come before parts of names."""
+        return self._by_name.get(name) or [
+            compiled
+            for compiled in self._by_content
+            if all(part in name for part in compiled.family.name_contains)
+        ]
+
+    def match(self, text: str) -> tuple[CompiledFamily, tuple[str | None, ...]] | None:
+        """Return the family of a line that is printed as usual, and the texts of its runs that are read.
+
+        ``None`` for all other lines, wrong ones among them: :meth:`read_slowly` deals with those.
+        """
+        opening = text.find("<")
+        for compiled in self._by_name.get(text[:opening], ()) if opening > 0 else ():
+            if not compiled.family.rejection:
+                runs = compiled.match(text, opening + 1)
+                if runs is not None:
+                    return compiled, runs
+        return None
+
+    def read_slowly(self, text: str) -> tuple[CompiledFamily, dict[str, Any]]:
+        """Return the family and the values of a line, argument by argument; no values if it is rejected.
+
+        :raises LineError: the line cannot be read.
+        """
+        compiled, arguments = self.split(text)
+        if compiled.family.rejection:
+            return compiled, {}
+        return compiled, compiled.read_slowly(arguments)
+
+    def read(self, text: str) -> tuple[CompiledFamily, dict[str, Any]]:
+        """Return the family and the values of a line without comment and surrounding blanks.
+
+        The values of a rejected family are empty.
+
+        :raises LineError: the line cannot be read.
+        """
+        found = self.match(text)
+        return self.read_slowly(text) if found is None else (found[0], found[0].values_of(found[1]))
+
+    def split(self, text: str) -> tuple[CompiledFamily, list[Argument]]:
+        """Return the family that a line belongs to and its arguments.
+
+        :raises LineError: the name is unknown, a bracket is missing, or the number of arguments is wrong.
+        """
+        name, start, end = self._outline(text)
+        candidates = self.candidates(name)
+        if not candidates:
+            raise LineError(self._unknown(name))
+        marked = [item for item in candidates if item.family.marker and item.family.marker in text]
+        possible = marked or [item for item in candidates if not item.family.marker]
+        if possible[0].family.nested:
+            start = _skip_nested(possible[0].family, text, start, end)
+        arguments = split_arguments(text, start, end)
+        count = len(arguments)
+        for compiled in possible:
+            counts = compiled.family.accepted_counts
+            if count in counts or not counts:
+                if compiled.family.conflicting_family and text[start:end].rstrip().endswith(","):
+                    # A blank last argument means nothing elsewhere; here it may be what makes the family.
+                    raise LineError(Problem(f"{compiled.family.title}: the last argument is blank", end))
+                return compiled, arguments
+        nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
+        wanted = " or ".join(str(number) for number in nearest.family.accepted_counts)
+        raise LineError(Problem(f"{nearest.family.title} needs {wanted} arguments, got {count}", start))
+
+    def _outline(self, text: str) -> tuple[str, int, int]:
+        """Return the name of a line and the bounds of its arguments."""
+        opening = text.find("<")
+        closing = text.rfind(">")
+        if opening < 0:
+            if BARE in self._by_name and _BARE_LINE.match(text):
+                return BARE, 0, len(text)
+            raise LineError(Problem(f"expected Name<argument,...>, found no '<' in {shorten(text)}", 0))
+        name = text[:opening].strip()
+        if not _NAME.fullmatch(name):
+            raise LineError(Problem(f"expected the name of a kernel before '<', got {shorten(name)}", 0))
+        if closing < opening:
+            raise LineError(Problem(f"the line ends without '>' (arguments of {name})", len(text)))
+        rest = text[closing + 1 :].strip()
+        # What the old library appends behind the bracket of a rejected family is its own affair.
+        if rest and not all(item.family.rejection for item in self.candidates(name)):
+            raise LineError(
+                Problem(f"unexpected text behind '>': {shorten(rest)}", text.index(rest, closing + 1))
+            )
+        return name, opening + 1, closing
+
+    def _unknown(self, name: str) -> Problem:
+        # A very long name is garbage, and comparing it would take long.
+        near = difflib.get_close_matches(name, self._by_name, n=1) if len(name) < 200 else []
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return Problem(f"unknown kernel name {shorten(name)}{hint}", 0)
+
+
+def _skip_nested(family: ConfFamily, text: str, start: int, end: int) -> int:
+    """Check the nested template in front of the arguments, and return the place behind it."""
+    inner = text.find("<", start, end)
+    closing = text.find(">", start, end)
+    if inner < 0 or closing < inner or text[start:inner].strip() != family.nested:
+        raise LineError(Problem(f"expected {family.nested}<...> as start of {family.title}", start))
+    inside = split_arguments(text, inner + 1, closing)
+    wanted = family.nested_fields
+    if len(inside) != len(wanted):
+        raise LineError(
+            Problem(f"{family.nested} needs {len(wanted)} arguments, got {len(inside)}", inner + 1)
+        )
+    values = [
+        read_field(*pair, position) for position, pair in enumerate(zip(wanted, inside, strict=True), 1)
+    ]
+    problems = [value for value in values if isinstance(value, Problem)]
+    if problems:
+        raise LineError(*problems)
+    return closing + 1

@@ -1,0 +1,39 @@
+"""Families that lists may hold but that have no counterpart in a catalog. Each gives its reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ckprof.strings import ck_tile
+from ckprof_converters.conf_family import ConfFamily
+
+_WMMA: Final = "WMMA instructions of RDNA GPUs; the catalogs describe kernels for MFMA instructions"
+_DL: Final = "plain dot-product kernels without matrix instructions have no CK Tile counterpart"
+_EXTRA_OPERANDS: Final = "extra D operands have no place in a catalog"
+FAMILIES: Final = (
+    ConfFamily(id="wmma", title="WMMA", name_contains=("Device", "Wmma"), rejection=_WMMA),
+    ConfFamily(id="dl_forward", title="DL forward", name_contains=("DeviceGroupedConvFwdDl",), rejection=_DL),
+    ConfFamily(
+        id="dl_backward", title="DL backward", name_contains=("DeviceGroupedConvBwd", "_Dl"), rejection=_DL
+    ),
+    ConfFamily(
+        id="backward_weight_multiple_d",
+        title="backward-weight multiple D",
+        name_contains=("DeviceGroupedConvBwdWeightMultipleD_Xdl",),
+        rejection=_EXTRA_OPERANDS,
+    ),
+    ConfFamily(
+        id="forward_multiple_d",
+        title="forward multiple D",
+        names=("DeviceGroupedConvFwdMultipleD_Xdl_CShuffle",),
+        rejection=_EXTRA_OPERANDS,
+    ),
+    ConfFamily(
+        id="native_depthwise",
+        title="native depthwise",
+        names=(ck_tile.DEPTHWISE.name,),
+        marker=",Depthwise,",
+        rejection_rule="missing-information",
+        rejection="pad_h and pad_w are not printed; use GroupedConvolutionForwardDepthwise lines instead",
+    ),
+)

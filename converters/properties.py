@@ -1,0 +1,218 @@
+"""Which layout and data type a list has: the lines, the request and the file name must agree."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.dtype import DataType, spellings
+from ckprof.model.layout import LAYOUTS, ConvLayout, find_layout, layout_of_tensors
+from ckprof_converters.conf_family import LineProperties
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.model.conversion import ConversionRequest
+    from ckprof_converters.compiled import CompiledFamily
+    from ckprof_converters.conf_family import ConfFamily
+
+
+_FILE_NAME: Final = "the file name"
+_LAYOUT_OPTION: Final = "--layout"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyProblem:
+    """Why the layout or the data type of a line is not usable.
+
+    :param field: name of the argument to point at; empty for the line as a whole.
+    :param whole_file: the same holds for other lines: say it once, with their number.
+    """
+
+    message: str
+    field: str = ""
+    whole_file: bool = False
+
+
+@dataclass(slots=True)
+class Expected:
+    """A fact that all lines must share, and who said it first."""
+
+    value: Any = None
+    origin: str = ""
+
+
+def layout_in_name(path: Path) -> ConvLayout | None:
+    """Return the layout that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
+    found = {layout.name: layout for word in _words(path) if (layout := find_layout(word))}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def dtype_in_name(path: Path) -> DataType | None:
+    """Return the data type that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
+    known = {dtype.value: dtype for dtype in DataType}
+    found = {known[word] for word in _words(path) if word in known}
+    return found.pop() if len(found) == 1 else None
+
+
+def _words(path: Path) -> list[str]:
+    return re.split(r"[^a-z0-9]+", path.name.lower())
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """Layout and data type of the file, growing with its lines."""
+
+    layout: Expected
+    dtype: Expected
+    mma_k_table: tuple[int, int]
+    #: the file name says the layout, and that it is a list of stream-K instances
+    named_stream_k: bool
+    notes: list[str] = field(default_factory=list)
+    _known: dict[tuple[str, tuple[Any, ...]], LineProperties | PropertyProblem] = field(default_factory=dict)
+
+    @classmethod
+    def of_request(cls, request: ConversionRequest) -> FileFacts:
+        """Start with what the request says, else with what the file name says."""
+        layout, dtype = Expected(), Expected()
+        if request.layout is not None:
+            layout = Expected(request.layout, _LAYOUT_OPTION)
+        elif (named := layout_in_name(request.path)) is not None:
+            layout = Expected(named, _FILE_NAME)
+        if request.dtype is not None:
+            dtype = Expected(request.dtype, "--dtype")
+        elif (named_type := dtype_in_name(request.path)) is not None:
+            dtype = Expected(named_type, _FILE_NAME)
+        named_stream_k = layout.origin == _FILE_NAME and "streamk" in _words(request.path)
+        return cls(layout, dtype, request.mma_k_table, named_stream_k)
+
+    def of_line(
+        self, compiled: CompiledFamily, values: dict[str, Any], line: int
+    ) -> LineProperties | PropertyProblem:
+        """Return the properties that hold for a line, or why they do not.
+
+        :param line: one-based, to say later which line said a fact first.
+        """
+        key = (compiled.family.id, compiled.fact_values(values))
+        known = self._known.get(key)
+        if known is None:
+            known = self._resolve(compiled.family, values, line)
+            if len(self._known) > 10_000:
+                self._known.clear()
+            self._known[key] = known
+        return known
+
+    def _resolve(
+        self, family: ConfFamily, values: dict[str, Any], line: int
+    ) -> LineProperties | PropertyProblem:
+        layout = self._line_layout(family, values)
+        if isinstance(layout, PropertyProblem):
+            return layout
+        dtype = _line_dtype(family, values)
+        if isinstance(dtype, PropertyProblem):
+            return dtype
+        if layout is not None and family.layout_fields:
+            problem = self._agree("layout", self.layout, layout, layout.name, family.layout_fields[0], line)
+            if problem is not None:
+                return problem
+        if dtype is not None:
+            problem = self._agree("data type", self.dtype, dtype, dtype.value, family.dtype_fields[0], line)
+            if problem is not None:
+                return problem
+        layout = layout or self.layout.value
+        dtype = dtype or self.dtype.value
+        if layout is None:
+            return PropertyProblem(
+                message="neither the lines nor the file name say the layout: pass --layout", whole_file=True
+            )
+        if dtype is None and family.needs_dtype:
+            return PropertyProblem(
+                message="neither the lines nor the file name say the data type: pass --dtype", whole_file=True
+            )
+        return LineProperties(
+            layout=layout,
+            dtype=dtype,
+            mma_k_table=self.mma_k_table,
+            is_float=dtype is not None and dtype is DataType.FP32,
+        )
+
+    def _line_layout(self, family: ConfFamily, values: dict[str, Any]) -> ConvLayout | PropertyProblem | None:
+        if family.layout:
+            return self._only_layout(family)
+        if not family.layout_fields:
+            return None
+        orders = [values[name] for name in family.layout_fields]
+        layout = layout_of_tensors(orders[0], orders[1], orders[2])
+        first = family.layout_fields[0]
+        if layout is None:
+            known = ", ".join(f"{known.input}/{known.weight}/{known.output}" for known in LAYOUTS)
+            return PropertyProblem(
+                message=f"unknown layout {'/'.join(orders)} of input/weight/output (known: {known})",
+                field=first,
+            )
+        if family.lax_ndim and self.named_stream_k and differ_in_depth(self.layout.value, layout):
+            expected: ConvLayout = self.layout.value
+            note = (
+                f"{family.title} lines say {layout.name}, {self.layout.origin} says {expected.name}: "
+                f"read as {expected.name}"
+            )
+            if note not in self.notes:
+                self.notes.append(note)
+            return expected
+        if family.ndim_field and values[family.ndim_field] != layout.ndim:
+            return PropertyProblem(
+                message=f"{values[family.ndim_field]} spatial dimensions do not fit layout {layout.name}, "
+                f"which has {layout.ndim}",
+                field=family.ndim_field,
+            )
+        return layout
+
+    def _only_layout(self, family: ConfFamily) -> ConvLayout | PropertyProblem | None:
+        """Return the one layout of a family; file names are free to speak of other lines of the file."""
+        asked = self.layout.value
+        if self.layout.origin == _LAYOUT_OPTION and asked.name != family.layout:
+            return PropertyProblem(
+                message=f"{family.title} lines have layout {family.layout}, --layout says {asked.name}",
+                whole_file=True,
+            )
+        return find_layout(family.layout)
+
+    @staticmethod
+    def _agree(
+        what: str, expected: Expected, value: Any, spelling: str, field: str, line: int
+    ) -> PropertyProblem | None:
+        if expected.value is None:
+            expected.value, expected.origin = value, f"line {line}"
+        if expected.value is value:
+            return None
+        said = getattr(expected.value, "name" if what == "layout" else "value")
+        return PropertyProblem(
+            message=f"{what} {spelling} contradicts {expected.origin}, which says {said}",
+            field=field,
+            whole_file=True,
+        )
+
+
+def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | PropertyProblem | None:
+    if not family.dtype_fields:
+        return None
+    first = family.dtype_fields[0]
+    text = values[first]
+    for name in family.dtype_fields[1:]:
+        if values[name] != text:
+            return PropertyProblem(
+                message=f"data types within a line must agree: {first} is {text}, {name} is {values[name]}",
+                field=name,
+            )
+    try:
+        return DataType(text)
+    except ValueError:
+        return PropertyProblem(
+            message=f"data type {text} is not supported: expected one of {spellings(DataType)}", field=first
+        )
+
+
+def differ_in_depth(one: ConvLayout, other: ConvLayout) -> bool:
+    """Say whether one layout is the other with one spatial dimension more or less, and nothing else."""
+    return one is not other and one.name.replace("d", "") == other.name.replace("d", "")

@@ -1,0 +1,129 @@
+"""The part of the pipeline interface that all kernel families implement alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from ckprof.codegen.template_cache import render_cached
+from ckprof.errors import InputError
+from ckprof.model.instance import Instance
+from ckprof.plugin.protocols import KernelSource
+from ckprof_plugins.pipelines._base.rules import broken_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.problem import ConvProblem
+    from ckprof.model.requirement import UnmetRequirement
+    from ckprof_plugins.pipelines._base.rules import Rule
+    from ckprof_plugins.pipelines._base.template_values import KernelHeader
+
+InstanceT = TypeVar("InstanceT", bound=Instance)
+
+
+class KernelFamily(ABC, Generic[InstanceT]):
+    """A family of kernels with one instance class, one set of rules and one template."""
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    directions: ClassVar[frozenset[str]]
+
+    #: the only instances that the family takes
+    instance_type: ClassVar[type[Instance]]
+    rules: ClassVar[tuple[Rule, ...]]
+    #: import name of the package that holds the template, and its file name
+    template: ClassVar[tuple[str, str]]
+
+    @abstractmethod
+    def claims(self, variant: str, record: Any) -> bool:
+        """Say whether the record is an instance of this family."""
+
+    @abstractmethod
+    def read_record(self, catalog: Catalog, direction: str, record: Any) -> InstanceT:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown, out of range or contradicts another one.
+        """
+
+    @abstractmethod
+    def name_of(self, instance: InstanceT) -> str:
+        """Return the name of the instance's kernel, a C++ identifier."""
+
+    @abstractmethod
+    def string_of(self, instance: InstanceT) -> str:
+        """Return CK Builder's text for the instance."""
+
+    @abstractmethod
+    def header_of(self, instance: InstanceT, arch: str) -> KernelHeader:
+        """Return what the template shows, under the name ``p``.
+
+        :param arch: recorded in the header, of no influence on the code.
+        """
+
+    def make_instance(self, catalog: Catalog, direction: str, record: Any) -> InstanceT:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown or out of range; the message says in which instance.
+        """
+        try:
+            return self.read_record(catalog, direction, record)
+        except InputError as error:
+            raise InputError(f"instance {record.id}: {error.message}") from None
+
+    def kernel_name(self, instance: Instance) -> str:
+        """Return the kernel's file stem and registry name."""
+        return self.name_of(self._own(instance))
+
+    def instance_string(self, instance: Instance) -> str:
+        """Return CK Builder's text for the instance."""
+        return self.string_of(self._own(instance))
+
+    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
+        """Return every rule that forbids building the instance."""
+        return broken_rules(self.rules, self._own(instance), arch, api_level)
+
+    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+        """Return the direction's problem: a family that cannot compute it names another one."""
+        return usual
+
+    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
+        return self.work_of(self._own(instance), problem, splits)
+
+    def work_of(self, instance: InstanceT, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products; a family without them does not override this."""
+        return None
+
+    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of an instance.
+
+        Validity is not checked again: what :meth:`unmet_requirements` rejects may not compile, or be wrong.
+        """
+        own = self._own(instance)
+        header = self.header_at(own, arch, api_level)
+        launcher = f"{header.name}_Launcher"
+        return KernelSource(
+            name=header.name,
+            header=render_cached(*self.template_at(api_level), header, header.literal_fields),
+            launcher=launcher,
+            host_args=header.operation.host_args,
+            device_type=f"{launcher}::{header.device_type}",
+            device_functions=header.device_functions,
+        )
+
+    def header_at(self, instance: InstanceT, arch: str, api_level: str) -> KernelHeader:
+        """Return what the template of an API level shows; a family with several templates overrides this."""
+        return self.header_of(instance, arch)
+
+    def template_at(self, api_level: str) -> tuple[str, str]:
+        """Return the template of an API level; a family with several templates overrides this."""
+        return self.template
+
+    def _own(self, instance: Instance) -> InstanceT:
+        expected = self.instance_type
+        if not isinstance(instance, expected):
+            raise TypeError(f"expected an instance of {expected.__name__}, got a {type(instance).__name__}")
+        return cast("InstanceT", instance)

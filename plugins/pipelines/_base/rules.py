@@ -1,0 +1,137 @@
+"""Rules that an instance must obey to be built, as values with stable ids.
+
+This is the one place that says what is valid: lists, rule sets, instances given by hand and runs all ask it,
+through :meth:`unmet_requirements <ckprof.plugin.protocols.Pipeline.unmet_requirements>`.
+A rule sees the instance, the architecture and the API level of the CK Tile headers, and answers with what is
+broken. What depends on the problem is no business of a rule: the kernel's own support test answers that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ckprof.arch.architecture import Architecture
+from ckprof.arch.architectures import find_architecture
+from ckprof.model.api_level import API_LEVELS, LATEST_API_LEVEL
+from ckprof.model.instance import Instance
+from ckprof.model.requirement import UnmetRequirement
+
+#: Lanes of a wave that kernels of several families are laid out for.
+_WIDE_WAVE = 64
+
+_Instance_co = TypeVar("_Instance_co", bound=Instance, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate(Generic[_Instance_co]):
+    """What a rule judges: an instance and where it shall be built."""
+
+    instance: _Instance_co
+    arch: Architecture
+    api_level: str
+
+
+class Violation(NamedTuple):
+    """How an instance breaks a rule."""
+
+    #: a sentence with the numbers
+    message: str
+    #: what the instance has
+    found: int | str
+    #: the limit, or what is allowed
+    allowed: int | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One reason not to build an instance."""
+
+    id: str
+    #: how the rule is broken, or ``None``; takes candidates of the rule's family
+    check: Callable[[Candidate[Any]], Violation | None]
+
+
+def broken_rules(
+    rules: Sequence[Rule], instance: Instance, arch: str, api_level: str
+) -> tuple[UnmetRequirement, ...]:
+    """Return every rule that the instance breaks, in the order of ``rules``.
+
+    :raises UsageError: there is no such architecture.
+    """
+    candidate = Candidate(instance=instance, arch=find_architecture(arch), api_level=api_level)
+    found = []
+    for rule in rules:
+        breach = rule.check(candidate)
+        if breach is not None:
+            found.append(
+                UnmetRequirement(
+                    rule=rule.id, message=breach.message, found=breach.found, allowed=breach.allowed
+                )
+            )
+    return tuple(found)
+
+
+def _api_level(candidate: Candidate[Instance]) -> Violation | None:
+    if candidate.api_level in API_LEVELS:
+        return None
+    known = ", ".join(API_LEVELS)
+    return Violation(
+        f"no kernel can be written for API level {candidate.api_level}, only for {known}",
+        candidate.api_level,
+        known,
+    )
+
+
+def _wave_size(candidate: Candidate[Instance]) -> Violation | None:
+    lanes = candidate.arch.lanes_per_wave
+    if lanes == _WIDE_WAVE:
+        return None
+    return Violation(
+        f"the kernel is laid out for waves of {_WIDE_WAVE} lanes, those of {candidate.arch.name} have "
+        f"{lanes}",
+        lanes,
+        _WIDE_WAVE,
+    )
+
+
+def latest_level_rule(feature: str) -> Rule:
+    """Return the rule that the headers are of the latest API level, for a family that others lack.
+
+    :param feature: what the older ones lack, in the plural.
+    """
+
+    def check(candidate: Candidate[Instance]) -> Violation | None:
+        level = candidate.api_level
+        if level not in API_LEVELS or level == LATEST_API_LEVEL:
+            return None
+        return Violation(
+            f"API level {level} has no {feature} (API level {LATEST_API_LEVEL} has them)",
+            level,
+            LATEST_API_LEVEL,
+        )
+
+    return Rule(id="api-level-feature", check=check)
+
+
+#: The API level is one of those for which kernels can be written.
+API_LEVEL_RULE = Rule(id="api-level", check=_api_level)
+
+#: For kernels that count on 64 lanes.
+WAVE_SIZE_RULE = Rule(id="wave-size", check=_wave_size)
+
+
+def direction_rule(directions: frozenset[str]) -> Rule:
+    """Return the rule that an instance belongs to one of its family's directions."""
+
+    def check(candidate: Candidate[Instance]) -> Violation | None:
+        direction = candidate.instance.direction
+        if direction in directions:
+            return None
+        known = ", ".join(sorted(directions))
+        return Violation(
+            f"no kernel can be written for direction {direction}, only for {known}", direction, known
+        )
+
+    return Rule(id="direction", check=check)

@@ -1,0 +1,150 @@
+"""The rules of GEMM instances that compare with the table of architectures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+#: Smallest m, n and k of a block tile, which must be multiples of these as well. The image's pixels are m for
+#: all directions but the one whose result is the weight, where they are k.
+_TILE_GRAIN = {"fwd": (1, 16, 16), "bwd_data": (1, 16, 16), "bwd_weight": (16, 16, 1)}
+
+#: Widest MMA tile of waves of 32 lanes.
+_NARROW_WAVE = 32
+_NARROW_WAVE_MMA = 16
+
+
+def _tile_grain(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    for axis, size, grain in zip(
+        "mnk", instance.tile.sizes, _TILE_GRAIN.get(instance.direction, (1, 1, 1)), strict=True
+    ):
+        if size % grain:
+            return Violation(
+                f"tile_{axis} is {size}, a {instance.direction} kernel needs a multiple of {grain}",
+                size,
+                grain,
+            )
+    return None
+
+
+#: GEMM pipelines laid out for one arrangement of waves, which need not be in the table.
+_OWN_WAVE_GRIDS = {GemmPipeline.COMPV5: (1, 1, 2)}
+
+
+def _wave_grid(candidate: Candidate[GemmInstance]) -> Violation | None:
+    grid = candidate.instance.wave_grid
+    if grid.sizes in candidate.arch.wave_grids:
+        return None
+    if grid.sizes == _OWN_WAVE_GRIDS.get(candidate.instance.gemm_pipeline):
+        return None
+    known = _listed(candidate.arch.wave_grids)
+    return Violation(
+        f"{candidate.arch.name} has no wave grid {grid} (it has {known})",
+        str(grid),
+        known,
+    )
+
+
+def _mma_tile(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    dtype = instance.dtype.value
+    tiles = candidate.arch.mma_tiles.get(dtype, ())
+    if instance.mma_tile.sizes in tiles:
+        return None
+    known = _listed(tiles) or "none"
+    return Violation(
+        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {dtype} (it has {known})",
+        str(instance.mma_tile),
+        known,
+    )
+
+
+def _narrow_wave(candidate: Candidate[GemmInstance]) -> Violation | None:
+    if candidate.arch.lanes_per_wave != _NARROW_WAVE:
+        return None
+    extent = candidate.instance.mma_tile.m
+    if extent <= _NARROW_WAVE_MMA:
+        return None
+    return Violation(
+        f"waves of {_NARROW_WAVE} lanes have MMA tiles of at most {_NARROW_WAVE_MMA} rows, not {extent}",
+        extent,
+        _NARROW_WAVE_MMA,
+    )
+
+
+def _lds_budget(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    stages = instance.gemm_pipeline.properties.lds_stages
+    budget = candidate.arch.lds_bytes // stages
+    needed = (instance.tile.m + instance.tile.n) * instance.tile.k * instance.dtype.properties.size_bytes
+    if needed <= budget:
+        return None
+    share = f", {instance.gemm_pipeline.value} may use 1/{stages} of it" if stages > 1 else ""
+    return Violation(
+        f"the tiles of both operands need {needed} bytes of LDS, the budget is {budget} "
+        f"({candidate.arch.name} has {candidate.arch.lds_bytes}{share})",
+        needed,
+        budget,
+    )
+
+
+def _coverage(candidate: Candidate[GemmInstance]) -> Violation | None:
+    """All lanes of a block load the same number of elements of a tile, in whole vectors."""
+    instance = candidate.instance
+    grid = instance.wave_grid
+    lanes = candidate.arch.lanes_per_wave * grid.m * grid.n * grid.k
+    for name, extent, vector in (
+        ("a", instance.tile.m, instance.vector_size_a),
+        ("b", instance.tile.n, instance.vector_size_b),
+    ):
+        elements = extent * instance.tile.k
+        each = elements // lanes
+        if elements % lanes:
+            return Violation(
+                f"operand {name} has {elements} elements a tile, no multiple of the {lanes} lanes of a block",
+                elements,
+                lanes,
+            )
+        if each % vector and vector % each:
+            return Violation(
+                f"vector_size_{name} is {vector}, which does not divide the {each} elements of a lane",
+                vector,
+                each,
+            )
+        if instance.gemm_pipeline is GemmPipeline.COMPV6 and each < vector:
+            return Violation(
+                f"{GemmPipeline.COMPV6.value} needs a load for every lane: vector_size_{name} is {vector}, "
+                f"a lane has {each} elements",
+                vector,
+                each,
+            )
+    if instance.tile.n % instance.vector_size_c:
+        return Violation(
+            f"vector_size_c is {instance.vector_size_c}, which does not divide tile_n {instance.tile.n}",
+            instance.vector_size_c,
+            instance.tile.n,
+        )
+    return None
+
+
+def _listed(sizes: Iterable[tuple[int, int, int]]) -> str:
+    return ", ".join("x".join(map(str, one)) for one in sizes)
+
+
+#: In the order in which they are checked and told.
+ARCH_RULES = (
+    Rule(id="tile-grain", check=_tile_grain),
+    Rule(id="wave-grid", check=_wave_grid),
+    Rule(id="mma-tile", check=_mma_tile),
+    Rule(id="narrow-wave", check=_narrow_wave),
+    Rule(id="lds-budget", check=_lds_budget),
+    Rule(id="coverage", check=_coverage),
+)

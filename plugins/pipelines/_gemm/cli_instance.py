@@ -1,0 +1,218 @@
+"""One GEMM instance given by options of the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import InputError, UsageError
+from ckprof.model.layout import LAYOUTS
+from ckprof.model.suggestion import unknown_name
+from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof_plugins.pipelines._gemm.kernel_name import DEFAULT_VECTOR_SIZES
+from ckprof_plugins.pipelines._gemm.vocabulary import (
+    GEMM_PIPELINE_ALIASES,
+    Epilogue,
+    GemmPipeline,
+    Scheduler,
+    SmemBuffering,
+    Specialization,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+    from enum import Enum
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.instance import Instance
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+#: The commands that work on instances.
+COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
+
+_LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
+_STRATEGIES: Final = ("tree", "linear")
+
+#: What must be given: attribute -> option.
+_REQUIRED: Final = {
+    "tile": "--tile",
+    "waves": "--waves",
+    "mma": "--mma",
+    "gemm_pipeline": "--gemm-pipeline",
+}
+#: What may be given.
+_OPTIONAL: Final = {
+    "vectors": "--vectors",
+    "scheduler": "--scheduler",
+    "epilogue": "--epilogue",
+    "specialization": "--specialization",
+    "double_smem_buffer": "--double-smem-buffer",
+    "merge_groups": "--merge-groups",
+    "wave_groups": "--wave-groups",
+    "explicit_gemm": "--explicit-gemm",
+    "split_image": "--split-image",
+    "two_stage": "--two-stage",
+    "stream_k": "--stream-k",
+    "persistent": "--persistent",
+    "pad_m": "--pad-m",
+    "pad_n": "--pad-n",
+    "pad_k": "--pad-k",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of one instance."""
+    import argparse
+
+    group = parser.add_argument_group(
+        "one GEMM instance by its tile", "one kernel per direction, --ndim and --dtype (default: 2D, fp16)"
+    )
+    group.add_argument("--tile", metavar="MxNxK", help="block tile, e.g. 128x128x64")
+    group.add_argument("--waves", metavar="MxNxK", help="waves of a block along each axis, e.g. 2x2x1")
+    group.add_argument("--mma", metavar="MxNxK", help="tile of one matrix instruction, e.g. 32x32x16")
+    group.add_argument("--gemm-pipeline", metavar="NAME", help=_one_of(GemmPipeline))
+    usual = ",".join(map(str, DEFAULT_VECTOR_SIZES))
+    group.add_argument("--vectors", metavar="A,B,C", help=f"elements per access (default: {usual})")
+    group.add_argument("--scheduler", metavar="NAME", help=f"{_one_of(Scheduler)} (default: intrawave)")
+    group.add_argument(
+        "--epilogue", metavar="NAME", help=f"{_one_of(Epilogue)}; a label only (default: cshuffle)"
+    )
+    group.add_argument(
+        "--specialization", metavar="NAME", help=f"{_one_of(Specialization)} (default: default)"
+    )
+    group.add_argument("--merge-groups", type=int, metavar="N", help="groups merged into one (default: 1)")
+    group.add_argument("--wave-groups", type=int, metavar="N", help="groups of waves (default: 1)")
+    group.add_argument("--stream-k", metavar="NAME", help=f"stream-K: {' or '.join(_STRATEGIES)}")
+    for option, text in (
+        ("--double-smem-buffer", "two buffers of local memory (default: as the GEMM pipeline needs)"),
+        ("--explicit-gemm", "treat the convolution as a plain matrix product (default: no)"),
+        ("--split-image", "split large images (default: no)"),
+        ("--two-stage", "sum in fp32, then convert (default: no)"),
+        ("--persistent", "persistent workgroups of a stream-K kernel (default: no)"),
+        *((f"--pad-{axis}", f"pad {axis} up to the tile (default: yes)") for axis in "mnk"),
+    ):
+        group.add_argument(option, action=argparse.BooleanOptionalAction, default=None, help=text)
+
+
+def instances_from_cli(
+    arguments: Mapping[str, object],
+    directions: tuple[str, ...],
+    ndims: tuple[int, ...],
+    dtypes: tuple[DataType, ...],
+) -> list[Instance] | None:
+    """Return the instance that the options describe, for each direction, number of dimensions and type.
+
+    :returns: ``None`` if none of the options is used.
+    :raises UsageError: an option is missing, wrong, or contradicts another one.
+    """
+    given = {
+        option: arguments[name]
+        for name, option in {**_REQUIRED, **_OPTIONAL}.items()
+        if arguments.get(name) is not None
+    }
+    if not given:
+        return None
+    missing = [option for option in _REQUIRED.values() if option not in given]
+    if missing:
+        raise UsageError(f"{next(iter(given))} describes one instance, which needs {', '.join(missing)} too")
+    if not directions:
+        raise UsageError("an instance given by its tile needs its direction: name it with --direction")
+    _check_contradictions(given)
+    fields = _fields(given)
+    return [
+        _instance(
+            given,
+            {
+                **fields,
+                "id": number,
+                "direction": direction,
+                "ndim": ndim,
+                "layout": _LAYOUTS[ndim],
+                "dtype": dtype,
+            },
+        )
+        for number, (direction, ndim, dtype) in enumerate(
+            (direction, ndim, dtype) for direction in directions for ndim in ndims for dtype in dtypes
+        )
+    ]
+
+
+def _check_contradictions(given: Mapping[str, Any]) -> None:
+    if given.get("--persistent") and "--stream-k" not in given:
+        raise UsageError("--persistent goes with --stream-k only")
+    if given.get("--two-stage") and "--stream-k" in given:
+        raise UsageError(
+            "--stream-k and --two-stage contradict each other: a stream-K kernel adds up its tiles itself"
+        )
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the instance that do not depend on the direction, dimensions and type."""
+    a, b, c = _numbers("--vectors", given["--vectors"], ",") if "--vectors" in given else DEFAULT_VECTOR_SIZES
+    gemm_pipeline = _choice("GEMM pipeline", GemmPipeline, given["--gemm-pipeline"], GEMM_PIPELINE_ALIASES)
+    needs_two = gemm_pipeline.properties.buffering is SmemBuffering.DOUBLE
+    fields: dict[str, Any] = {
+        "vector_size_a": a,
+        "vector_size_b": b,
+        "vector_size_c": c,
+        "gemm_pipeline": gemm_pipeline,
+        "scheduler": _choice("scheduler", Scheduler, given.get("--scheduler", Scheduler.INTRAWAVE.value)),
+        "epilogue": _choice("epilogue", Epilogue, given.get("--epilogue", Epilogue.CSHUFFLE.value)),
+        "specialization": _choice(
+            "specialization",
+            Specialization,
+            given.get("--specialization", Specialization.DEFAULT.value),
+        ),
+        "double_smem_buffer": given.get("--double-smem-buffer", needs_two),
+        "num_groups_to_merge": given.get("--merge-groups", 1),
+        "num_wave_groups": given.get("--wave-groups", 1),
+        "explicit_gemm": given.get("--explicit-gemm", False),
+        "split_image": given.get("--split-image", False),
+    }
+    for axis in "mnk":
+        fields[f"pad_{axis}"] = given.get(f"--pad-{axis}", True)
+    for name, option in (("tile", "--tile"), ("wave_grid", "--waves"), ("mma_tile", "--mma")):
+        m, n, k = _numbers(option, given[option], "x")
+        fields[name] = Extent(m=m, n=n, k=k)
+    return fields
+
+
+def _instance(given: Mapping[str, Any], fields: dict[str, Any]) -> GemmInstance:
+    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+    from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
+    from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
+
+    try:
+        if "--stream-k" in given:
+            strategy = given["--stream-k"]
+            if strategy not in _STRATEGIES:
+                raise UsageError(unknown_name("stream-K strategy", strategy, _STRATEGIES))
+            return StreamKInstance(
+                **fields,
+                strategy=ReductionStrategy(strategy.upper()),
+                persistent=bool(given.get("--persistent")),
+            )
+        if given.get("--two-stage"):
+            return TwoStageInstance(**fields)
+        return ImplicitGemmInstance(**fields)
+    except InputError as error:
+        raise UsageError(error.message) from None
+
+
+def _numbers(option: str, text: str, separator: str) -> tuple[int, int, int]:
+    parts = text.split(separator)
+    if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        example = separator.join(("128", "128", "64"))
+        raise UsageError(f"{option} {text}: expected three positive numbers such as {example}")
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
+def _choice(what: str, kind: type[Enum], text: str, aliases: Mapping[str, Any] | None = None) -> Any:
+    known = {**{member.value: member for member in kind}, **(aliases or {})}
+    if text not in known:
+        raise UsageError(unknown_name(what, text, known))
+    return known[text]
+
+
+def _one_of(kind: type[Enum]) -> str:
+    return ", ".join(str(member.value) for member in kind)

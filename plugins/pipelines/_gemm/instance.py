@@ -1,0 +1,115 @@
+"""What the configurations of all GEMM kernels have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ckprof.errors import InputError
+from ckprof.model.instance import Instance
+from ckprof_plugins.pipelines._gemm.vocabulary import (
+    Epilogue,
+    GemmPipeline,
+    Scheduler,
+    SmemBuffering,
+    Specialization,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Sizes along the three axes of a matrix product.
+
+    :raises InputError: a size is not positive.
+    """
+
+    m: int
+    n: int
+    k: int
+
+    def __post_init__(self) -> None:
+        for axis in "mnk":
+            _check_positive(f"size along {axis}", getattr(self, axis))
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The sizes in the order m, n, k."""
+        return self.m, self.n, self.k
+
+    def __str__(self) -> str:
+        return f"{self.m}x{self.n}x{self.k}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmInstance(Instance):
+    """A convolution kernel that multiplies matrices without building them in memory.
+
+    Each family derives its own class and sets ``pipeline``.
+
+    :raises InputError: a size or count is not positive.
+    """
+
+    field_aliases: ClassVar[Mapping[str, str]] = {
+        **{f"wave_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
+        **{f"warp_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
+        **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
+    }
+
+    #: block tile in elements
+    tile: Extent
+    #: waves of a block along each axis; catalogs call it ``warp_m/n/k``
+    wave_grid: Extent
+    #: tile of one matrix instruction; catalogs call it ``warp_tile_m/n/k``
+    mma_tile: Extent
+    #: elements per memory access of the first operand, the second operand and the result
+    vector_size_a: int
+    vector_size_b: int
+    vector_size_c: int
+    gemm_pipeline: GemmPipeline
+    scheduler: Scheduler
+    epilogue: Epilogue
+    double_smem_buffer: bool
+    num_groups_to_merge: int
+    num_wave_groups: int
+    specialization: Specialization
+    explicit_gemm: bool
+    split_image: bool
+    pad_m: bool = True
+    pad_n: bool = True
+    pad_k: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (
+            "vector_size_a",
+            "vector_size_b",
+            "vector_size_c",
+            "num_groups_to_merge",
+            "num_wave_groups",
+        ):
+            _check_positive(name, getattr(self, name))
+
+    @property
+    def vector_sizes(self) -> tuple[int, int, int]:
+        """Elements per memory access of first operand, second operand and result."""
+        return self.vector_size_a, self.vector_size_b, self.vector_size_c
+
+    @property
+    def pads(self) -> tuple[bool, bool, bool]:
+        """Whether M, N and K are padded up to the tile."""
+        return self.pad_m, self.pad_n, self.pad_k
+
+    @property
+    def block_per_cu(self) -> int:
+        """Blocks that share a compute unit: one with two LDS buffers, else two."""
+        buffering = self.gemm_pipeline.properties.buffering
+        if buffering is SmemBuffering.EITHER:
+            return 1 if self.double_smem_buffer else 2
+        return 1 if buffering is SmemBuffering.DOUBLE else 2
+
+
+def _check_positive(name: str, value: int) -> None:
+    if value < 1:
+        raise InputError(f"{name} is {value}, expected 1 or more")

@@ -1,0 +1,70 @@
+"""CK Builder's text for a GEMM kernel: what ``GetInstanceString()`` of the built kernel says.
+
+The text is put together here from the instance alone, so that it can be compared with what the kernel says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof.strings.rendering import render
+from ckprof_plugins.pipelines._base.string_kinds import GEMM_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+
+def gemm_instance_string(
+    instance: GemmInstance,
+    *,
+    result_type: str | None = None,
+    stream_k: Mapping[str, object] | None = None,
+) -> str:
+    """Return the text: the kernel class and its fields, separated by commas without spaces.
+
+    :param result_type: what the kernel itself stores; ``None`` for the type of the tensors.
+    :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
+    :raises InputError: the instance's direction has no such text.
+    """
+    kind = GEMM_KINDS.get(instance.direction)
+    if kind is None:
+        raise InputError(f"direction is {instance.direction!r}, expected one of {', '.join(GEMM_KINDS)}")
+    dtype = instance.dtype.value
+    tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
+    return render(
+        kind,
+        {
+            "ndim": instance.ndim,
+            "specialization": instance.specialization.enumerator,
+            "layout_input": instance.layout.input,
+            "layout_weight": instance.layout.weight,
+            "layout_output": instance.layout.output,
+            "vector_size_a": instance.vector_size_a,
+            "vector_size_b": instance.vector_size_b,
+            "vector_size_c": instance.vector_size_c,
+            "num_groups_to_merge": instance.num_groups_to_merge,
+            "split_image": instance.split_image,
+            "explicit_gemm": instance.explicit_gemm,
+            "tile_m": tile.m,
+            "tile_n": tile.n,
+            "tile_k": tile.k,
+            "warp_m": waves.m,
+            "warp_n": waves.n,
+            "warp_k": waves.k,
+            "warp_tile_m": mma.m,
+            "warp_tile_n": mma.n,
+            "warp_tile_k": mma.k,
+            "type_a": dtype,
+            "type_b": dtype,
+            "pipeline_name": instance.gemm_pipeline.properties.enumerator,
+            "scheduler": instance.scheduler.enumerator,
+            "double_smem_buffer": instance.double_smem_buffer,
+            "num_wave_groups": instance.num_wave_groups,
+            "type_result": result_type or dtype,
+            "streamk_enabled": stream_k is not None,
+            **(stream_k or {}),
+        },
+    )

@@ -1,0 +1,112 @@
+"""What GEMM kernels can express at the API levels that lack something.
+
+A level without an entry has everything. The tables are properties about the headers of that time: what is not
+there, or does not compile, or is known to be wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.model.dtype import DataType
+from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelSurface:
+    """What the headers of one level offer to GEMM kernels."""
+
+    #: family ids
+    families: frozenset[str]
+    #: direction -> GEMM pipelines that work there
+    gemm_pipelines: Mapping[str, frozenset[GemmPipeline]]
+    #: those with an interwave scheduler
+    interwave: frozenset[GemmPipeline]
+    dtypes: frozenset[DataType]
+    #: GEMM pipeline -> the only wave grid and number of wave groups with which its results are right
+    wave_layouts: Mapping[GemmPipeline, tuple[tuple[int, int, int], int]]
+    merges_groups: bool
+    splits_images: bool
+    explicit_gemm: bool
+
+
+_FORWARD_2025_07: Final = frozenset(
+    {GemmPipeline.COMPV1, GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4, GemmPipeline.COMPV5}
+)
+
+SURFACES: Final[Mapping[str, LevelSurface]] = {
+    API_LEVEL_2025_07: LevelSurface(
+        # two-stage does not compile there: the kernel stores through a pointer of its operands' type
+        families=frozenset({"implicit_gemm"}),
+        gemm_pipelines={
+            "fwd": _FORWARD_2025_07,
+            "bwd_weight": _FORWARD_2025_07 - {GemmPipeline.COMPV5},
+        },
+        interwave=frozenset({GemmPipeline.MEM}),
+        # the dispatcher of MMA tiles has none for fp32
+        dtypes=frozenset({DataType.FP16, DataType.BF16}),
+        # other grids compile, but it adds up the accumulators of two waves
+        wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
+        merges_groups=False,
+        splits_images=False,
+        explicit_gemm=False,
+    )
+}
+
+
+def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
+    surface = SURFACES.get(candidate.api_level)
+    if surface is None:
+        return None
+    missing = _missing(candidate.instance, surface)
+    if missing is None:
+        return None
+    feature, has = missing
+    return Violation(f"API level {candidate.api_level} has no {feature} (it has {has})", feature, has)
+
+
+def _missing(instance: GemmInstance, surface: LevelSurface) -> tuple[str, str] | None:
+    """Return the first feature that the level lacks, and what it has instead."""
+    pipelines = surface.gemm_pipelines.get(instance.direction)
+    gemm_pipeline = instance.gemm_pipeline
+    if instance.pipeline not in surface.families:
+        return f"{instance.pipeline} kernels", ", ".join(sorted(surface.families))
+    if pipelines is None:
+        return f"{instance.direction} kernels", ", ".join(surface.gemm_pipelines)
+    if gemm_pipeline not in pipelines:
+        known = ", ".join(sorted(pipeline.value for pipeline in pipelines))
+        return f"{gemm_pipeline.value} for {instance.direction}", known
+    if instance.dtype not in surface.dtypes:
+        known = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
+        return f"{instance.dtype.value} MMA tiles", known
+    if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
+        known = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
+        return f"interwave scheduler for {gemm_pipeline.value}", f"it for {known}"
+    wave_layout = (instance.wave_grid.sizes, instance.num_wave_groups)
+    only = surface.wave_layouts.get(gemm_pipeline, wave_layout)
+    if wave_layout != only:
+        has = f"{'x'.join(map(str, only[0]))} with num_wave_groups {only[1]}"
+        return (
+            f"{gemm_pipeline.value} with waves {instance.wave_grid} and num_wave_groups "
+            f"{instance.num_wave_groups}",
+            has,
+        )
+    if instance.num_groups_to_merge != 1 and not surface.merges_groups:
+        return f"merged groups (num_groups_to_merge is {instance.num_groups_to_merge})", "one group per GEMM"
+    if instance.split_image and not surface.splits_images:
+        return "split images", "32-bit offsets only"
+    if instance.explicit_gemm and not surface.explicit_gemm:
+        return "explicit GEMM", "implicit GEMM"
+    return None
+
+
+#: The level's headers have every feature of the instance.
+LEVEL_FEATURE_RULE: Final = Rule(id="api-level-feature", check=_feature)

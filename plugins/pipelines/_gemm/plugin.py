@@ -1,0 +1,33 @@
+"""Adds the options that describe one GEMM instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof import hookimpl
+from ckprof_plugins.pipelines._gemm import cli_instance
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.instance import Instance
+
+
+@hookimpl
+def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
+    """Add the options to the commands that work on instances."""
+    if command in cli_instance.COMMANDS:
+        cli_instance.add_options(parser)
+
+
+@hookimpl
+def ckprof_make_instances(
+    arguments: Mapping[str, object],
+    directions: tuple[str, ...],
+    ndims: tuple[int, ...],
+    dtypes: tuple[DataType, ...],
+) -> Sequence[Instance] | None:
+    """Return the instance that the options describe."""
+    return cli_instance.instances_from_cli(arguments, directions, ndims, dtypes)

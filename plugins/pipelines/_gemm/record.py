@@ -1,0 +1,76 @@
+"""From a catalog record to the fields that all GEMM instances have.
+
+The record type belongs to the catalogs; only its attributes are read here, by the names of the catalog keys.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ckprof.errors import InputError
+from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof_plugins.pipelines._gemm.vocabulary import (
+    GEMM_PIPELINE_ALIASES,
+    Epilogue,
+    GemmPipeline,
+    Scheduler,
+    Specialization,
+    parse,
+)
+
+if TYPE_CHECKING:
+    from ckprof.model.catalog import Catalog
+
+#: Catalog variants whose records describe GEMM kernels.
+VARIANTS = frozenset({"forward", "bwd_data", "bwd_weight"})
+
+
+def gemm_fields(catalog: Catalog, direction: str, record: Any) -> dict[str, Any]:
+    """Return the arguments of :class:`GemmInstance` that one record of a catalog describes.
+
+    :raises InputError: a value is unknown or out of range.
+    """
+    return {
+        "id": record.id,
+        "direction": direction,
+        "ndim": catalog.ndim,
+        "layout": catalog.layout,
+        "dtype": catalog.dtype,
+        "tile": _extent(record, "tile"),
+        "wave_grid": _extent(record, "warp"),
+        "mma_tile": _extent(record, "warp_tile"),
+        "vector_size_a": record.vector_size_a,
+        "vector_size_b": record.vector_size_b,
+        "vector_size_c": record.vector_size_c,
+        "gemm_pipeline": parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
+        "scheduler": parse(Scheduler, "scheduler", record.scheduler),
+        "epilogue": parse(Epilogue, "epilogue", record.epilogue),
+        "double_smem_buffer": record.double_smem_buffer,
+        "num_groups_to_merge": record.num_groups_to_merge,
+        "num_wave_groups": record.num_wave_groups,
+        "specialization": parse(Specialization, "specialization", record.specialization),
+        "explicit_gemm": record.explicit_gemm,
+        "split_image": record.split_image,
+    }
+
+
+def reject_stream_k_fields(record: Any) -> None:
+    """Check that a record without stream-K sets none of its fields: dropping them would hide what was meant.
+
+    :raises InputError: one is set.
+    """
+    for field in ("streamk_reduction_strategy", "streamk_persistent"):
+        value = getattr(record, field)
+        if value:
+            raise InputError(f"{field} is {value!r} while streamk_enabled is false")
+
+
+def _extent(record: Any, prefix: str) -> Extent:
+    sizes = {}
+    for axis in "mnk":
+        field = f"{prefix}_{axis}"
+        size = getattr(record, field)
+        if size < 1:
+            raise InputError(f"{field} is {size}, expected 1 or more")
+        sizes[axis] = size
+    return Extent(**sizes)

@@ -1,0 +1,149 @@
+"""What the headers of GEMM kernels show, as plain strings and numbers.
+
+All C++ spellings are computed here; the templates only lay them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ckprof.codegen.cpp import boolean, string_literal
+from ckprof.version import __version__
+from ckprof_plugins.pipelines._base.operation import OPERATIONS
+from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
+from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
+
+if TYPE_CHECKING:
+    from ckprof.model.layout import ConvLayout
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmHeader(KernelHeader):
+    """The values of one header."""
+
+    literal_fields: ClassVar[tuple[str, ...]] = ("name", "key", "types", "constants")
+
+    #: (name, C++ type) of the Config's type aliases, in groups that are set apart
+    types: tuple[tuple[tuple[str, str], ...], ...]
+    #: (C++ type, name, value) of the Config's constants, in groups
+    constants: tuple[tuple[tuple[str, str, str | int], ...], ...]
+    specialization: str
+    pipeline_class: str
+    pipeline_base: str
+    #: template arguments of the pipeline
+    pipeline_arguments: str
+    #: parameters of the callable that starts the kernel
+    run_parameters: str
+    uses_tail_number: bool
+    #: statement that starts the kernel
+    run_statement: str
+    #: type of what the kernel stores
+    stored_type: str
+    #: number of elements of the result: C++ factors that are members of the problem
+    result_factors: str
+
+
+_RUN_PARAMETERS = {
+    TailForm.HOT_LOOP: "auto /*has_hot_loop*/",
+    TailForm.HOT_LOOP_AND_TAIL: "auto /*has_hot_loop*/, auto /*tail_num*/",
+    TailForm.DIRECT: "bool /*has_hot_loop*/, TailNumber /*tail_num*/",
+}
+
+_RUN_STATEMENTS = {
+    TailForm.HOT_LOOP: "BaseGemmPipeline::TailHandler(Run, has_hot_loop);",
+    TailForm.HOT_LOOP_AND_TAIL: "BaseGemmPipeline::TailHandler(Run, has_hot_loop, tail_num);",
+    TailForm.DIRECT: "Run(has_hot_loop, tail_num);",
+}
+
+
+def gemm_values(
+    instance: GemmInstance, arch: str, name: str, further_includes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the arguments of :class:`GemmHeader` for an instance; a family replaces what differs.
+
+    :param arch: recorded in the Config, of no influence on the code.
+    :param name: name of the kernel.
+    :param further_includes: files behind those of every GEMM kernel.
+    """
+    properties = instance.gemm_pipeline.properties
+    operation = OPERATIONS[instance.direction]
+    return {
+        "version": __version__,
+        "name": name,
+        "key": instance.key,
+        "variant": operation.variant,
+        "operation": operation,
+        "includes": includes(
+            "ck_tile/ops/epilogue.hpp",
+            operation.kernel_header,
+            "ck_tile/ops/grouped_convolution/pipeline/grouped_conv_universal_pipeline_ag_bg_cr_policy.hpp",
+            *further_includes,
+        ),
+        "unmet_requirements": split_k_requirements(operation),
+        "deduces_split_k": operation.deduces_split_k,
+        "types": _types(instance.dtype.properties.cpp_type, instance.layout),
+        "constants": _constants(instance, arch),
+        "specialization": instance.specialization.enumerator,
+        "pipeline_class": properties.cpp_class,
+        "pipeline_base": properties.cpp_base,
+        "pipeline_arguments": ", ".join(("UniversalGemmProblem", *properties.arguments)),
+        "run_parameters": _RUN_PARAMETERS[properties.tail],
+        "uses_tail_number": properties.tail is not TailForm.HOT_LOOP,
+        "run_statement": _RUN_STATEMENTS[properties.tail],
+        "stored_type": operation.c_type,
+        "result_factors": " * ".join(f"param.{member}" for member in operation.result_factors),
+    }
+
+
+@lru_cache(maxsize=64)
+def _types(element: str, layout: ConvLayout) -> tuple[tuple[tuple[str, str], ...], ...]:
+    layouts = "tensor_layout::convolution"
+    return (
+        (
+            ("InDataType", element),
+            ("WeiDataType", element),
+            ("AccDataType", "float"),
+            ("OutDataType", element),
+        ),
+        (
+            ("InLayout", f"{layouts}::{layout.input}"),
+            ("WeiLayout", f"{layouts}::{layout.weight}"),
+            ("OutLayout", f"{layouts}::{layout.output}"),
+        ),
+    )
+
+
+@lru_cache(maxsize=2048)
+def _sizes(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
+    return tuple(("index_t", name, value) for name, value in zip(names.split(), values, strict=True))
+
+
+@lru_cache(maxsize=8)
+def _pads(pads: tuple[bool, bool, bool]) -> tuple[tuple[str, str, str], ...]:
+    return tuple(("bool", f"kPad{axis}", boolean(pad)) for axis, pad in zip("MNK", pads, strict=True))
+
+
+def _constants(instance: GemmInstance, arch: str) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
+    return (
+        _sizes("M_Tile N_Tile K_Tile", instance.tile.sizes),
+        _sizes("M_Warp N_Warp K_Warp", instance.wave_grid.sizes),
+        _sizes("M_Warp_Tile N_Warp_Tile K_Warp_Tile", instance.mma_tile.sizes),
+        _sizes("VectorSizeA VectorSizeB VectorSizeC", instance.vector_sizes),
+        _pads(instance.pads),
+        (
+            ("GemmPipeline", "Pipeline", f"GemmPipeline::{instance.gemm_pipeline.properties.enumerator}"),
+            ("GemmPipelineScheduler", "Scheduler", f"GemmPipelineScheduler::{instance.scheduler.enumerator}"),
+            ("bool", "DoubleSmemBuffer", boolean(instance.double_smem_buffer)),
+            ("bool", "UseCShuffleEpilogue", boolean(True)),
+            ("int", "kBlockPerCu", instance.block_per_cu),
+            ("index_t", "NumWaveGroups", instance.num_wave_groups),
+            ("index_t", "NumGroupsToMerge", instance.num_groups_to_merge),
+            ("bool", "EnableSplitImage", boolean(instance.split_image)),
+            ("bool", "ExplicitGemm", boolean(instance.explicit_gemm)),
+            ("index_t", "NDimSpatial", instance.ndim),
+            ("const char*", "TargetArch", string_literal(arch)),
+        ),
+    )

@@ -1,0 +1,211 @@
+"""The rules that every GEMM instance must obey to be built."""
+
+from __future__ import annotations
+
+from ckprof.model.dtype import DataType
+from ckprof_plugins.pipelines._base.rules import (
+    API_LEVEL_RULE,
+    Candidate,
+    Rule,
+    Violation,
+    direction_rule,
+)
+from ckprof_plugins.pipelines._gemm.arch_rules import ARCH_RULES
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+from ckprof_plugins.pipelines._gemm.level_rules import LEVEL_FEATURE_RULE
+from ckprof_plugins.pipelines._gemm.vocabulary import (
+    GemmPipeline,
+    Scheduler,
+    SmemBuffering,
+    Specialization,
+)
+
+#: Largest number of groups that backward weight can merge.
+_MOST_MERGED_GROUPS = 64
+
+#: Widest access to memory that kernels are written for.
+_WIDEST_VECTOR_BYTES = 32
+
+#: (tile, wave grid) of backward-weight kernels that are known to give wrong results with the interwave
+#: scheduler in half types when a group has few products to add.
+_WRONG_INTERWAVE = frozenset({((64, 64, 64), (2, 2)), ((64, 16, 64), (2, 1)), ((16, 32, 64), (1, 2))})
+
+
+def _layout(candidate: Candidate[GemmInstance]) -> Violation | None:
+    layout = candidate.instance.layout
+    if layout.ndim != candidate.instance.ndim:
+        ndim = candidate.instance.ndim
+        return Violation(
+            f"layout {layout.name} has {layout.ndim} spatial dimensions, not {ndim}", layout.ndim, ndim
+        )
+    if not layout.input.endswith("GC"):
+        return Violation(
+            f"layout {layout.name}: the channels of a group must be the fastest axis", layout.input, "...GC"
+        )
+    return None
+
+
+def _wave_divides_tile(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    for axis, size, waves, extent in zip(
+        "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
+    ):
+        if size % (waves * extent):
+            return Violation(
+                f"the waves' MMA tiles do not fill the block tile "
+                f"({axis}: {size} is no multiple of {waves} x {extent})",
+                size,
+                waves * extent,
+            )
+    return None
+
+
+def _vector_size(candidate: Candidate[GemmInstance]) -> Violation | None:
+    size_bytes = candidate.instance.dtype.properties.size_bytes
+    for name, size in zip("abc", candidate.instance.vector_sizes, strict=True):
+        if size & (size - 1):
+            return Violation(
+                f"vector sizes must be powers of two (vector_size_{name} is {size})", size, "a power of two"
+            )
+        if size * size_bytes > _WIDEST_VECTOR_BYTES:
+            return Violation(
+                f"vector_size_{name} is {size}, which is {size * size_bytes} bytes, more than the "
+                f"{_WIDEST_VECTOR_BYTES} of the widest access",
+                size * size_bytes,
+                _WIDEST_VECTOR_BYTES,
+            )
+    return None
+
+
+def _smem_buffering(candidate: Candidate[GemmInstance]) -> Violation | None:
+    gemm_pipeline = candidate.instance.gemm_pipeline
+    buffering = gemm_pipeline.properties.buffering
+    doubled = candidate.instance.double_smem_buffer
+    if buffering is SmemBuffering.DOUBLE and not doubled:
+        return Violation(f"{gemm_pipeline.value} needs double_smem_buffer", 1, 2)
+    if buffering is SmemBuffering.SINGLE and doubled:
+        return Violation(
+            f"{gemm_pipeline.value} has one LDS buffer, double_smem_buffer must not be set", 2, 1
+        )
+    return None
+
+
+def _scheduler(candidate: Candidate[GemmInstance]) -> Violation | None:
+    gemm_pipeline = candidate.instance.gemm_pipeline
+    if candidate.instance.scheduler is Scheduler.INTERWAVE and not gemm_pipeline.properties.interwave:
+        return Violation(
+            f"{gemm_pipeline.value} has no interwave scheduler",
+            Scheduler.INTERWAVE.value,
+            Scheduler.INTRAWAVE.value,
+        )
+    return None
+
+
+def _pads(candidate: Candidate[GemmInstance]) -> Violation | None:
+    if all(candidate.instance.pads):
+        return None
+    return Violation(
+        "kernels always pad M, N and K: a kernel without a pad would be the same kernel",
+        "".join(str(int(pad)) for pad in candidate.instance.pads),
+        "111",
+    )
+
+
+def _explicit_gemm(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    if not instance.explicit_gemm:
+        return None
+    if instance.direction == "bwd_data":
+        return Violation("backward data has no explicit GEMM", instance.direction, "other directions")
+    if instance.gemm_pipeline is GemmPipeline.WAVELET:
+        return Violation(
+            "explicit_gemm does not go with wavelet", GemmPipeline.WAVELET.value, "other GEMM pipelines"
+        )
+    if instance.specialization is not Specialization.FILTER1X1_STRIDE1_PAD0:
+        needed = Specialization.FILTER1X1_STRIDE1_PAD0.value
+        return Violation(
+            f"explicit_gemm needs {needed}, not {instance.specialization.value}",
+            instance.specialization.value,
+            needed,
+        )
+    if instance.num_groups_to_merge != 1:
+        merged = instance.num_groups_to_merge
+        return Violation(f"explicit_gemm cannot merge groups (num_groups_to_merge is {merged})", merged, 1)
+    return None
+
+
+def _gemm_pipeline(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    if instance.gemm_pipeline is GemmPipeline.COMPV5 and instance.direction != "fwd":
+        return Violation(
+            f"compv5 is a forward pipeline, it is not available for {instance.direction}",
+            instance.direction,
+            "fwd",
+        )
+    return None
+
+
+def _merged_groups(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    merged = instance.num_groups_to_merge
+    if merged == 1:
+        return None
+    if instance.direction == "bwd_data":
+        return Violation(f"backward data does not merge groups (num_groups_to_merge is {merged})", merged, 1)
+    if instance.direction == "bwd_weight" and (merged & (merged - 1) or merged > _MOST_MERGED_GROUPS):
+        return Violation(
+            f"num_groups_to_merge is {merged}, expected a power of two up to {_MOST_MERGED_GROUPS}",
+            merged,
+            _MOST_MERGED_GROUPS,
+        )
+    return None
+
+
+def _split_image(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    if instance.split_image and instance.direction != "fwd":
+        return Violation(
+            f"only forward kernels split the image, not {instance.direction}", instance.direction, "fwd"
+        )
+    return None
+
+
+def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    shape = (instance.tile.sizes, instance.wave_grid.sizes[:2])
+    if (
+        instance.direction == "bwd_weight"
+        and instance.scheduler is Scheduler.INTERWAVE
+        and instance.gemm_pipeline in (GemmPipeline.COMPV1, GemmPipeline.MEM)
+        and instance.specialization is Specialization.DEFAULT
+        and instance.dtype is not DataType.FP32
+        and shape in _WRONG_INTERWAVE
+    ):
+        return Violation(
+            f"{instance.gemm_pipeline.value} interwave with tile {instance.tile} and waves "
+            f"{instance.wave_grid} is known to give wrong weights in {instance.dtype.value}",
+            Scheduler.INTERWAVE.value,
+            Scheduler.INTRAWAVE.value,
+        )
+    return None
+
+
+def gemm_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
+    """Return the rules of a family with kernels for ``directions``, those of the architecture last."""
+    return (
+        API_LEVEL_RULE,
+        LEVEL_FEATURE_RULE,
+        direction_rule(directions),
+        Rule(id="layout", check=_layout),
+        Rule(id="wave-divides-tile", check=_wave_divides_tile),
+        Rule(id="vector-size", check=_vector_size),
+        Rule(id="gemm-pipeline", check=_gemm_pipeline),
+        Rule(id="smem-buffering", check=_smem_buffering),
+        Rule(id="scheduler", check=_scheduler),
+        Rule(id="pads", check=_pads),
+        Rule(id="explicit-gemm", check=_explicit_gemm),
+        Rule(id="merged-groups", check=_merged_groups),
+        Rule(id="split-image", check=_split_image),
+        Rule(id="wrong-interwave", check=_wrong_interwave),
+        *ARCH_RULES,
+    )

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Why the last IsSupportedArgument() of this thread answered no.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ck_tile/core/config.hpp"
+
+namespace ck_tile::host_model {
+
+// One condition that a problem does not meet.
+struct rejection
+{
+    std::string condition; // stable id, e.g. "vector-a"
+    std::string reason;    // a sentence with the numbers
+};
+
+// Stores the rejection and says whether the test goes on: false, so that a test reads
+// `return reject("parity", "C = 3 is odd")`, unless all unmet_requirements are collected.
+CK_TILE_HOST_MODEL_API bool reject(std::string condition, std::string reason);
+
+// For conditions without a name of their own.
+CK_TILE_HOST_MODEL_API bool reject(std::string reason);
+
+// Those of the last support test of this thread, in the order of its conditions. Empty if it
+// succeeded.
+CK_TILE_HOST_MODEL_API const std::vector<rejection>& unmet_requirements();
+
+// The reason of the first one, which is the one that decides; empty if there is none.
+CK_TILE_HOST_MODEL_API const std::string& last_rejection();
+
+CK_TILE_HOST_MODEL_API void clear_rejection();
+
+// While one lives, support tests of its thread go on behind a condition that is not met, as far as
+// the following ones make sense. What they return is then of no meaning; unmet_requirements() is.
+class collect_rejections
+{
+public:
+    CK_TILE_HOST_MODEL_API collect_rejections();
+    CK_TILE_HOST_MODEL_API ~collect_rejections();
+
+    collect_rejections(const collect_rejections&)            = delete;
+    collect_rejections& operator=(const collect_rejections&) = delete;
+};
+
+} // namespace ck_tile::host_model

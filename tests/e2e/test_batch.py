@@ -1,0 +1,124 @@
+"""A batch over a tree of lists: what is run, what is reported, how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import ExitCode
+from tests.e2e.conftest import LISTS, Ckprof
+
+pytestmark = pytest.mark.compiler
+
+PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
+QUICK = ("--problem", PROBLEM, "--max-time", "0.02")
+
+
+@pytest.fixture
+def tree(tmp_path: Path, short_list: Path) -> Path:
+    """Lists of two directions, a broken one, one of three dimensions, and one of another set."""
+    root = tmp_path / "tree"
+    for folder in ("forward/tests", "backward_data/tests", "backward_data/profiler"):
+        (root / folder).mkdir(parents=True)
+    shutil.copy(short_list, root / "forward" / "tests" / "nhwgc_fp16.conf")
+    lines = (LISTS / "backward_data" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
+    (root / "backward_data" / "tests" / "nhwgc_fp16.conf").write_text("\n".join(lines[:2]) + "\n")
+    solid = (LISTS / "backward_data" / "tests" / "ndhwgc_fp16.conf").read_text().splitlines()
+    (root / "backward_data" / "tests" / "ndhwgc_fp16.conf").write_text(solid[0] + "\n")
+    (root / "backward_data" / "tests" / "broken.conf").write_text(lines[0] + "\nno list\n")
+    (root / "backward_data" / "profiler" / "nhwgc_fp16.conf").write_text(lines[0] + "\n")
+    return root
+
+
+def test_every_list_and_a_grand_total(ckprof: Ckprof, tree: Path, tmp_path: Path) -> None:
+    path = tmp_path / "batch.json"
+    called = ckprof("run", "--tree", tree, "--set", "tests", *QUICK, "--why", "--json", path)
+    assert called.code == ExitCode.INPUT, called.err
+    assert "broken.conf:2:1: " in called.out  # with the rest of the batch behind it
+    assert "backward_data/tests/ndhwgc_fp16.conf: skipped: no problem of its direction" in called.out
+    assert "vector" in called.out or "specialization" in called.out  # --why
+    assert "4 lists: 2 fine, 1 broken, 1 skipped; 6 outcomes: " in called.out
+    report = json.loads(path.read_text())
+    assert [(stop["list"], stop["verdict"]) for stop in report["stops"]] == [
+        ("backward_data/tests/broken.conf", "broken"),
+        ("backward_data/tests/ndhwgc_fp16.conf", "skipped"),
+        ("backward_data/tests/nhwgc_fp16.conf", "fine"),
+        ("forward/tests/nhwgc_fp16.conf", "fine"),
+    ]
+    assert report["stops"][2]["report"]["direction"] == "bwd_data"
+    assert report["stops"][2]["report"]["problems"][0]["outcomes"][0]["verification"]["passed"]
+
+
+def test_one_direction_in_csv(ckprof: Ckprof, tree: Path) -> None:
+    called = ckprof("run", "fwd", "--tree", tree, *QUICK, "--format", "csv", "--filter", "compv[34]", "-q")
+    assert called.code == ExitCode.INPUT  # a broken list might be one of the direction
+    rows = {row["list"]: row for row in csv.DictReader(io.StringIO(called.out))}
+    assert rows["forward/tests/nhwgc_fp16.conf"]["verdict"] == "fine"
+    assert rows["backward_data/profiler/nhwgc_fp16.conf"]["reason"] == "a list of bwd_data"
+
+
+def test_failures_are_told_in_full(ckprof: Ckprof, tree: Path) -> None:
+    odd = PROBLEM.replace("16 16", "16 3")
+    called = ckprof("run", "--tree", tree / "forward", "--problem", odd, "--format", "md")
+    assert called.code == ExitCode.FAILED, called.err
+    assert "no instance supports problem 0: 2D G1 N1 K16 C3" in called.out
+
+
+def test_dry_run_and_instances_build_nothing(ckprof: Ckprof, tree: Path) -> None:
+    planned = ckprof("run", "--tree", tree / "forward", "--dry-run", "--problem", PROBLEM)
+    assert planned.code == 0 and "would build 4 fwd kernels" in planned.out
+    listed = ckprof("run", "--tree", tree / "forward", "--list-instances")
+    assert listed.code == 0 and "Total: 4 instances" in listed.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--tree", "tree", "--conf", "x.conf"), "contradict each other"),
+        (("--tree", "tree", "--instance", "3"), "--filter"),
+        (("--tree", "tree", "--filter", "("), "not a regular expression"),
+        (("--tree", "tree", "--split-k", "many"), "--split-k"),
+        (("--set", "tests", "--conf", "x.conf"), "--set belongs to --tree"),
+        (("--conf", "x.conf"), "no DIRECTION given (bwd_data, bwd_weight, fwd)"),
+        (("fwd",), "give --conf FILE"),
+    ],
+)
+def test_usage(ckprof: Ckprof, tree: Path, arguments: tuple[str, ...], words: str) -> None:
+    ckprof("run", *arguments).fails_with(ExitCode.USAGE, words)
+
+
+def test_bad_input(ckprof: Ckprof, tree: Path) -> None:
+    ckprof("run", "--tree", "nowhere").fails_with(ExitCode.INPUT, "no such folder")
+    ckprof("run", "--tree", tree, "--set", "x").fails_with(ExitCode.INPUT, "profiler, tests")
+    ckprof("run", "--tree", tree, "--problem", "conv -n").fails_with(ExitCode.INPUT, "needs a value")
+
+
+def test_interrupt_reports_what_is_done(tree: Path, tmp_path: Path) -> None:
+    path = tmp_path / "batch.json"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "ckprof", "run", "--tree", str(tree), "--set", "tests", "--problem", PROBLEM,
+         "--max-time", "30", "--min-time", "30", "--timeout", "60", "--json", str(path)],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert child.stderr is not None
+    for line in child.stderr:
+        if b"[3/4]" in line:
+            break
+    time.sleep(1)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == ExitCode.INTERRUPTED, err
+    assert b"Traceback" not in err
+    assert b"interrupted: 2 of 4 lists: 1 broken, 1 skipped" in out
+    assert json.loads(path.read_text())["finished"] is False
