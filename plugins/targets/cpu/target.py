@@ -75,7 +75,7 @@ _ANSWERS_PER_UNIT: Final = 16
 _COMPILE_MEMORY: Final = 400 * 2**20
 _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
 #: CK Tile's build system sets this for the device, and rounding to bfloat16 depends on it
-_ARCH_FLAGS: Final = {"gfx950": ("-DCK_GFX950_SUPPORT",)}
+ARCH_FLAGS: Final = {"gfx950": ("-DCK_GFX950_SUPPORT",)}
 
 
 class CpuTarget:
@@ -132,7 +132,7 @@ class CpuTarget:
                 *_FLAGS,
                 *_FAMILY_FLAGS[compiler.family],
                 *_quirks(compiler),
-                *_ARCH_FLAGS.get(base, ()),
+                *ARCH_FLAGS.get(base, ()),
                 *request.extra_flags,
             ),
             kernel_flags=_kernel_flags(request),

@@ -30,23 +30,23 @@ void copy_text(const char* text, char* buffer, size_t size) noexcept
     buffer[length] = '\0';
 }
 
-ckprof_status refuse(const std::string& why, char* reason, size_t reason_size) noexcept
+ckprof_status reject(const std::string& why, char* reason, size_t reason_size) noexcept
 {
     copy_text(why.c_str(), reason, reason_size);
-    return CKPROF_REFUSED;
+    return CKPROF_REJECTED;
 }
 
 ckprof_status use_device(const std::string& arch, int index, char* reason, size_t reason_size)
 {
     if(!ck_tile::host_model::set_device(arch))
-        return refuse("'" + arch + "' is not modelled; known are " + known_archs, reason, reason_size);
+        return reject("'" + arch + "' is not modelled; known are " + known_archs, reason, reason_size);
     int count = 0;
     if(const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
-        return refuse(std::string("no NVIDIA GPU was found: ") + cudaGetErrorString(error),
+        return reject(std::string("no NVIDIA GPU was found: ") + cudaGetErrorString(error),
                       reason,
                       reason_size);
     if(index < 0 || index >= count)
-        return refuse("there is no device " + std::to_string(index) + ", the last one is " +
+        return reject("there is no device " + std::to_string(index) + ", the last one is " +
                           std::to_string(count - 1),
                       reason,
                       reason_size);
@@ -54,7 +54,7 @@ ckprof_status use_device(const std::string& arch, int index, char* reason, size_
     (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
     (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index);
     if(major * 10 + minor != CKPROF_CUDA_CAPABILITY)
-        return refuse("device " + std::to_string(index) + " has compute capability " +
+        return reject("device " + std::to_string(index) + " has compute capability " +
                           std::to_string(major) + "." + std::to_string(minor) +
                           ", the kernels were built for " +
                           std::to_string(CKPROF_CUDA_CAPABILITY / 10) + "." +
@@ -62,7 +62,7 @@ ckprof_status use_device(const std::string& arch, int index, char* reason, size_
                       reason,
                       reason_size);
     if(const cudaError_t error = cudaSetDevice(index); error != cudaSuccess)
-        return refuse(cudaGetErrorString(error), reason, reason_size);
+        return reject(cudaGetErrorString(error), reason, reason_size);
     return CKPROF_OK;
 }
 

@@ -104,6 +104,7 @@ struct hopper_shared
     std::uint32_t stages;  // aligned to 1024
     std::uint32_t full;    // a barrier per stage
     std::uint32_t empty;
+    std::uint32_t order; // a barrier per warpgroup that takes turns
     char* staging;
 
     __device__ __forceinline__ explicit hopper_shared(char* shared)
@@ -113,6 +114,7 @@ struct hopper_shared
         staging = shared + (start - shared_address(shared)) + Config::stages * Config::stage_bytes;
         full    = shared_address(staging) + Config::staging_bytes;
         empty   = full + 8 * Config::stages;
+        order   = empty + 8 * Config::stages;
     }
     __device__ __forceinline__ std::uint32_t stage(int i) const
     { return stages + i * Config::stage_bytes; }
@@ -374,6 +376,7 @@ struct hopper_consumer
     const hopper_shared<Config>& shared;
     int warpgroup;
     ring_position<Config::stages> at{};
+    std::uint32_t own_tiles = 0;
     float sum[blocks][regs];
 
     __device__ __forceinline__ int first_row() const
@@ -391,6 +394,25 @@ struct hopper_consumer
         for(auto& block : sum)
 #pragma unroll
             for(float& value : block) { asm volatile("" : "+f"(value)::"memory"); }
+    }
+
+    // Consumers that take turns multiply one after the other: a barrier tells neighbouring turns of
+    // the ring apart, not more.
+    __device__ __forceinline__ void begin_turn()
+    {
+        if constexpr(Config::turns)
+        {
+            barrier_wait(shared.order + 8 * warpgroup, (own_tiles & 1u) ^ (warpgroup == 0 ? 1u : 0u));
+            ++own_tiles;
+        }
+    }
+
+    __device__ __forceinline__ void end_turn()
+    {
+        if constexpr(Config::turns)
+        {
+            if(threadIdx.x % 32 == 0) { barrier_arrive(shared.order + 8 * (1 - warpgroup)); }
+        }
     }
 
     __device__ __forceinline__ void multiply(int steps)
@@ -427,6 +449,7 @@ struct hopper_consumer
             before = at.stage;
             at.advance();
         }
+        end_turn();
         products_wait<0>();
         pin_sums();
         if(steps > 0) { release(before); }
@@ -606,6 +629,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params& p,
                 continue;
             }
         }
+        consumer.begin_turn();
         consumer.multiply(steps);
         consumer.store_result(place);
     }
@@ -622,6 +646,7 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
     if(threadIdx.x == 0)
     {
+        for(int i = 0; i < 2; ++i) { barrier_init(shared.order + 8 * i, 4); }
         for(int i = 0; i < Config::stages; ++i)
         {
             barrier_init(shared.full + 8 * i, 1);

@@ -33,7 +33,7 @@ inline void check_encoding(CUresult result, const char* what)
 {
     if(result != CUDA_SUCCESS)
     {
-        throw std::runtime_error(std::string("the driver refused the tensor map of ") + what +
+        throw std::runtime_error(std::string("the driver rejected the tensor map of ") + what +
                                  ": error " + std::to_string(static_cast<int>(result)));
     }
 }
