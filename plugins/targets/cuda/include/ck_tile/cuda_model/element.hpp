@@ -34,6 +34,10 @@ __device__ __forceinline__ stored_t<Type> narrow(float value)
     {
         return __half_as_ushort(__float2half_rn(value));
     }
+    else if constexpr(Rounding == bf16_rounding_mode::standard)
+    {
+        return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+    }
     else { return float_to_bf16_bits(value, Rounding); }
 }
 

@@ -58,6 +58,7 @@ struct gemm_params
     int left_pad[3];
     int result_length[3];
     int gemms;
+    bool all_positions; // every element of the result belongs to a GEMM
 
     // Tiles of one GEMM; blocks along the three axes of the grid.
     int tiles;
@@ -128,6 +129,7 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.images_per_split      = static_cast<int>(call.images_per_split);
     p.channels              = make_fast_divisor(s.C);
     p.result_image_elements = host_model::volume(s.output) * s.G * s.K;
+    p.all_positions         = true;
     p.blocks_y              = call.gemm.batch;
     p.blocks_z              = call.image_splits;
     return p;
@@ -150,6 +152,7 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.channels              = make_fast_divisor(s.K);
     p.result_image_elements = host_model::volume(s.input) * s.G * s.C;
     p.gemms                 = 1;
+    p.all_positions         = true;
     for(int axis = 0; axis < 3; ++axis)
     {
         const std::int64_t tilde = call.tilde[axis];
@@ -169,6 +172,13 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
         p.left_pad[axis]       = static_cast<int>(s.left_pad[axis]);
         p.result_length[axis]  = static_cast<int>(s.input[axis]);
         p.gemms *= p.remainders[axis];
+        // Residues without a tap, and rows behind the last window, are in no GEMM.
+        const std::int64_t last = (s.left_pad[axis] + s.input[axis] - 1 + s.stride[axis] - 1) /
+                                      s.stride[axis] +
+                                  1;
+        // With both stride and dilation, the same goes for some of the first positions.
+        p.all_positions = p.all_positions && tilde == s.stride[axis] && tilde <= s.filter[axis] &&
+                          call.t_end[axis] >= last && (tilde == 1 || s.dilation[axis] == 1);
     }
     p.blocks_y = s.G;
     p.blocks_z = call.image_splits * call.k_batch;
@@ -191,10 +201,14 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.explicit_gemm    = facts.explicit_gemm;
     p.images_per_split = static_cast<int>(s.N);
     p.channels         = make_fast_divisor(s.C * facts.groups_to_merge);
+    p.all_positions    = true;
     p.blocks_y         = call.gemm.batch;
     p.blocks_z         = call.k_batch;
     return p;
 }
+
+// Whether plain stores write every element of the result.
+inline bool covers_result(const gemm_params& p) { return p.k_batch == 1 && p.all_positions; }
 
 // Blocks of a grid that is laid out along x alone: the other axes of a CUDA grid are short.
 inline unsigned linear_blocks(const gemm_params& p)

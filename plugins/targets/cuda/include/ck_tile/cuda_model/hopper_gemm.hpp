@@ -5,6 +5,7 @@
 
 #include "ck_tile/cuda_model/hopper_params.hpp"
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
+#include "ck_tile/cuda_model/hopper_walk.hpp"
 #include "ck_tile/cuda_model/implicit_gemm.hpp"
 #include "ck_tile/cuda_model/wgmma_products.hpp"
 
@@ -16,64 +17,6 @@ struct hopper_params
     CUtensorMap b;
     hopper_work work;
 };
-
-// One tile of the walk, and the steps of 64 of its reduction.
-struct hopper_tile_place
-{
-    tile_place at;
-    int first_chunk; // of columns; backward weight
-    int number;      // of the tile of the result, without the part of K
-    int step_begin, step_end;
-};
-
-template <typename Config>
-__device__ __forceinline__ hopper_tile_place find_hopper_place(const hopper_work& w, int tile)
-{
-    constexpr bool data   = Config::direction == direction::backward_data;
-    constexpr bool weight = Config::direction == direction::backward_weight;
-    const gemm_params& g  = w.g;
-    hopper_tile_place place{};
-    const int without_n = w.n_tiles.quotient(tile);
-    const int n         = w.n_tiles.remainder(tile, without_n);
-    const int without_m = w.m_tiles.quotient(without_n);
-    const int m         = w.m_tiles.remainder(without_n, without_m);
-    const int rest      = data ? w.gemms.quotient(without_m) : without_m;
-    int gemm            = data ? w.gemms.remainder(without_m, rest) : 0;
-    const int z         = w.batch.quotient(rest);
-    const int batch     = w.batch.remainder(rest, z);
-
-    place.at.first_row    = m * Config::m;
-    place.at.first_column = n * Config::n;
-    place.at.first_group  = batch * Config::merged;
-    place.first_chunk     = n * Config::column_chunks;
-    place.number          = (batch * static_cast<int>(w.m_tiles.divisor) + m) *
-                       static_cast<int>(w.n_tiles.divisor) +
-                   n;
-    int steps = 0;
-    if constexpr(weight) { steps = (w.pixels + hopper_k - 1) / hopper_k; }
-    else
-    {
-        steps = static_cast<int>(w.chunks.divisor);
-#pragma unroll
-        for(int axis = 2; axis >= 0; --axis)
-        {
-            bool fewer = false;
-            if constexpr(data)
-            {
-                place.at.remainder[axis] = gemm % g.remainders[axis];
-                gemm /= g.remainders[axis];
-                fewer = place.at.remainder[axis] >= g.full_taps[axis];
-            }
-            steps *= static_cast<int>(g.taps[axis][fewer ? 1 : 0].divisor);
-        }
-    }
-    const int part = Config::direction == direction::forward ? 0 : z % g.k_batch;
-    if constexpr(!weight) { place.at.first_image = z / g.k_batch * g.images_per_split; }
-    const int length = (steps + g.k_batch - 1) / g.k_batch;
-    place.step_begin = min(steps, part * length);
-    place.step_end   = min(steps, place.step_begin + length);
-    return place;
-}
 
 // The stages of shared memory as a ring: where a side stands in it.
 template <int Stages>
@@ -334,14 +277,15 @@ struct weight_columns
                            tile_column % Config::columns_per_chunk;
         const int taps = g.filter[0] * g.filter[1] * g.filter[2];
         if(row >= g.m || tap >= taps || column >= g.in_channels * Config::merged) { return -1; }
-        int channel = column;
-        if constexpr(Config::merged > 1)
+        int channel = column, channels = g.in_channels;
+        if(Config::merged > 1 || w.joined > 1)
         {
-            channel = column % g.in_channels;
-            if(column / g.in_channels != row / g.out_channels) { return -1; }
+            channels /= w.joined;
+            channel = column % channels;
+            if(column / channels != row / (g.out_channels / w.joined)) { return -1; }
         }
         return ((static_cast<std::int64_t>(place.at.first_group) * g.out_channels + row) * taps + tap) *
-                   g.in_channels +
+                   channels +
                channel;
     }
 };

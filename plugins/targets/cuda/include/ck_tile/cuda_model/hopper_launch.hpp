@@ -6,6 +6,7 @@
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/hopper_gemm.hpp"
+#include "ck_tile/cuda_model/joined_groups.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
 #include "ck_tile/host/device_memory.hpp"
@@ -68,14 +69,43 @@ inline char* zeroed_workspace(std::size_t bytes)
 template <typename Kernel>
 struct hopper_tag;
 
-// Starts engine W unless the problem is one for engine M.
-template <typename Kernel, typename Config>
-bool launch_hopper(cudaStream_t stream, const gemm_params& g)
+// Expanded weights; nothing is expected of what is in it.
+inline std::uint16_t* expanded_workspace(std::size_t bytes)
 {
+    static DeviceMem& memory = *new DeviceMem;
+    if(memory.GetBufferSize() < bytes) { memory.Realloc(bytes); }
+    return static_cast<std::uint16_t*>(memory.GetDeviceBuffer());
+}
+
+inline expansion plan_expansion(const host_model::conv_shape& s, const void* weights, int joined)
+{
+    expansion e{};
+    e.from     = static_cast<const std::uint16_t*>(weights);
+    e.joined   = joined;
+    e.k        = static_cast<int>(s.K);
+    e.taps     = static_cast<int>(host_model::volume(s.filter));
+    e.c        = static_cast<int>(s.C);
+    e.elements = s.G * s.K * e.taps * s.C * joined;
+    e.to       = expanded_workspace(static_cast<std::size_t>(e.elements) * 2);
+    return e;
+}
+
+// Starts engine W unless the problem is one for engine M.
+template <typename Kernel, typename Config, typename Call>
+bool launch_hopper(cudaStream_t stream, const Call& call)
+{
+    const int joined = Config::merged == 1 ? groups_to_join(call.shape) : 1;
+    gemm_params g    = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
     const int channels = Config::direction == direction::forward         ? g.in_channels
                          : Config::direction == direction::backward_data ? g.out_channels
                                                                          : g.in_channels * Config::merged;
     if(channels < fewest_channels || g.explicit_gemm || !makes_tensor_maps()) { return false; }
+    expansion expanded{};
+    if(!Config::weight && joined > 1)
+    {
+        expanded = plan_expansion(call.shape, call.wei, joined);
+        g.b      = expanded.to;
+    }
     const window_map_request windows = window_request<Config>(g);
     const tile_map_request tiles     = tile_request<Config>(g);
     if(!is_possible(windows) || !is_possible(tiles)) { return false; }
@@ -86,7 +116,8 @@ bool launch_hopper(cudaStream_t stream, const gemm_params& g)
                                                                 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     hopper_params p{};
-    p.work = make_hopper_work<Config>(g);
+    p.work        = make_hopper_work<Config>(g);
+    p.work.joined = joined;
     if(p.work.tiles < 0) { return false; }
     const CUtensorMap& of_windows = window_map.get(windows, type);
     const CUtensorMap& of_tiles   = tile_map.get(tiles, type);
@@ -96,8 +127,8 @@ bool launch_hopper(cudaStream_t stream, const gemm_params& g)
     {
         if(g.k_batch > 1 && Config::e_type != data_type::fp32)
         {
-            const std::size_t elements = static_cast<std::size_t>(g.groups) * g.out_channels *
-                                         g.in_channels * g.filter[0] * g.filter[1] * g.filter[2];
+            const auto elements    = static_cast<std::size_t>(call.shape.G * call.shape.K * call.shape.C *
+                                                              host_model::volume(call.shape.filter));
             const std::size_t sums     = (elements * 4 + 255) / 256 * 256;
             const std::size_t counters = static_cast<std::size_t>(p.work.tiles) * 4;
             char* workspace            = zeroed_workspace(sums + counters);
@@ -105,12 +136,18 @@ bool launch_hopper(cudaStream_t stream, const gemm_params& g)
             p.work.arrived             = reinterpret_cast<unsigned*>(workspace + sums);
         }
     }
+    if(expanded.to != nullptr)
+    {
+        const auto parts = static_cast<unsigned>(std::min<std::int64_t>((expanded.elements + 255) / 256, 4096));
+        expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(expanded);
+    }
     const int blocks = std::min(p.work.tiles, multiprocessors() * Config::resident);
     start<hopper_tag<Kernel>>(&hopper_gemm<Config>,
                               static_cast<unsigned>(blocks),
                               Config::threads,
                               Config::shared_bytes,
                               stream,
+                              covers_result(g) || p.work.partial != nullptr ? g.result : nullptr,
                               p);
     return true;
 }

@@ -21,6 +21,7 @@ struct hopper_work
     int pixels;          // all positions of the GEMM's rows or depth, of a split of the images
     float* partial;      // sums of several parts of K; zero between launches
     unsigned* arrived;   // parts that are done, per tile of the result
+    int joined;          // groups that count as one; see joined_groups.hpp
 };
 
 // Channels of the operand that windows are cut from, and of the GEMM's columns.
@@ -29,6 +30,7 @@ hopper_work make_hopper_work(const gemm_params& g)
 {
     hopper_work w{};
     w.g                = g;
+    w.joined           = 1;
     const int channels = Config::direction == direction::forward         ? g.in_channels
                          : Config::direction == direction::backward_data ? g.out_channels
                                                                          : g.in_channels * Config::merged;

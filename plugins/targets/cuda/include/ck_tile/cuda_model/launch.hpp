@@ -48,7 +48,8 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
     using partitioner = typename Kernel::TilePartitioner;
     using layout      = shared_layout<config>;
 
-    gemm_params p = make_gemm_params(facts, call_of<Kernel>(kargs));
+    const auto call = call_of<Kernel>(kargs);
+    gemm_params p   = make_gemm_params(facts, call);
     if constexpr(facts.stream_k)
     {
         p.workspace = kargs.workspace_ptr;
@@ -58,6 +59,7 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
             config::threads,
             layout::bytes,
             stream,
+            nullptr,
             p,
             kargs.plan);
     }
@@ -69,14 +71,19 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
             using hopper = hopper_config<config, plan::hopper_stages, plan::turns>;
             if constexpr(hopper::stages >= 2)
             {
-                if(launch_hopper<Kernel, hopper>(stream, p)) { return; }
+                if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
             }
         }
         p.tiles    = partitioner::GridSize(p.m, p.n);
         p.blocks_x = std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
         start<Kernel>(
             &implicit_gemm<config, partitioner>,
-            linear_blocks(p), config::threads, layout::bytes, stream, p);
+            linear_blocks(p),
+            config::threads,
+            layout::bytes,
+            stream,
+            covers_result(p) ? p.result : nullptr,
+            p);
     }
 }
 
@@ -90,6 +97,7 @@ void launch_depthwise(cudaStream_t stream, const KernelArgs& kargs)
                              traits::BlockSize,
                              depthwise_tile<traits>::bytes,
                              stream,
+                             nullptr,
                              p);
 }
 
@@ -121,7 +129,7 @@ void launch_elementwise(cudaStream_t stream,
     p.total  = 1;
     for(const std::int64_t length : p.length) { p.total *= length; }
     const auto blocks = std::min<std::int64_t>((p.total + 255) / 256, 65536);
-    start<Kernel>(&elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, p);
+    start<Kernel>(&elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, nullptr, p);
 }
 
 } // namespace impl

@@ -10,6 +10,7 @@
 
 #include "ck_tile/cuda_model/gemm_params.hpp"
 #include "ck_tile/cuda_model/tile_config.hpp"
+#include "ck_tile/cuda_model/tile_place.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -21,15 +22,6 @@ struct address_part
 
 // A position that no displacement brings into an image.
 inline constexpr int nowhere = -(1 << 29);
-
-// What a block computes.
-struct tile_place
-{
-    int first_row, first_column;
-    int first_group, first_image;
-    int k_begin, k_end;
-    int remainder[3]; // backward data
-};
 
 template <typename Config>
 struct operands

@@ -6,10 +6,12 @@
 #include <type_traits>
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
+#include "ck_tile/cuda_model/deferred_zeroing.hpp"
 
 namespace ck_tile::cuda_model::impl {
 
-// Starts one function; Tag is a type of its own for each. A block gets more than 48 KiB of shared
+// Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
+// writes every element that its launcher may have asked to be zeroed, or null. A block gets more than 48 KiB of shared
 // memory only after that was asked for, once per function and process.
 template <typename Tag, typename... Params>
 void start(void (*function)(Params...),
@@ -17,11 +19,13 @@ void start(void (*function)(Params...),
            unsigned threads,
            int shared_bytes,
            cudaStream_t stream,
+           const void* written,
            const std::type_identity_t<Params>&... params)
 {
     static const cudaError_t allowed = cudaFuncSetAttribute(
         function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     hip_check_error(allowed);
+    hip_check_error(deferred_zeroing::of_thread().settle(stream, written));
     if(blocks == 0) { return; }
     function<<<blocks, threads, static_cast<std::size_t>(shared_bytes), stream>>>(params...);
 }

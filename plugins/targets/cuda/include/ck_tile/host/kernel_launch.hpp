@@ -89,7 +89,9 @@ float launch_kernel_time_mask(const stream_config& s,
                               const Callables&... callables)
 {
     const auto round = [&] {
+        cuda_model::deferred_zeroing::of_thread().begin();
         preprocess();
+        cuda_model::deferred_zeroing::of_thread().end();
         (callables(s), ...);
     };
     if(!s.time_kernel_)

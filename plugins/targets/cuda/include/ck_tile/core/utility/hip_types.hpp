@@ -10,6 +10,8 @@
 
 #include <cuda_runtime.h>
 
+#include "ck_tile/cuda_model/deferred_zeroing.hpp"
+
 using hipStream_t = cudaStream_t;
 using hipError_t  = cudaError_t;
 
@@ -21,7 +23,10 @@ inline const char* hipGetErrorString(hipError_t error) { return cudaGetErrorStri
 inline hipError_t
 hipMemsetAsync(void* destination, int value, std::size_t bytes, hipStream_t stream)
 {
-    if(bytes == 0) { return hipSuccess; }
+    if(bytes == 0 || ck_tile::cuda_model::deferred_zeroing::of_thread().take(destination, value, bytes))
+    {
+        return hipSuccess;
+    }
     return cudaMemsetAsync(destination, value, bytes, stream);
 }
 
