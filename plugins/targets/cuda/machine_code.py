@@ -12,7 +12,7 @@ import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.build.tool_output import ask
 from ckprof.errors import InputError, ToolchainError
@@ -20,7 +20,7 @@ from ckprof.model.device_kernel import DeviceKernel, Occupancy
 from ckprof_plugins.targets.cuda.toolchain import candidates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _TIMEOUT_S: Final = 120.0
 _TEXT: Final = ".text."
@@ -30,7 +30,9 @@ _CONSTANTS: Final = ".nv.constant0."
 #: attributes of a kernel in its info section: what the linker's name for them is says what they hold
 _MAX_THREADS: Final = 0x05
 _PARAMETER_BYTES: Final = 0x19
+#: of all functions together: symbol and value
 _FRAME_BYTES: Final = 0x11
+_REGISTERS: Final = 0x2F
 #: bytes of the value by the attribute's format; the fourth has a length of its own
 _NO_VALUE, _BYTE, _HALF, _SIZED = 1, 2, 3, 4
 _REGISTERS_OF_MULTIPROCESSOR: Final = 65536
@@ -72,7 +74,7 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
             elf = ELFFile(stream)
             sections = {section.name: section for section in elf.iter_sections()}
             texts = {
-                name.removeprefix(_TEXT): (int(section["sh_info"]) >> 24, int(section["sh_size"]))
+                name.removeprefix(_TEXT): int(section["sh_size"])
                 for name, section in sections.items()
                 if name.startswith(_TEXT)
             }
@@ -83,7 +85,8 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
                 for name in texts
                 if prefix + name in sections
             }
-            frames = _frames(elf, sections)
+            frames = _values_of_functions(sections, _FRAME_BYTES)
+            registers = _values_of_functions(sections, _REGISTERS)
     except (OSError, ELFError) as exc:
         raise InputError(f"not a code object: {exc}", path) from None
     if not info:
@@ -93,8 +96,8 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
         _kernel(
             name,
             arch,
-            registers=texts[name][0],
-            code_bytes=texts[name][1],
+            registers=registers.get(name, 0),
+            code_bytes=texts[name],
             attributes=dict(_attributes(info[name])),
             shared=sizes.get((_SHARED, name), 0),
             frame=frames.get(name, 0),
@@ -104,17 +107,17 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     )
 
 
-def _frames(elf: object, sections: dict[str, object]) -> dict[str, int]:
-    """Return the stack frame of each function, which one section holds for all of them."""
+def _values_of_functions(sections: Mapping[str, Any], wanted: int) -> dict[str, int]:
+    """Return an attribute that one section holds for all functions."""
     table = sections.get(".nv.info")
     symbols = sections.get(".symtab")
     if table is None or symbols is None:
         return {}
     found: dict[str, int] = {}
-    for kind, value in _attributes(table.data()):  # type: ignore[attr-defined]
-        if kind == _FRAME_BYTES and len(value) == 8:
-            index, size = struct.unpack("<II", value)
-            found[symbols.get_symbol(index).name] = size  # type: ignore[attr-defined]
+    for kind, value in _attributes(table.data()):
+        if kind == wanted and len(value) == 8:
+            index, number = struct.unpack("<II", value)
+            found[symbols.get_symbol(index).name] = number
     return found
 
 

@@ -147,7 +147,7 @@ def _device_recipe(request: BuildRequest, base: str) -> BuildRecipe:
             *host_model.ARCH_FLAGS.get(base, ()),
             *request.extra_flags,
         ),
-        kernel_flags=("-x", "cu", *(("-cubin",) if inspected else ())),
+        kernel_flags=("-x", "cu", *(("-cubin", "-DCKPROF_CUDA_OWN_CODE") if inspected else ())),
         functions_per_unit=1 if inspected else _KERNELS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
         compile_memory_bytes=_COMPILE_MEMORY,

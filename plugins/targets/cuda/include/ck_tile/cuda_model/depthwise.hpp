@@ -56,7 +56,7 @@ struct depthwise_tile
     static constexpr int bytes         = rows * row_elements * slots * element_bytes;
 };
 
-template <typename Traits>
+template <typename Traits, typename Tag>
 __global__ void __launch_bounds__(Traits::BlockSize) depthwise(const __grid_constant__ depthwise_params p)
 {
     using tile = depthwise_tile<Traits>;

@@ -579,7 +579,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params& p,
     }
 }
 
-template <typename Config>
+template <typename Config, typename Tag>
 __global__ void __launch_bounds__(Config::threads, Config::resident)
     hopper_gemm(const __grid_constant__ hopper_params p)
 {

@@ -146,7 +146,8 @@ __device__ __forceinline__ tile_place find_tile_place(const gemm_params& p)
     return at;
 }
 
-template <typename Config, typename TilePartitioner>
+// Tag tells instances apart whose machine code shall not be shared.
+template <typename Config, typename TilePartitioner, typename Tag>
 __global__ void __launch_bounds__(Config::threads, Config::blocks)
     implicit_gemm(const __grid_constant__ gemm_params p)
 {

@@ -10,6 +10,16 @@
 
 namespace ck_tile::cuda_model::impl {
 
+// With CKPROF_CUDA_OWN_CODE every instance has machine code under its own name, to be read;
+// otherwise instances that differ only in fields without meaning here share theirs.
+#if defined(CKPROF_CUDA_OWN_CODE)
+template <typename Kernel>
+using kernel_tag = Kernel;
+#else
+template <typename>
+using kernel_tag = void;
+#endif
+
 // Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
 // writes every element that its launcher may have asked to be zeroed, or null. A block gets more than 48 KiB of shared
 // memory only after that was asked for, once per function and process.

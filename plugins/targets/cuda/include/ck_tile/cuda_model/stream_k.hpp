@@ -135,7 +135,7 @@ struct stream_k_block
     }
 };
 
-template <typename Config, bool Tree, bool Persistent>
+template <typename Config, bool Tree, bool Persistent, typename Tag>
 __global__ void __launch_bounds__(Config::threads, Config::blocks)
     stream_k_gemm(const __grid_constant__ gemm_params p,
                   const __grid_constant__ host_model::stream_k_plan plan)
