@@ -4,7 +4,7 @@ Everything that the command ``ckprof`` does can be done from Python:
 
 >>> import ckprof
 >>> profiler = ckprof.Profiler()
->>> query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16", filters="compv3")
+>>> query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16", indices=(1,))
 >>> results = profiler.profile(query, ["conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"])
 >>> results.best().name  # doctest: +SKIP
 'grouped_conv_fwd_fp16_nhwgc_2d_compv3_...'

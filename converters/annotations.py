@@ -15,6 +15,8 @@ from ckprof_converters.compiled import LineError, Problem, shorten
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.catalog import CatalogRecord
+
 MARK: Final = "# ckprof:"
 
 _SETTING: Final = re.compile(r'\s*([a-z_]+)=("[^"]*"|[A-Za-z0-9.+-]+)\s*')
@@ -28,7 +30,7 @@ def annotation_of(values: Mapping[str, Any]) -> str:
     return f"  {MARK} {settings}"
 
 
-def settings_in(line: str, record_type: type[msgspec.Struct]) -> dict[str, Any]:
+def settings_in(line: str, record_type: type[CatalogRecord]) -> dict[str, Any]:
     """Return the fields that the annotation of a line sets.
 
     :raises LineError: the annotation is not of the form ``field=value, ...`` with fields of the record.

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.catalog.list_error import Diagnostic, ListError
 from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
+from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.strings import ck_tile
 from ckprof.strings.rendering import StringError, render
@@ -18,6 +18,7 @@ from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native
 from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from ckprof.strings.string_grammar import StringGrammar
     from ckprof_converters.builder_kernel import Kernel
     from ckprof_converters.builder_texts import KernelText
-    from ckprof_converters.conf_family import ConfFamily
 
 _NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
 _LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
@@ -42,6 +42,9 @@ class BuilderReader:
 
     id: Final = "ck-builder"
     label: Final = "instance lists and profiler output, as CK Builder instantiates them"
+
+    #: what plugins register for it
+    family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._lines = LineFields(families)
@@ -59,7 +62,7 @@ class BuilderReader:
 
         :param strings: the known kinds of strings.
         :param revision: of CK, which decides the fields of the strings.
-        :raises InputError: a line is wrong, as :class:`~ckprof.catalog.list_error.ListError` with all
+        :raises InputError: a line is wrong, as :class:`~ckprof.model.list_error.ListError` with all
             of them.
         """
         return _Reading(self._lines, request, strings, revision).run(self.id)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.catalog.list_error import Diagnostic, ListError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
+from ckprof.model.list_error import Diagnostic, ListError
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
+    from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import ConvLayout
     from ckprof_converters.compiled import CompiledFamily
@@ -39,7 +40,7 @@ class _Bucket:
 
     layout: ConvLayout | None
     dtype: DataType | None
-    records: list[msgspec.Struct] = field(default_factory=list)
+    records: list[CatalogRecord] = field(default_factory=list)
     #: hash of the values -> index of the record; see :meth:`duplicate_of`
     seen: dict[int, int] = field(default_factory=dict)
     #: instances read so far, duplicates included
@@ -54,11 +55,11 @@ class _Bucket:
     def take(self, id_: int, line: int) -> int:
         """Give an id to a line; return the line that has it already, or 0."""
         if self.lines is None:
-            self.lines = {record.id: record.id + 1 for record in self.records}  # type: ignore[attr-defined]
+            self.lines = {record.id: record.id + 1 for record in self.records}
         other = self.lines.setdefault(id_, line)
         return 0 if other == line else other
 
-    def duplicate_of(self, values: tuple[Any, ...]) -> msgspec.Struct | None:
+    def duplicate_of(self, values: tuple[Any, ...]) -> CatalogRecord | None:
         """Return the record that already has these values, or make room for a new one.
 
         Only hashes are kept: tuples of values would need as much memory as the records themselves.
@@ -128,7 +129,7 @@ class Collector:
         if family.note:
             self._notes[family.note] = None
         if equal is not None:
-            return bucket.line_of(equal.id)  # type: ignore[attr-defined]
+            return bucket.line_of(equal.id)
         counted = bucket.count - 1 if family.index_ids else line - 1
         if id_ is not None or family.index_ids or bucket.lines is not None:
             other = bucket.take(counted if id_ is None else id_, line)

@@ -7,12 +7,11 @@ how the fields of a catalog record follow from the arguments. One engine reads a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import msgspec
-
+    from ckprof.model.catalog import CatalogRecord
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.strings.fields import Field
@@ -104,7 +103,7 @@ class ConfFamily:
     nested: str = ""
     nested_fields: tuple[Field, ...] = ()
     variant: str = ""
-    record_type: type[msgspec.Struct] | None = None
+    record_type: type[CatalogRecord] | None = None
     layout_fields: tuple[str, str, str] | None = None
     ndim_field: str = ""
     dtype_fields: tuple[str, ...] = ()
@@ -118,6 +117,16 @@ class ConfFamily:
     conflicting_family: str = ""
     rejection: str = ""
     rejection_rule: str = "unsupported-family"
+    #: what conflicting_family, rejection and rejection_rule were called before, for older plugins
+    rival: InitVar[str] = ""
+    refusal: InitVar[str] = ""
+    refusal_rule: InitVar[str] = ""
+
+    def __post_init__(self, rival: str, refusal: str, refusal_rule: str) -> None:
+        former = {"conflicting_family": rival, "rejection": refusal, "rejection_rule": refusal_rule}
+        for name, value in former.items():
+            if value:
+                object.__setattr__(self, name, value)
 
     @property
     def accepted_counts(self) -> tuple[int, ...]:

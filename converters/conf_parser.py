@@ -40,7 +40,7 @@ class Grammar:
         self._by_content: list[CompiledFamily] = []
         for family in sorted(families, key=lambda item: item.id):
             if family.id in ids:
-                raise PluginError(f"two plugins offer the conf family {family.id!r}")
+                raise PluginError(f"two plugins provide the conf family {family.id!r}")
             ids.add(family.id)
             compiled = CompiledFamily(family)
             for name in family.names:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
-from ckprof_converters.conf_family import Drop, StepError
+from ckprof_converters.conf_family import ConfFamily, Drop, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.lines import iterate_lines
 from ckprof_converters.log import looks_like_log
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
-    from ckprof_converters.conf_family import ConfFamily, LineProperties
+    from ckprof_converters.conf_family import LineProperties
 
 #: distinct lines that are remembered to recognise their repetitions at once
 _REMEMBERED: Final = 20_000
@@ -45,6 +45,9 @@ class ConfConverter:
         "instance lists of Composable Kernel (instance strings, type strings, native kernel names) "
         "and ckProfiler's output"
     )
+
+    #: what plugins register for it
+    family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
         self._grammar = Grammar(families)
@@ -84,7 +87,7 @@ class ConfConverter:
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
 
-        :raises InputError: the content is no text; as :class:`~ckprof.catalog.list_error.ListError` with all
+        :raises InputError: the content is no text; as :class:`~ckprof.model.list_error.ListError` with all
             diagnostics if lines are wrong.
         """
         return _Run(self._grammar, request).convert(self.id)
@@ -139,7 +142,8 @@ class _Run:
         try:
             text, start = self._texts.of(line)
         except LineError as error:
-            return self._wrong(number, error, 0)
+            self._wrong(number, error, 0)
+            return None
         if not text:
             if not line.strip():
                 outcome = ("blank", "blank line")
@@ -152,7 +156,8 @@ class _Run:
         try:
             return self._instance(number, text, line)
         except LineError as error:
-            return self._wrong(number, error, start)
+            self._wrong(number, error, start)
+            return None
 
     def _wrong(self, number: int, error: LineError, start: int) -> None:
         for problem in error.problems:
@@ -166,10 +171,11 @@ class _Run:
         found = self._grammar.match(text)
         outcome = self._outcomes.get(found) if found is not None else None
         if outcome is None:
-            outcome = self._read(number, text, found)
-            if isinstance(outcome, tuple):
-                self._collector.drop(number, *outcome)
-                return outcome
+            read = self._read(number, text, found)
+            if isinstance(read, tuple):
+                self._collector.drop(number, *read)
+                return read
+            outcome = read
             if found is not None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()

@@ -171,13 +171,8 @@ def _joined(planned: PlannedCatalog, more: Catalog, source: Path) -> PlannedCata
             f"to which it belongs, is {head.variant} {head.layout.name} {head.dtype.value}",
             source,
         )
-    shift = max((_id(record) for record in head.records), default=-1) + 1
-    moved = tuple(msgspec.structs.replace(record, id=_id(record) + shift) for record in more.records)
+    shift = max((record.id for record in head.records), default=-1) + 1
+    moved = tuple(msgspec.structs.replace(record, id=record.id + shift) for record in more.records)
     return replace(
         planned, catalog=replace(head, records=head.records + moved), sources=(*planned.sources, source)
     )
-
-
-def _id(record: msgspec.Struct) -> int:
-    id_: int = record.id  # type: ignore[attr-defined]
-    return id_

@@ -21,7 +21,7 @@ from ckprof_converters.families_native import FAMILIES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
 
 #: catalog variant -> kind of text
 KERNELS: Final = MappingProxyType(
@@ -62,7 +62,7 @@ def to_native(catalog: Catalog) -> list[str]:
         mma_k_table=MMA_K_TABLE,
         is_float=catalog.dtype is DataType.FP32,
     )
-    fill = not compiled.family.index_ids and _can_be_filled([record.id for record in catalog.records])  # type: ignore[attr-defined]
+    fill = not compiled.family.index_ids and _can_be_filled([record.id for record in catalog.records])
     lines: list[str] = []
     seen: set[tuple[Any, ...]] = set()
     for count, record in enumerate(catalog.records):
@@ -97,16 +97,16 @@ def _can_be_filled(ids: Sequence[int]) -> bool:
 
 
 def _read_back(
-    compiled: CompiledFamily, line: str, properties: LineProperties, record: msgspec.Struct
+    compiled: CompiledFamily, line: str, properties: LineProperties, record: CatalogRecord
 ) -> dict[str, Any]:
     """Return what the converter reads from a line, by the very steps that it takes."""
     values = compiled.read_fast(line, line.index("<") + 1)
     if values is None:
-        raise InputError(f"instance {record.id}: a value is too large for a list: {line}")  # type: ignore[attr-defined]
+        raise InputError(f"instance {record.id}: a value is too large for a list: {line}")
     for step in compiled.steps:
         dropped = step(values, properties)
         if dropped is not None:
-            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")  # type: ignore[attr-defined]
+            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")
     return values
 
 
@@ -138,11 +138,9 @@ def native_line(catalog: Catalog, record: Any) -> str:
         raise InputError(f"instance {record.id}: {exc.message}") from None
 
 
-def _spelled(words: Mapping[str, str], record: msgspec.Struct, name: str) -> str:
+def _spelled(words: Mapping[str, str], record: CatalogRecord, name: str) -> str:
     value = getattr(record, name)
     if value not in words:
         known = ", ".join(words)
-        raise InputError(
-            f"instance {record.id}: {name} {value!r} has no native spelling (known: {known})"  # type: ignore[attr-defined]
-        )
+        raise InputError(f"instance {record.id}: {name} {value!r} has no native spelling (known: {known})")
     return words[value]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
+from ckprof.model.catalog import CatalogRecord
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,7 +17,7 @@ Extent = Annotated[int, msgspec.Meta(ge=1)]
 Padding = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class GemmRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
     """One implicit-GEMM kernel, of any direction.
 
     ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction.
@@ -49,7 +51,7 @@ class GemmRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=Fal
     streamk_persistent: bool
 
 
-class DepthwiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
     """One direct depthwise kernel."""
 
     id: RecordId

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import msgspec
+    from ckprof.model.catalog import CatalogRecord
 
 
 class SourceLines(Mapping[tuple[str, int], int]):
@@ -20,7 +20,7 @@ class SourceLines(Mapping[tuple[str, int], int]):
     """
 
     def __init__(
-        self, records: Mapping[str, tuple[tuple[msgspec.Struct, ...], Mapping[int, int] | None]]
+        self, records: Mapping[str, tuple[tuple[CatalogRecord, ...], Mapping[int, int] | None]]
     ) -> None:
         self._records = records
 
@@ -29,20 +29,18 @@ class SourceLines(Mapping[tuple[str, int], int]):
         records, lines = self._records[variant]
         if lines is not None:
             return lines[id_]
-        place = bisect_left(records, id_, key=lambda record: record.id)  # type: ignore[attr-defined]
-        if place == len(records) or records[place].id != id_:  # type: ignore[attr-defined]
+        place = bisect_left(records, id_, key=lambda record: record.id)
+        if place == len(records) or records[place].id != id_:
             raise KeyError(key)
         return id_ + 1
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         for variant, (records, _) in self._records.items():
             for record in records:
-                yield variant, record.id  # type: ignore[attr-defined]
+                yield variant, record.id
 
     def __len__(self) -> int:
         return sum(len(records) for records, _ in self._records.values())
 
     def __eq__(self, other: object) -> bool:
         return dict(self) == other if isinstance(other, Mapping) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]

@@ -34,7 +34,7 @@ LAYERS = (
     ("flow", "parity"),
     ("report",),
     ("api",),
-    ("cli",),
+    ("cli", "testing"),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -113,7 +113,7 @@ def test_every_hook_is_called_and_tested(hook: str) -> None:
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_command_is_in_the_readme(command: str) -> None:
-    assert f"ckprof {command}" in (ROOT / "README.md").read_text()
+    assert f"`ckprof {command}`" in (ROOT / "README.md").read_text()
 
 
 def test_nothing_depends_on_the_place_of_development() -> None:

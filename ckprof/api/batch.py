@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from ckprof.api.events import BatchListFinished, BatchListStarted
 from ckprof.api.instances import choose_from_lists, read_lists
-from ckprof.api.problems import common_splits, default_problems, misfit_of, parse_problems
+from ckprof.api.problems import Fitting, GivenProblems, default_problems, parse_problems
 from ckprof.api.running import RunRequest, build_and_run
 from ckprof.api.stages import Stages
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageError
 from ckprof.flow.list_folders import find_lists, find_tree
 from ckprof.model.batch_results import ListResult, Verdict
+from ckprof.model.problem_run import ProblemRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ckprof.api.session import Session
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.protocols import Direction
-    from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
 
 
@@ -44,6 +44,8 @@ class BatchRequest:
     options: RunOptions
     #: numbers of splits for every problem; empty for those that problem lines name
     splits: tuple[int, ...] = ()
+    #: a problem line whose layout no instance of a list has does not fit it
+    strict_layout: bool = False
     #: reports shall say every condition that rejected an instance
     why: bool = False
 
@@ -89,9 +91,9 @@ class Batch:
         self._problems = self._problems_by_direction()
 
     def results(self) -> Iterator[ListResult]:
-        """Run one list after the other; one that cannot be read is a result as well.
+        """Run one list after the other; one that cannot be read, or at which a plugin fails, is a result too.
 
-        :raises CkprofError: a plugin or the toolchain is wrong.
+        :raises CkprofError: the toolchain or an option is wrong.
         """
         total = len(self.paths)
         for position, path in enumerate(self.paths, start=1):
@@ -110,7 +112,7 @@ class Batch:
             try:
                 direction, request = self._plan(path)
                 yield PlannedList(name=name, direction=direction, request=request)
-            except (_Skipped, InputError) as why:
+            except (_Skipped, InputError, PluginError) as why:
                 yield _not_run(name, "", why)
 
     def _result(self, path: Path, name: str) -> ListResult:
@@ -120,7 +122,7 @@ class Batch:
             found, request = self._plan(path)
             direction = found.id
             results = build_and_run(self._session, request)
-        except (_Skipped, InputError) as why:
+        except (_Skipped, InputError, PluginError) as why:
             return _not_run(name, direction, why)
         return ListResult(
             name=name,
@@ -135,7 +137,11 @@ class Batch:
         stages = Stages()
         selection = self._select(path)
         direction = self._session.registry.direction(selection.direction)
-        parsed = self._fitting(selection, direction)
+        problems = self._fitting(selection, direction)
+        options = request.options
+        if request.splits:
+            options = replace(options, splits=request.splits)
+            problems = [replace(problem, splits=()) for problem in problems]
         build = request.build
         if build.build_dir is not None:
             # one folder per list
@@ -145,11 +151,9 @@ class Batch:
         return direction, RunRequest(
             stages=stages,
             selection=selection,
-            problems=tuple(
-                [one.problem for one in parsed] or default_problems(direction, selection.candidates)
-            ),
+            problems=tuple(problems),
             build=build,
-            options=replace(request.options, splits=request.splits or common_splits(parsed)),
+            options=options,
             why=request.why,
         )
 
@@ -177,21 +181,24 @@ class Batch:
             )
         raise InputError("no instance is left; the dropped lines are counted above", path)
 
-    def _fitting(self, selection: Selection, direction: Direction) -> list[ParsedProblem]:
-        """Return the problems that can be meant for a list."""
+    def _fitting(self, selection: Selection, direction: Direction) -> list[ProblemRun]:
+        """Return the problems that can be meant for a list, or the default ones if none was given."""
         if self._problems is None:
-            return []
+            return [
+                ProblemRun(problem=problem) for problem in default_problems(direction, selection.candidates)
+            ]
+        fitting = Fitting(selection.candidates, strict_layout=self._request.strict_layout)
         ndims = {candidate.instance.ndim for candidate in selection.candidates}
-        fitting = [
-            one
-            for one in self._problems[direction.id]
-            if one.problem.ndim in ndims and not misfit_of(one, selection.candidates)
+        runs = [
+            fitting.run_of(one)
+            for one in self._problems[direction.id].all
+            if one.problem.ndim in ndims and not fitting.misfit_of(one)
         ]
-        if not fitting:
+        if not runs:
             raise _Skipped("no problem of its direction, dimensions, type and layout was given")
-        return fitting
+        return runs
 
-    def _problems_by_direction(self) -> dict[str, list[ParsedProblem]] | None:
+    def _problems_by_direction(self) -> dict[str, GivenProblems] | None:
         """Return direction id -> problems that can be meant for it; ``None`` when no problem was given.
 
         A MIOpenDriver line says which directions it is for, and so does ckProfiler's with an operation.
@@ -201,7 +208,7 @@ class Batch:
         request = self._request
         if not (request.problems or request.problem_files):
             return None
-        found: dict[str, list[ParsedProblem]] = {}
+        found: dict[str, GivenProblems] = {}
         errors: list[InputError] = []
         directions = (self._only,) if self._only else tuple(self._session.registry.directions)
         for direction in directions:
@@ -210,7 +217,7 @@ class Batch:
                     self._session, direction, request.problems, request.problem_files
                 )
             except InputError as error:
-                found[direction.id] = []
+                found[direction.id] = GivenProblems()
                 errors.append(error)
         if not any(found.values()):
             raise errors[0]
@@ -218,5 +225,10 @@ class Batch:
 
 
 def _not_run(name: str, direction: str, why: Exception) -> ListResult:
-    verdict = Verdict.SKIPPED if isinstance(why, _Skipped) else Verdict.BROKEN
-    return ListResult(name=name, direction=direction, verdict=verdict, reason=str(why))
+    return ListResult(
+        name=name,
+        direction=direction,
+        verdict=Verdict.SKIPPED if isinstance(why, _Skipped) else Verdict.BROKEN,
+        reason=str(why),
+        exit_code=why.exit_code if isinstance(why, CkprofError) else ExitCode.OK,
+    )

@@ -12,6 +12,7 @@ from ckprof.flow.kernel_library import BuildLimits, Rejection, build, generate, 
 from ckprof.flow.validity import check_validity
 from ckprof.model.outcome import Outcome
 from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof.parity.kernel_strings import check_kernel_strings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +68,15 @@ def build_library(
     purpose: Purpose,
     *,
     keep_invalid: bool = False,
+    compare_strings: bool = True,
 ) -> BuiltLibrary:
     """Build the candidates' library.
 
     :param candidates: of one direction, at least one.
     :param keep_invalid: try to build what the rules reject, too.
-    :raises CkprofError: no toolchain, the build system failed, or kernels to be run cannot be run here.
+    :param compare_strings: a kernel whose text differs from that of its pipeline is an error.
+    :raises CkprofError: no toolchain, the build system failed, kernels to be run cannot be run here, or the
+        texts of kernels differ from those of their pipelines.
     """
     build_dir = build_dir_for(session, candidates, options, purpose)
     recipe, direction = build_dir.recipe, build_dir.direction.id
@@ -97,6 +101,8 @@ def build_library(
         )
     finally:
         session.tell(BuildFinished(library=library))
+    if compare_strings and purpose is not Purpose.SUPPORT_CHECK:
+        check_kernel_strings(library, session.registry)
     failures = [
         Outcome(key=one.candidate.instance.key, problem_index=0, status=one.status, reason=one.reason)
         for one in library.rejected

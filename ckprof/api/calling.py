@@ -36,7 +36,7 @@ def call_library(
     if not (math.isfinite(options.timeout_s) and options.timeout_s > 0):
         raise UsageError(f"--timeout {options.timeout_s:g}: expected a positive number of seconds")
     found = session.registry.direction(direction)
-    (parsed,) = parse_problems(session, found, [problem])
+    (parsed,) = parse_problems(session, found, [problem]).named
     split_k = options.split_k if options.split_k is not None else parsed.split_k
     return call_kernel(
         found,

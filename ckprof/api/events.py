@@ -46,10 +46,10 @@ class DefaultProblemUsed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemPartsIgnored:
-    """Parts of a problem line that have no meaning here."""
+class ProblemNote:
+    """Problem lines were left out, or are not taken word for word."""
 
-    parts: tuple[str, ...]
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ Event: TypeAlias = (
     ListRead
     | InvalidLeftOut
     | DefaultProblemUsed
-    | ProblemPartsIgnored
+    | ProblemNote
     | BuildStarted
     | BuildProgress
     | BuildFinished

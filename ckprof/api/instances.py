@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.api.events import InvalidLeftOut, ListRead
 from ckprof.arch.architectures import find_architecture
-from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
+from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.flow.candidates import Candidate, list_candidates, select
 from ckprof.flow.list_files import find_list, read_list
 from ckprof.flow.rule_sets import entry_candidates, renumbered, shipped_list_reader
@@ -277,11 +277,6 @@ def _modified(session: Session, selection: Selection) -> Selection:
         instances: list[Instance] = [one.instance for one in known.values()]
         session.manager.call("ckprof_modify_instances", direction=direction, instances=instances)
         for instance in instances:
-            if not isinstance(instance, Instance):
-                raise PluginError(
-                    f"ckprof_modify_instances left {type(instance).__name__} among the instances of "
-                    f"{direction}, expected ckprof.model.instance.Instance"
-                )
             candidate = known.get(instance.key)
             if candidate is None:
                 candidate = _added(session, instance, number)

@@ -28,8 +28,8 @@ class Problem(ConvProblem):
     dtype: DataType | None = None
     #: layout name, if the line names one
     layout: str | None = None
-    #: splits of the reduction, if the line names them; 0 or less lets the kernel choose
-    split_k: int | None = None
+    #: numbers of splits of the reduction, if the line names any; less than 1 lets the kernel choose
+    splits: tuple[int, ...] = ()
     #: parts of the line that have no meaning here, as written
     ignored: tuple[str, ...] = ()
 
@@ -78,7 +78,7 @@ class Problem(ConvProblem):
             direction=direction,
             dtype=parsed.dtype,
             layout=parsed.layout,
-            split_k=parsed.split_k,
+            splits=parsed.splits,
             ignored=parsed.ignored,
         )
 

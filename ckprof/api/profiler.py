@@ -204,13 +204,13 @@ class Profiler:
         :raises CkprofError: a problem is wrong, the library cannot be loaded, or a plugin breaks
             its contract.
         """
-        from ckprof.api.problems import common_splits, parse_problems, problems_for
+        from ckprof.api.problems import parse_problems, problems_for
         from ckprof.api.running import Run
         from ckprof.run.options import RunOptions
 
         parsed = parse_problems(self._session, library.direction, problems, name="problem")
         chosen = problems_for(self._session, parsed, library.direction, library.candidates)
-        how = options or RunOptions(splits=common_splits(parsed), timeout_s=self.settings.timeout)
+        how = options or RunOptions(timeout_s=self.settings.timeout)
         return Run(self._session, library, chosen, how).outcomes()
 
     def profile(
@@ -240,21 +240,28 @@ class Profiler:
         build: BuildOptions | None = None,
         run: RunOptions | None = None,
         splits: tuple[int, ...] = (),
+        strict_layout: bool = False,
         why: bool = False,
     ) -> RunRequest:
         """Return what :meth:`profile` would build and run, for :meth:`execute`.
 
         :param problems: lines or problems.
         :param files: files with one problem a line.
-        :param splits: numbers of splits of the reduction; by default those that ``run`` or else the problem
-            lines name.
+        :param splits: numbers of splits of the reduction for every problem; by default those that each
+            problem line names, or else those of ``run``.
+        :param strict_layout: a line whose layout no instance has does not fit, even where all have one.
         :param why: reports shall say every condition that rejected an instance.
         :raises CkprofError: the query or a problem is wrong.
         """
         from ckprof.api.running import plan_run
 
         options = RunPlanOptions(
-            problems=tuple(problems), files=tuple(files), run=run, splits=splits, why=why
+            problems=tuple(problems),
+            files=tuple(files),
+            run=run,
+            splits=splits,
+            strict_layout=strict_layout,
+            why=why,
         )
         return plan_run(self._session, query, build or BuildOptions(), options)
 
@@ -274,12 +281,12 @@ class Profiler:
         """Return the problems of lines and files, with what the lines say besides.
 
         :param direction: id or alias of the direction that they are for.
-        :param files: files with one problem a line.
-        :raises InputError: a line is wrong, or asks for another direction.
+        :param files: files with one problem a line; lines for other directions are left out.
+        :raises InputError: a line is wrong, or one of ``lines`` asks for another direction.
         """
         from ckprof.api.problems import parse_problems
 
-        return parse_problems(self._session, self.registry.direction(direction), lines, files)
+        return list(parse_problems(self._session, self.registry.direction(direction), lines, files).all)
 
     def open_batch(self, request: BatchRequest) -> Batch:
         """Find the lists of a tree; :meth:`Batch.results <ckprof.api.batch.Batch.results>` runs them.

@@ -107,8 +107,11 @@ class RunPlanOptions:
     files: tuple[Path, ...] = ()
     #: ``None`` for the defaults
     run: RunOptions | None = None
-    #: numbers of splits of the reduction; empty for those of ``run``, or that problem lines name
+    #: numbers of splits of the reduction for every problem; empty for those that each problem line names, or
+    #: else those of ``run``
     splits: tuple[int, ...] = ()
+    #: a problem line whose layout no instance has does not fit, even where all have the same one
+    strict_layout: bool = False
     #: reports shall say every condition that rejected an instance
     why: bool = False
 

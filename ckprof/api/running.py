@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from ckprof.api.building import build_library
 from ckprof.api.events import OutcomeKnown, RunFinished, RunStarted
 from ckprof.api.instances import choose_instances
-from ckprof.api.problems import common_splits, parse_problems, problems_for
+from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
 from ckprof.flow.profile import as_run_instance, profile
 from ckprof.flow.run_environment import run_environment
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
 from ckprof.run.events import WorkerReady
-from ckprof.run.options import DEFAULT_SPLITS, RunOptions
+from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.api.session import Session
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem_run import ProblemRun
     from ckprof.run.events import RunEvent
 
 
@@ -36,7 +36,7 @@ class RunRequest:
     """A selection to be built and run."""
 
     selection: Selection
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[ProblemRun, ...]
     build: BuildOptions
     options: RunOptions
     #: reports shall say every condition that rejected an instance
@@ -56,13 +56,14 @@ def plan_run(
     selection = choose_instances(session, query).require()
     direction = session.registry.direction(selection.direction)
     parsed = parse_problems(session, direction, options.problems, options.files)
-    problems = problems_for(session, parsed, direction, selection.candidates)
-    run = options.run
-    if run is None or options.splits or run.splits == DEFAULT_SPLITS:
-        run = replace(
-            run or RunOptions(timeout_s=session.settings.timeout),
-            splits=options.splits or common_splits(parsed),
-        )
+    problems = problems_for(
+        session, parsed, direction, selection.candidates, strict_layout=options.strict_layout
+    )
+    run = options.run or RunOptions(timeout_s=session.settings.timeout)
+    if options.splits:
+        # said for every problem: what the lines name does not count
+        run = replace(run, splits=options.splits)
+        problems = [replace(problem, splits=()) for problem in problems]
     stages.done("convert")
     return RunRequest(
         selection=selection,
@@ -84,7 +85,7 @@ class Run:
     """
 
     def __init__(
-        self, session: Session, library: BuiltLibrary, problems: Sequence[ConvProblem], options: RunOptions
+        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
     ) -> None:
         self._session = session
         self.library = library
@@ -100,7 +101,11 @@ class Run:
         """
         tell = self._session.tell
         names = {one.instance.key: one.name for one in self.library.candidates}
-        total = len(names) * len(self.problems) * len(self.options.splits)
+        total = sum(
+            problem.takes(candidate.instance) * len(problem.splits or self.options.splits)
+            for problem in self.problems
+            for candidate in self.library.candidates
+        )
         tell(RunStarted(total=total))
         try:
             found = profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
@@ -144,7 +149,7 @@ def build_and_run(session: Session, request: RunRequest) -> RunResults:
         environment=run.environment(),
         conversions=selection.conversions,
         instances=tuple(as_run_instance(candidate) for candidate in selection.candidates),
-        problems=run.problems,
+        problems=tuple(one.problem for one in run.problems),
         build=library.summary,
         outcomes=outcomes,
         stages_s=stages.seconds,

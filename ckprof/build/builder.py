@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.build import compile_step, ninja_file
 from ckprof.build.cache import Group
@@ -87,8 +87,8 @@ def build_library(
     if write_library is None:
         from ckprof.codegen.source_tree import write_library_source
 
-        write_library = write_library_source  # type: ignore[assignment]
-    assert write_library is not None  # noqa: S101 - set above
+        # it writes the trees that it makes itself
+        write_library = cast("LibraryWriter", write_library_source)
     from filelock import FileLock
 
     try:

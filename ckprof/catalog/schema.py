@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 if TYPE_CHECKING:
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
 
 
 class Header(msgspec.Struct):
@@ -28,14 +29,15 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @cache
-def document_decoder(record_type: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+def document_decoder(record_type: type[CatalogRecord]) -> msgspec.json.Decoder[Any]:
     """Return a decoder for documents whose instances are of ``record_type``.
 
     The key order and the header keys are those of :class:`Document`.
     """
     typed = msgspec.defstruct(
         "TypedDocument",
-        [("instances", list[record_type])],  # type: ignore[valid-type]
+        # an annotation that is only known now
+        [("instances", GenericAlias(list, (record_type,)))],
         bases=(Document,),
         forbid_unknown_fields=True,
     )

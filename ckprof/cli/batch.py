@@ -54,13 +54,14 @@ def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
         build=shared_options.chosen_build_options(arguments),
         options=chosen_run_options(arguments, session),
         splits=chosen_splits(arguments),
+        strict_layout=arguments.strict_layout,
         why=arguments.why,
     )
 
 
 def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) -> ExitCode:
     target = session.profiler.target(arguments.target)
-    verdicts = set()
+    verdicts, codes = set(), {ExitCode.OK}
     for plan in batch.plans():
         if isinstance(plan, PlannedList):
             verdicts.add(Verdict.FINE)
@@ -70,7 +71,9 @@ def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) 
                 print_plan(plan.request, target.id, session.console)
         else:
             verdicts.add(plan.verdict)
-    return _exit_code_of(verdicts)
+            codes.add(plan.exit_code)
+            session.console.info(f"{plan.name}: {plan.verdict.value}: {plan.reason}")
+    return _exit_code_of(verdicts, codes)
 
 
 def _report(arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult]) -> None:
@@ -92,13 +95,13 @@ def _report(arguments: argparse.Namespace, session: Session, found: int, lists: 
 
 
 def _exit_code(lists: list[ListResult]) -> ExitCode:
-    return _exit_code_of({result.verdict for result in lists})
+    return _exit_code_of({result.verdict for result in lists}, {result.exit_code for result in lists})
 
 
-def _exit_code_of(verdicts: set[Verdict]) -> ExitCode:
-    """Broken lists weigh more than failed outcomes: nothing of them was run."""
+def _exit_code_of(verdicts: set[Verdict], codes: set[ExitCode]) -> ExitCode:
+    """Broken lists weigh more than failed outcomes: nothing of them was run; broken plugins weigh most."""
     if Verdict.BROKEN in verdicts:
-        return ExitCode.INPUT
+        return max(codes)
     if Verdict.FAILED in verdicts or verdicts == {Verdict.SKIPPED}:
         return ExitCode.FAILED
     return ExitCode.OK

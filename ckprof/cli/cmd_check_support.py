@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     given = tuple(
         SupportQuery(problem=one.problem, split_k=split)
         for one in parsed_problems(arguments, session, direction)
-        for split in ([one.split_k] if one.split_k else arguments.split_k)
+        for split in (one.splits or arguments.split_k)
     )
     if not given and arguments.random < 1:
         raise UsageError("nothing to ask: give --problem, --problems or --random")

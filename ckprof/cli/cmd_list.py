@@ -111,21 +111,21 @@ _Table = tuple["Sequence[str]", "list[tuple[object, ...]]"]
 def _directions(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.directions
     return ("id", "aliases", "what", "plugin"), [
-        (d.id, ", ".join(d.aliases), d.label, entries.owner(d.id)) for d in entries
+        (d.id, ", ".join(d.aliases), d.label, entries.provider(d.id)) for d in entries
     ]
 
 
 def _pipelines(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.pipelines
     return ("id", "directions", "what", "plugin"), [
-        (p.id, ", ".join(sorted(p.directions)), p.label, entries.owner(p.id)) for p in entries
+        (p.id, ", ".join(sorted(p.directions)), p.label, entries.provider(p.id)) for p in entries
     ]
 
 
 def _targets(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.targets
     return ("id", "default arch", "what", "plugin"), [
-        (t.id, t.default_arch, t.label, entries.owner(t.id)) for t in entries
+        (t.id, t.default_arch, t.label, entries.provider(t.id)) for t in entries
     ]
 
 
@@ -162,7 +162,7 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
 
 def _rule_sets(arguments: argparse.Namespace, session: Session) -> _Table:
     entries = session.registry.rule_sets
-    return ("id", "what", "plugin"), [(r.id, r.label, entries.owner(r.id)) for r in entries]
+    return ("id", "what", "plugin"), [(r.id, r.label, entries.provider(r.id)) for r in entries]
 
 
 def _archs(arguments: argparse.Namespace, session: Session) -> _Table:

@@ -98,15 +98,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         return run_batch(arguments, session)
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
-    if arguments.direction is None:
+    if arguments.direction is None and not arguments.conf:
         known = ", ".join(session.registry.directions.ids)
-        raise UsageError(f"no DIRECTION given ({known}); only --tree goes without")
+        raise UsageError(f"no DIRECTION given ({known}); only --conf and --tree go without")
     return _run_lists(arguments, session)
 
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     profiler = session.profiler
-    query = chosen_query(arguments, [arguments.direction])
+    query = chosen_query(arguments, [arguments.direction] if arguments.direction else [])
     if arguments.list_instances:
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
@@ -118,6 +118,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         build=build,
         run=chosen_run_options(arguments, session),
         splits=chosen_splits(arguments),
+        strict_layout=arguments.strict_layout,
         why=arguments.why,
     )
     if arguments.dry_run:

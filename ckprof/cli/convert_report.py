@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tabulate import tabulate
 
-from ckprof.catalog.list_error import ListError
 from ckprof.flow.catalog_files import CatalogState
 from ckprof.model.conversion_tree import ListState
+from ckprof.model.list_error import ListError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

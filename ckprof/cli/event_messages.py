@@ -81,8 +81,8 @@ class EventMessages:
                 )
             case events.DefaultProblemUsed():
                 console.info(f"no --problem given: using {event.problem.describe()}")
-            case events.ProblemPartsIgnored():
-                console.info(f"not used of the problem line: {', '.join(event.parts)}")
+            case events.ProblemNote():
+                console.info(event.message)
             case events.NotFrozen():
                 console.info(f"not in the lock file, since every instance is left out: {event.title}")
             case events.ConversionNotes():

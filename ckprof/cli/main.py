@@ -58,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _dispatch(arguments)
     except CkprofError as exc:
         print(f"ckprof: {exc}", file=sys.stderr)
+        _print_traceback(exc, arguments)
         return exc.exit_code
     except KeyboardInterrupt:
         print("ckprof: interrupted", file=sys.stderr)
@@ -66,6 +67,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+
+
+def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
+    """With ``-v``, say where in its own code a plugin failed."""
+    known, _ = _parse_shared(arguments, _shared_options())
+    if error.exit_code is ExitCode.PLUGIN and getattr(known, "verbose", None):
+        from ckprof.plugin.failure import traceback_lines
+
+        for line in traceback_lines(error):
+            print(line, file=sys.stderr)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -99,7 +110,8 @@ def _dispatch(arguments: list[str]) -> int:
             parser.print_help()
         return ExitCode.USAGE
     session.report_broken_plugins()
-    code: int = importlib.import_module(command.module).run(parsed, session)
+    with session.manager.blaming(f"'ckprof {command.name}'"):
+        code: int = importlib.import_module(command.module).run(parsed, session)
     session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
     return code
 

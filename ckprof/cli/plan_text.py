@@ -28,4 +28,4 @@ def print_plan(plan: RunRequest, target: str, console: Console) -> None:
         console.result(f"  [{candidate.index}] {candidate.name}")
     console.result(f"and run them on {len(problems)} problem{'s' if len(problems) != 1 else ''}:")
     for problem in problems:
-        console.result(f"  {problem.describe()}")
+        console.result(f"  {problem.problem.describe()}")

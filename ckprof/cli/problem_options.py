@@ -30,7 +30,13 @@ def add_problem_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="a file with one problem a line",
+        help="a file with one problem a line; lines that do not fit the instances are counted by reason",
+    )
+    group.add_argument(
+        "--strict-layout",
+        action="store_true",
+        help="a line that names another layout than all instances have does not fit (default: its sizes are "
+        "used)",
     )
 
 

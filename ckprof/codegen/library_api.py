@@ -46,7 +46,7 @@ def conv_library_source(
     :param kernels: those that the library is linked from, in the order of the table.
     :param fields: symbol -> fields of the instance, if somebody has computed them already.
     """
-    form = getattr(direction, "dispatcher_form", None)
+    form = direction.dispatcher_form
     table = library_source(library, [kernel.symbol for kernel in kernels])
     return table + render(
         __package__,

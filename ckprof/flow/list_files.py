@@ -10,6 +10,7 @@ from ckprof.catalog.reader import read_catalog
 from ckprof.errors import InputError
 from ckprof.model.conversion import MMA_K_TABLE, Conversion, ConversionRequest
 from ckprof.paths import conf_root
+from ckprof.plugin.protocols import StreamingConverter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +160,7 @@ def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conve
 def _convert(request: ConversionRequest, registry: Registry) -> Conversion:
     for converter in registry.converters:
         if converter.recognises(request):
-            streams = getattr(converter, "streams", False)
+            streams = isinstance(converter, StreamingConverter) and converter.streams
             return converter.convert(request if streams else _whole(request))
     known = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
     if not request.data.strip():

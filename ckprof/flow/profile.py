@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ckprof.flow.candidates import Candidate
-    from ckprof.flow.kernel_library import BuiltLibrary
-    from ckprof.model.problem import ConvProblem
+    from ckprof.flow.kernel_library import BuiltLibrary, Rejection
+    from ckprof.model.problem_run import ProblemRun
     from ckprof.plugin.manager import PluginManager
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def profile(
     library: BuiltLibrary,
-    problems: Sequence[ConvProblem],
+    problems: Sequence[ProblemRun],
     options: RunOptions,
     manager: PluginManager,
     on_event: Callable[[RunEvent], None],
@@ -44,7 +44,7 @@ def profile(
         manager.call(
             "ckprof_after_outcome",
             instance=instances[outcome.key],
-            problem=problems[outcome.problem_index],
+            problem=problems[outcome.problem_index].problem,
             outcome=outcome,
         )
         return outcome
@@ -56,24 +56,19 @@ def profile(
 
     def start(index: int) -> None:
         manager.call(
-            "ckprof_before_problem", direction=direction.id, problem=problems[index], problem_index=index
+            "ckprof_before_problem",
+            direction=direction.id,
+            problem=problems[index].problem,
+            problem_index=index,
         )
 
     if library.path is None:
         for index in range(len(problems)):
             start(index)
-    for index, rejection, split_k in product(range(len(problems)), library.rejected, options.splits):
-        yield announce(
-            Outcome(
-                key=rejection.candidate.instance.key,
-                problem_index=index,
-                status=rejection.status,
-                reason=rejection.reason,
-                unmet_requirements=rejection.unmet_requirements,
-                split_k=split_k,
-                split_k_deduced=split_k < 1,
-            )
-        )
+    for (index, problem), rejection in product(enumerate(problems), library.rejected):
+        if problem.takes(rejection.candidate.instance):
+            for split_k in problem.splits or options.splits:
+                yield announce(_not_built(rejection, index, split_k))
     if library.path is None:
         return
     with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
@@ -88,6 +83,18 @@ def profile(
             pass_on,
         ):
             yield announce(outcome)
+
+
+def _not_built(rejection: Rejection, problem_index: int, split_k: int) -> Outcome:
+    return Outcome(
+        key=rejection.candidate.instance.key,
+        problem_index=problem_index,
+        status=rejection.status,
+        reason=rejection.reason,
+        unmet_requirements=rejection.unmet_requirements,
+        split_k=split_k,
+        split_k_deduced=split_k < 1,
+    )
 
 
 def as_run_instance(candidate: Candidate) -> RunInstance:

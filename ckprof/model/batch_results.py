@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ckprof.errors import ExitCode
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ListResult:
     results: RunResults | None = None
     #: wall seconds from reading to the last outcome
     seconds: float = 0.0
+    #: what the command shall return because of a broken list
+    exit_code: ExitCode = ExitCode.OK
 
     @property
     def counts(self) -> Mapping[Status, int]:
@@ -66,6 +69,11 @@ class BatchResults:
     #: those that the batch came to, in order
     lists: tuple[ListResult, ...]
     why: bool = False
+
+    @property
+    def stops(self) -> tuple[ListResult, ...]:
+        """What ``lists`` was called before; for plugins that are older than the name."""
+        return self.lists
 
     @property
     def finished(self) -> bool:

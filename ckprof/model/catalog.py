@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import msgspec
+import msgspec
 
+if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
+
+
+class CatalogRecord(msgspec.Struct, frozen=True):
+    """One instance of a catalog file: the base of all record types.
+
+    A record type adds its fields and sets ``forbid_unknown_fields``. The order of the fields is the order of
+    the keys in the file, with ``id`` first; converters make records from values in that order.
+    """
+
+    #: number of the instance within its catalog
+    id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,4 +36,4 @@ class Catalog:
     layout: ConvLayout
     dtype: DataType
     #: instances of the variant's ``record_type``, in file order
-    records: tuple[msgspec.Struct, ...]
+    records: tuple[CatalogRecord, ...]

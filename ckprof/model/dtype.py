@@ -24,6 +24,11 @@ class DataType(Enum):
         """Everything else that is known about the type."""
         return _FACTS[self]
 
+    @property
+    def facts(self) -> DataTypeProperties:
+        """What ``properties`` was called before; for plugins that are older than the name."""
+        return self.properties
+
     @classmethod
     def parse(cls, text: str) -> DataType:
         """Return the type spelled ``text``.

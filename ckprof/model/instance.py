@@ -7,9 +7,11 @@ import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
+
+from ckprof.errors import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,8 +44,16 @@ class Instance:
 
     @property
     def key(self) -> str:
-        """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits."""
-        text = msgspec.json.encode(self.identity(), order="sorted")
+        """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits.
+
+        :raises PluginError: a field of the family's class has no form in JSON.
+        """
+        try:
+            text = msgspec.json.encode(self.identity(), order="sorted")
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise PluginError(
+                f"pipeline {self.pipeline!r}: a field of {type(self).__name__} has no form in JSON: {error}"
+            ) from error
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
     def fields(self) -> dict[str, int | str | bool | None]:
@@ -58,7 +68,7 @@ class Instance:
             elif isinstance(value, dict):
                 values.update({f"{name}_{inner}": part for inner, part in value.items()})
             else:
-                values[name] = value  # type: ignore[assignment]
+                values[name] = cast("int | str | bool | None", value)
         return values
 
     def identity(self) -> dict[str, object]:

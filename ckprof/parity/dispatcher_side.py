@@ -12,10 +12,8 @@ from ckprof.strings.rendering import StringError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import msgspec
-
     from ckprof.flow.candidates import Candidate
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import Conversion
     from ckprof.plugin.registry import Registry
     from ckprof.run.instance_strings import InstanceStrings
@@ -80,8 +78,8 @@ def _of_catalog(
         )
 
 
-def _source(conversion: Conversion, catalog: Catalog, record: msgspec.Struct) -> str:
-    id_: int = record.id  # type: ignore[attr-defined]
+def _source(conversion: Conversion, catalog: Catalog, record: CatalogRecord) -> str:
+    id_ = record.id
     line = conversion.source_lines.get((catalog.variant, id_))
     return f"{conversion.path}:{line}" if line else f"{conversion.path} instance {id_}"
 

@@ -8,7 +8,7 @@ plugin's name and ends the command with exit code 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ckprof.plugin.markers import hookspec
 
@@ -60,10 +60,11 @@ def ckprof_register_directions() -> Sequence[Direction]:
 
 
 @hookspec
-def ckprof_register_pipelines() -> Sequence[Pipeline]:
+def ckprof_register_pipelines() -> Sequence[Pipeline[NoReturn]]:
     """Return the kernel families that the plugin adds.
 
     Called once, after all plugins are loaded. Two pipelines with the same id are an error.
+    A family that reads one type of records is a ``Pipeline[ThatRecord]``.
     """
 
 

@@ -11,22 +11,27 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import pluggy
 
 from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.plugin import hookspecs
+from ckprof.plugin.failure import STOPPING, described, failed, import_failure
+from ckprof.plugin.former_names import accept_former_modules
 from ckprof.plugin.markers import NAME
+from ckprof.plugin.value_types import check_of, shown, unfit_items
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from types import ModuleType
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import FunctionType
 
 #: packages that ship with ckprof; each lists its hook modules in ``PLUGIN_MODULES``
 BUILTIN_PACKAGES: Final = ("ckprof.report", "ckprof_converters", "ckprof_plugins")
@@ -36,6 +41,12 @@ DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"
 
 #: set to a non-empty value to print every hook call on standard error
 TRACE_VARIABLE: Final = "CKPROF_TRACE_HOOKS"
+
+
+#: hooks that may change what they are given
+_CHANGING: Final = "ckprof_modify_"
+#: hooks that return lists of objects, which are checked one by one
+_REGISTERING: Final = "ckprof_register_"
 
 
 class Origin(Enum):
@@ -61,11 +72,6 @@ class LoadedPlugin:
     hooks: tuple[str, ...] = ()
     #: why it is not active; empty if it is
     error: str = ""
-
-    @property
-    def active(self) -> bool:
-        """True when the plugin's hooks are called."""
-        return not self.error
 
 
 class PluginManager:
@@ -106,6 +112,7 @@ class PluginManager:
             for module in importlib.import_module(package).PLUGIN_MODULES:
                 load = partial(importlib.import_module, module)
                 self._load(module, Origin.BUILTIN, module, load, ("ckprof", __version__))
+        accept_former_modules()
         points = importlib.metadata.entry_points(group=NAME)
         for point in sorted(points, key=lambda p: (p.name, p.value)):
             dist = (point.dist.name, point.dist.version) if point.dist else ("", "")
@@ -126,12 +133,21 @@ class PluginManager:
         if self._plugins[-1].error:
             raise PluginError(f"plugin {name}: {self._plugins[-1].error}")
 
+    def has(self, plugin: object) -> bool:
+        """Say whether an object's hooks are called."""
+        return self._pm.is_registered(plugin)
+
     def call(self, hook: str, **arguments: object) -> list[tuple[str, object]]:
         """Call a hook on every plugin, in load order.
 
         :returns: (plugin name, result) of each plugin that implements the hook and did not return ``None``.
-        :raises PluginError: a plugin raised something that is not a :class:`CkprofError`.
+        :raises PluginError: a plugin raised something that is not a :class:`CkprofError`, ``SystemExit``
+            included, returned something else than the hook's declaration says, or put something else into a
+            list that it may change.
         """
+        specification: FunctionType = getattr(hookspecs, hook)
+        returns = specification.__annotations__["return"]
+        changes = _lists_to_change(specification) if hook.startswith(_CHANGING) else {}
         owners = {
             implementation.plugin_name: implementation.plugin
             for implementation in getattr(self._pm.hook, hook).get_hookimpls()
@@ -144,12 +160,80 @@ class PluginManager:
             others = [other for name, other in owners.items() if name != plugin.name]
             try:
                 answers = self._pm.subset_hook_caller(hook, others)(**arguments)
-            except CkprofError:
+            except (CkprofError, *STOPPING):
                 raise
-            except Exception as exc:
-                raise PluginError(f"plugin {plugin.name}: {hook} raised {type(exc).__name__}: {exc}") from exc
-            results.extend((plugin.name, answer) for answer in answers)
+            except BaseException as exc:
+                raise failed(plugin.name, hook, exc, self.culprit(exc, plugin.name)) from exc
+            for answer in answers:
+                if returns != "None" and not check_of(returns)(answer):
+                    expected = "a list" if hook.startswith(_REGISTERING) else returns
+                    raise PluginError(
+                        f"plugin {plugin.name}: {hook} returned {shown(answer)}, expected {expected}"
+                    )
+                results.append((plugin.name, answer))
+            for argument, annotation in changes.items():
+                found = unfit_items(arguments[argument], annotation)
+                if found:
+                    raise PluginError(
+                        f"plugin {plugin.name}: {hook} left {found} in {argument}, expected {annotation}"
+                    )
         return results
+
+    @contextmanager
+    def blaming(self, place: str) -> Iterator[None]:
+        """Report what leaves the block as the failure of a plugin, if it was raised in a plugin's code.
+
+        Guards and hooks report most of what plugins do; what is left is data with functions in it, which
+        ckprof calls itself.
+
+        :param place: what was being done, for the message.
+        :raises PluginError: a plugin raised something that is not a :class:`CkprofError`.
+        """
+        try:
+            yield
+        except (CkprofError, *STOPPING):
+            raise
+        except BaseException as exc:
+            culprit = self.culprit(exc, "")
+            if not culprit:
+                raise
+            raise PluginError(f"plugin {culprit}: {described(exc)} during {place}") from exc
+
+    def culprit(self, error: BaseException, provider: str) -> str:
+        """Return the plugin in whose code an exception was raised, if it is not the one that was called.
+
+        Plugins call each other's code: a converter, for instance, the functions of another plugin's families.
+
+        :param provider: the plugin that was called.
+        :returns: an empty text if it was that one, or part of ckprof.
+        """
+        import traceback
+
+        files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+        for file in reversed(files):
+            found = [name for name, root in self._roots.items() if file.startswith(root)]
+            if provider in found:
+                return ""
+            if found:
+                return found[0]
+        return ""
+
+    @property
+    def _roots(self) -> dict[str, str]:
+        """Plugin name -> the file that it is, or the folder of the package that it belongs to."""
+        roots: dict[str, str] = {}
+        for entry in self._plugins:
+            plugin = self._pm.get_plugin(entry.name)
+            if entry.origin is Origin.BUILTIN or plugin is None:
+                continue
+            name = getattr(plugin, "__name__" if isinstance(plugin, ModuleType) else "__module__", "")
+            module = sys.modules.get(name)
+            package = sys.modules.get(name.partition(".")[0])
+            folder = next(iter(getattr(package, "__path__", ())), None)
+            place = f"{folder}{os.sep}" if folder else getattr(module, "__file__", None)
+            if place:
+                roots[entry.name] = place
+        return roots
 
     def _load(
         self,
@@ -177,12 +261,19 @@ class PluginManager:
             except pluggy.PluginValidationError:
                 self._pm.unregister(plugin)
                 raise
+        except STOPPING:
+            raise
         # A plugin may fail in any way while it is imported, SystemExit included.
-        except (Exception, SystemExit) as exc:
-            self._plugins.append(replace(entry, error=f"{type(exc).__name__}: {exc}"))
+        except BaseException as exc:
+            self._plugins.append(replace(entry, error=import_failure(exc)))
             return
         hooks = sorted(caller.name for caller in self._pm.get_hookcallers(plugin) or ())
         self._plugins.append(replace(entry, hooks=tuple(hooks)))
+
+
+def _lists_to_change(specification: FunctionType) -> dict[str, str]:
+    """Return the parameters of a hook that are lists, with their annotations."""
+    return {name: text for name, text in specification.__annotations__.items() if text.startswith("list[")}
 
 
 def _import_module_or_file(name: str) -> ModuleType:

@@ -1,26 +1,27 @@
-"""What directions, pipelines, targets and converters must offer.
+"""What directions, pipelines, targets and converters must have.
 
-These are structural types: a plugin need not derive from them. Every ``id`` is a lower-case word that is
+These are structural types: a plugin need not derive from them. What it registers is checked against them, and
+the errors that a docstring names are the ones that a member may raise; see :mod:`ckprof.plugin.guard`.
+Every ``id`` is a lower-case word that is
 unique among its kind; it is what users type.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    import msgspec
     import numpy as np
     from numpy.typing import NDArray
 
     from ckprof.arch.architecture import Architecture
     from ckprof.model.batch_results import BatchResults
     from ckprof.model.builder_list import BuilderList
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
     from ckprof.model.device_kernel import DeviceKernel
@@ -38,6 +39,16 @@ if TYPE_CHECKING:
     from ckprof.strings.revision import Revision
     from ckprof.strings.string_grammar import StringGrammar
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    #: the record type that a pipeline reads; code that does not know it may hand over any record
+    RecordT = TypeVar("RecordT", bound=CatalogRecord, contravariant=True, default=CatalogRecord)
+else:
+    from typing import TypeVar
+
+    RecordT = TypeVar("RecordT", contravariant=True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVariant:
@@ -46,7 +57,7 @@ class CatalogVariant:
     name: str
     direction: str
     #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
-    record_type: type[msgspec.Struct]
+    record_type: type[CatalogRecord]
     #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
     #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
     native: Callable[[Catalog], Sequence[str]] | None = None
@@ -129,7 +140,7 @@ class Direction(Protocol):
     ) -> NDArray[np.float64]:
         """Compute the result in double precision.
 
-        Called for some images of a problem at a time: results with an axis ``N`` are put together, others
+        Called for some images of a problem at a time: results with an axis ``N`` are joined, others
         added up.
 
         :param operands: tensor name -> values in the memory order of ``layout``, shaped as
@@ -156,7 +167,7 @@ class KernelSource:
     device_functions: int = 1
 
 
-class Pipeline(Protocol):
+class Pipeline(Protocol[RecordT]):
     """A kernel family: its instances, what is valid, and how they are written as C++."""
 
     @property
@@ -171,13 +182,13 @@ class Pipeline(Protocol):
     def directions(self) -> frozenset[str]:
         """Ids of the directions for which the family has kernels."""
 
-    def claims(self, variant: str, record: msgspec.Struct) -> bool:
+    def claims(self, variant: str, record: RecordT) -> bool:
         """Say whether the record of such a catalog is an instance of this family.
 
         Exactly one pipeline must claim each record.
         """
 
-    def make_instance(self, catalog: Catalog, direction: str, record: msgspec.Struct) -> Instance:
+    def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> Instance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.
@@ -187,10 +198,16 @@ class Pipeline(Protocol):
         """Return the kernel's file stem and registry name."""
 
     def instance_string(self, instance: Instance) -> str:
-        """Return CK Builder's text for the instance."""
+        """Return CK Builder's text for the instance.
+
+        :raises InputError: the instance has none, e.g. because its direction is not of this family.
+        """
 
     def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
-        """Return every rule that forbids building the instance; empty means that it is valid."""
+        """Return every rule that forbids building the instance; empty means that it is valid.
+
+        :raises UsageError: there is no such architecture.
+        """
 
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
         """Return what to run an instance on when no problem is given.
@@ -204,6 +221,9 @@ class Pipeline(Protocol):
         """Return the C++ header of an instance, normally of a valid one.
 
         Called once per instance and build, possibly in a thread. The text must depend on the arguments only.
+
+        :raises InputError: the instance cannot be written as C++.
+        :raises UsageError: there is no such architecture.
         """
 
 
@@ -245,6 +265,9 @@ class RuleSet(Protocol):
 
         Kernels that are not valid for the architecture may be among them: they are sorted out by asking their
         pipelines, unless the user wants upstream's sets as they are.
+
+        :raises InputError: a list that it reads is wrong.
+        :raises UsageError: it has nothing for what is asked for.
         """
 
 
@@ -278,6 +301,7 @@ class InspectableTarget(Protocol):
 
         :raises InputError: it is no code object of this target.
         :raises ToolchainError: a tool that reads it is missing.
+        :raises CkprofError: a package that reads it is missing.
         """
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
@@ -310,15 +334,14 @@ class Target(Protocol):
         """Return how to compile and link for this target.
 
         :raises ToolchainError: no usable compiler or headers; the message says what to install.
+        :raises UsageError: the target has no such architecture or API level.
         """
 
 
 class Converter(Protocol):
     """Reads one or more dialects of instance lists.
 
-    A converter with the attribute ``streams = True`` reads large files through the request's ``stream``; one
-    with a method ``use_families(families)`` is given what plugins return for
-    ``ckprof_register_conf_families``. It may also be a :class:`TreeConverter` or a
+    It may also be a :class:`StreamingConverter`, a :class:`FamilyReader`, a :class:`TreeConverter` or a
     :class:`LineExplainer`.
     """
 
@@ -339,9 +362,33 @@ class Converter(Protocol):
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole input.
 
-        :raises InputError: a line is wrong; nothing of the input may be used then.
+        :raises InputError: a line is wrong, or the file cannot be read; nothing of it may be used then.
         :raises ExceptionGroup: never; several wrong lines are one
-            :class:`~ckprof.catalog.list_error.ListError` with all diagnostics.
+            :class:`~ckprof.model.list_error.ListError` with all diagnostics.
+        """
+
+
+@runtime_checkable
+class StreamingConverter(Protocol):
+    """A converter that need not have large files in memory."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether it reads large files through the request's ``stream``; others get all in ``data``."""
+
+
+@runtime_checkable
+class FamilyReader(Protocol):
+    """A converter or builder reader that reads lists with what ``ckprof_register_conf_families`` returns."""
+
+    @property
+    def family_type(self) -> type[object]:
+        """Type of the tables; a plugin that registers anything else is reported."""
+
+    def use_families(self, families: Sequence[object]) -> None:
+        """Read with these families from now on; called once, after all plugins are loaded.
+
+        :raises PluginError: two of them have the same id, or a table contradicts itself.
         """
 
 
@@ -353,6 +400,8 @@ class TreeConverter(Protocol):
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
 
         A list with errors ends the plan: what stands in front of it is planned, what follows is not reached.
+
+        :raises InputError: a folder cannot be read, or two lists give the same catalog.
         """
 
 
@@ -364,6 +413,8 @@ class LineExplainer(Protocol):
         """Explain a line; ``None`` if it does not look like a line of this converter's lists.
 
         A line that looks like one but is wrong is explained, with its errors.
+
+        :raises InputError: the file of the request says something that contradicts its options.
         """
 
 
@@ -376,13 +427,18 @@ class ReportFormat:
     render: Callable[[RunResults], str]
     #: the same for a batch over many lists; ``None``: this format has none
     render_batch: Callable[[BatchResults], str] | None = None
+    #: the name of ``render_batch`` in plugins written before it was renamed
+    render_tour: InitVar[Callable[[BatchResults], str] | None] = None
+
+    def __post_init__(self, render_tour: Callable[[BatchResults], str] | None) -> None:
+        if render_tour is not None:
+            object.__setattr__(self, "render_batch", render_tour)
 
 
 class BuilderReader(Protocol):
     """Tells what a list or a log means to CK Builder, without converting it to a catalog.
 
-    One with a method ``use_families(families)`` is given what plugins return for
-    ``ckprof_register_conf_families``.
+    It may also be a :class:`FamilyReader`.
     """
 
     @property
@@ -401,7 +457,7 @@ class BuilderReader(Protocol):
 
         :param strings: all known kinds of instance strings.
         :param revision: the revision of CK whose spelling is wanted.
-        :raises InputError: a line is wrong; all of them are told at once.
+        :raises InputError: a line is wrong; all wrong lines are reported at once.
         """
 
 
@@ -412,12 +468,3 @@ class ParityFormat:
     id: str
     label: str
     render: Callable[[ParityReport], str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorSpec:
-    """A tensor of a problem as the worker needs it."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: DataType

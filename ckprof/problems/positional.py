@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.problem import ConvProblem
-from ckprof.problems.tokens import ParsedProblem
+from ckprof.problems.tokens import AUTO, ParsedProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.plugin.protocols import Direction, PositionalForm
     from ckprof.problems.tokens import ProblemLine, Token
+
+#: ckProfiler's sweep
+ALL_SPLITS: Final = (AUTO, 1, 2, 4, 8, 16, 32, 64, 128)
 
 #: The blocks behind G N K C, one value per spatial axis each, in this order.
 _BLOCKS: Final = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
@@ -42,7 +46,7 @@ def parse_positional(
         direction's.
     """
     tokens = line.tokens()
-    if tokens[0].text.rpartition("/")[2] == "ckProfiler":
+    if PurePosixPath(tokens[0].text).name.removesuffix(".exe") == "ckProfiler":
         tokens = tokens[1:]
     if not tokens:
         raise line.error(f"nothing behind ckProfiler; form: {form_of(direction)}")
@@ -51,12 +55,12 @@ def parse_positional(
         return _parse_operation(line, tokens, direction, form)
     for other in directions:
         if tokens[0].text in other.positional_form.operations:
-            raise line.error(
+            raise line.other_direction(
                 f"{tokens[0].text} is an operation of {other.id}, expected one of "
                 f"{', '.join(form.operations)}",
                 tokens[0].column,
             )
-    if not tokens[0].text.lstrip("-").isdigit():
+    if not tokens[0].text.lstrip("+-").isdecimal():
         raise line.error(
             f"expected a MIOpenDriver conv line or {form_of(direction)}, got {tokens[0].text!r}",
             tokens[0].column,
@@ -100,18 +104,25 @@ def _parse_operation(
     parameters = rest[: len(rest) - len(form.trailing)] if form.trailing else rest
     problem = _parse_parameters(line, parameters, ndim, direction)
     trailing = dict(zip(form.trailing, rest[len(parameters) :], strict=True))
-    split_k = line.integer(trailing["split_k"], "split_k") if "split_k" in trailing else None
     return ParsedProblem(
         problem=problem,
         dtype=DataType(form.dtypes[numbers["dtype"]]),
         layout=layout,
-        split_k=split_k,
+        splits=_splits(line, trailing["split_k"]) if "split_k" in trailing else (),
         ignored=tuple(
             f"{name} {token.text}"
             for name, token in leading.items()
             if name not in ("dtype", "layout", "ndim")
         ),
     )
+
+
+def _splits(line: ProblemLine, token: Token) -> tuple[int, ...]:
+    """Return what ckProfiler's last argument asks for: a number, all of its sweep, or the kernel's choice."""
+    if token.text == "all":
+        return ALL_SPLITS
+    splits = line.integer(token, "split_k")
+    return (splits if splits > 0 else AUTO,)
 
 
 def _ndim(line: ProblemLine, token: Token) -> int:

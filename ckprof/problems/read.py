@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import stat
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.problems.miopen import looks_like_miopen, parse_miopen
 from ckprof.problems.positional import parse_positional
-from ckprof.problems.tokens import ProblemLine
+from ckprof.problems.tokens import OtherDirectionError, ProblemLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ckprof.plugin.protocols import Direction
     from ckprof.problems.tokens import ParsedProblem
+
+#: characters of a line that are read; no problem is longer
+_LONGEST_LINE: Final = 1 << 16
+
+#: characters that are read of a pipe, which may never end
+_PIPE_LIMIT: Final = 1 << 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemFile:
+    """What a file of problem lines holds for one direction."""
+
+    problems: tuple[ParsedProblem, ...]
+    #: why other lines are not for it -> how many
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
 def parse_problem(line: ProblemLine, direction: Direction, directions: Iterable[Direction]) -> ParsedProblem:
     """Parse one line in either form.
 
     :raises InputError: with the position and the expected form.
+    :raises OtherDirectionError: the line is in order, but for another direction.
     """
     tokens = line.tokens()
     if not tokens:
@@ -30,25 +50,58 @@ def parse_problem(line: ProblemLine, direction: Direction, directions: Iterable[
     return parse_positional(line, direction, directions)
 
 
-def read_problem_file(
-    path: Path, direction: Direction, directions: Iterable[Direction]
-) -> list[ParsedProblem]:
+def read_problem_file(path: Path, direction: Direction, directions: Iterable[Direction]) -> ProblemFile:
     """Read a file with one problem a line; blank lines and lines that start with ``#`` are skipped.
 
-    :raises InputError: the file cannot be read, has no problem, or a line is wrong.
+    The file is read line by line, whatever its size. Lines for other directions are counted.
+
+    :raises InputError: the file cannot be read or has no problem at all.
+    :raises ListError: lines are wrong; all of them are reported.
     """
     known = tuple(directions)
+    problems: list[ParsedProblem] = []
+    skipped: Counter[str] = Counter()
+    wrong: list[Diagnostic] = []
+    for line in _lines(path):
+        try:
+            problems.append(parse_problem(line, direction, known))
+        except OtherDirectionError:
+            skipped[f"not for {direction.id}"] += 1
+        except InputError as error:
+            wrong.append(
+                Diagnostic(
+                    path=error.path or path, message=error.message, line=error.line, column=error.column
+                )
+            )
+    if wrong:
+        raise ListError(wrong)
+    if not problems and not skipped:
+        raise InputError("no problem in this file; expected one a line", path)
+    return ProblemFile(problems=tuple(problems), skipped=skipped)
+
+
+def _lines(path: Path) -> Iterator[ProblemLine]:
+    """Yield the lines that hold a problem.
+
+    :raises InputError: the file cannot be read, is not text, or does not end.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        endless = not stat.S_ISREG(path.stat().st_mode)
+        read = 0
+        with path.open(encoding="utf-8-sig") as stream:
+            number = 0
+            while text := stream.readline(_LONGEST_LINE):
+                number += 1
+                read += len(text)
+                if len(text) == _LONGEST_LINE:
+                    raise InputError(f"a line of more than {_LONGEST_LINE} characters", path, number)
+                if endless and read > _PIPE_LIMIT:
+                    raise InputError(
+                        f"more than {_PIPE_LIMIT >> 20} MiB that come from no regular file", path
+                    )
+                if text.strip() and not text.lstrip().startswith("#"):
+                    yield ProblemLine(text=text.rstrip("\n"), path=path, line=number)
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     except UnicodeDecodeError as exc:
         raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
-    problems = [
-        parse_problem(ProblemLine(text=line, path=path, line=number), direction, known)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    if not problems:
-        raise InputError("no problem in this file; expected one a line", path)
-    return problems

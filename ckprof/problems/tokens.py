@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
 
 _WORD = re.compile(r"\S+")
+
+#: longer ones are no size of anything, and Python limits the length of what it converts
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
+
+#: number of splits that lets the kernel choose, as the interface of kernel libraries spells it
+AUTO: Final = -1
+
+
+class OtherDirectionError(InputError):
+    """A line is in order, but not for the direction that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +57,19 @@ class ProblemLine:
             return InputError(f"{message} (column {column} of {self.text.strip()!r})", self.path)
         return InputError(message, self.path, self.line, column)
 
+    def other_direction(self, message: str, column: int | None = None) -> OtherDirectionError:
+        """Return the error of a line that is for another direction."""
+        error = self.error(message, column)
+        return OtherDirectionError(error.message, error.path, error.line, error.column)
+
     def integer(self, token: Token, name: str) -> int:
         """Return the token's value.
 
-        :raises InputError: it is no decimal integer.
+        :raises InputError: it is not a decimal integer of ASCII digits.
         """
-        try:
-            return int(token.text)
-        except ValueError:
-            raise self.error(f"expected an integer for {name}, got {token.text!r}", token.column) from None
+        if _INTEGER.fullmatch(token.text) is None:
+            raise self.error(f"expected an integer for {name}, got {token.text!r}", token.column)
+        return int(token.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +81,14 @@ class ParsedProblem:
     dtype: DataType | None = None
     #: layout name, if the line names one
     layout: str | None = None
-    #: split-K, if the line names one
-    split_k: int | None = None
+    #: type that the program behind the line would take without being told, if the line names none
+    usual_dtype: DataType | None = None
+    #: numbers of splits of the reduction, if the line names any; :data:`AUTO` lets the kernel choose
+    splits: tuple[int, ...] = ()
     #: parts of the line that have no meaning here, as written
     ignored: tuple[str, ...] = ()
+
+    @property
+    def split_k(self) -> int | None:
+        """The first number of splits; ``None`` if the line names none."""
+        return self.splits[0] if self.splits else None

@@ -6,7 +6,7 @@ import csv
 import io
 import operator
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tabulate import tabulate
 
@@ -163,8 +163,9 @@ def sort_rows(rows: list[dict[str, object]], field: str) -> list[dict[str, objec
     for row in rows:
         if field not in row:
             raise UsageError(f"--sort {field}: no such field (known: {', '.join(sorted(row))})")
-    words = any(isinstance(row[field], str) for row in rows)
-    return sorted(rows, key=lambda row: row[field], reverse=not words)  # type: ignore[arg-type,return-value]
+    if any(isinstance(row[field], str) for row in rows):
+        return sorted(rows, key=lambda row: str(row[field]))
+    return sorted(rows, key=lambda row: cast("float", row[field]), reverse=True)
 
 
 def render_table(inspection: Inspection, rows: Sequence[Mapping[str, object]]) -> str:

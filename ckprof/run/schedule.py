@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Outcome, Status
+from ckprof.model.problem_run import as_problem_run
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run.device_lock import device_lock
 from ckprof.run.events import OperandsReady, ProblemStarted, ignore_event
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.instance import Instance
     from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem_run import ProblemRun
     from ckprof.plugin.protocols import Direction
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
@@ -29,14 +31,14 @@ def run_instances(
     arch: str,
     direction: Direction,
     instances: Sequence[Instance],
-    problems: Sequence[ConvProblem],
+    problems: Sequence[ConvProblem | ProblemRun],
     options: RunOptions,
     work_dir: Path,
     on_event: Callable[[RunEvent], None] = ignore_event,
     *,
     lock_dir: Path | None = None,
 ) -> Iterator[Outcome]:
-    """Run every instance on every problem and yield the outcomes as they come.
+    """Run instances on problems, each on those that take it, and yield the outcomes as they come.
 
     Problems come one after the other. Within a problem, instances of the same layout and data type are run
     together, because they share operands and reference, else in the order given. Closing the generator, or an
@@ -58,10 +60,11 @@ def run_instances(
         with Executor(library, arch=arch, options=options, work_dir=scratch, on_event=on_event) as executor:
             target = executor.open().target
             with device_lock(target, options.device, on_event, lock_dir):
-                for index, problem in enumerate(problems):
-                    on_event(ProblemStarted(problem_index=index, problem=problem))
-                    runner = _ProblemRunner(executor, direction, problem, index, options, on_event)
-                    yield from runner.run(instances, scratch)
+                for index, run in enumerate(map(as_problem_run, problems)):
+                    on_event(ProblemStarted(problem_index=index, problem=run.problem))
+                    runner = _ProblemRunner(executor, direction, run, index, options, on_event)
+                    taken = [instance for instance in instances if run.takes(instance)]
+                    yield from runner.run(taken, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -73,14 +76,15 @@ class _ProblemRunner:
         self,
         executor: Executor,
         direction: Direction,
-        problem: ConvProblem,
+        run: ProblemRun,
         problem_index: int,
         options: RunOptions,
         on_event: Callable[[RunEvent], None],
     ) -> None:
         self._executor = executor
         self._direction = direction
-        self._problem = problem
+        self._problem = run.problem
+        self._splits = run.splits or options.splits
         self._index = problem_index
         self._options = options
         self._on_event = on_event
@@ -115,12 +119,12 @@ class _ProblemRunner:
             )
         )
         self._executor.set_problem(prepared.request)
-        for split_k in self._options.splits:
+        for split_k in self._splits:
             for instance in group:
                 yield self._executor.measure(instance.key, self._index, split_k)
 
     def _unsupported(self, instance: Instance, rejection: UnmetRequirement) -> Iterator[Outcome]:
-        for split_k in self._options.splits:
+        for split_k in self._splits:
             yield Outcome(
                 key=instance.key,
                 problem_index=self._index,

@@ -48,7 +48,7 @@ class StringGrammar:
         self._by_name: dict[str, list[StringKind]] = {}
         for kind in sorted(known, key=lambda item: (not item.literals, item.id)):
             if kind.id in self._by_id:
-                raise PluginError(f"two plugins offer the kind of instance string {kind.id!r}")
+                raise PluginError(f"two plugins provide the kind of instance string {kind.id!r}")
             unknown = {*kind.literals, *kind.only_if, *kind.only_if.values(), *kind.fixed} - {
                 *kind.field_names
             }

@@ -88,7 +88,9 @@ class BackwardData:
         shape = (problem.groups, problem.batch, *problem.output, problem.in_channels)
         whole = slice(None)
         for tap, met in taps(problem):
-            frame[(whole, whole, *met, whole)] += (rows @ weight[tap]).reshape(shape)
+            index = (whole, whole, *met, whole)
+            frame[index] += (rows @ weight[tap]).reshape(shape)
 
-        result = frame[(whole, whole, *image_part(problem), whole)]
+        inner = (whole, whole, *image_part(problem), whole)
+        result = frame[inner]
         return np.ascontiguousarray(reordered(result, f"GN{image}C", layout.input))

@@ -72,6 +72,7 @@ class BackwardWeight:
         result = np.empty((*problem.filter, problem.groups, problem.out_channels, problem.in_channels))
         whole = slice(None)
         for tap, met in taps(problem):
-            columns = frame[(whole, whole, *met, whole)]
+            index = (whole, whole, *met, whole)
+            columns = frame[index]
             result[tap] = rows @ columns.reshape(problem.groups, positions, problem.in_channels)
         return np.ascontiguousarray(reordered(result, f"{window}GKC", layout.weight))

@@ -79,7 +79,9 @@ class Feature(msgspec.Struct, forbid_unknown_fields=True):
             split_image=self.set.split_image,
             explicit_gemm=self.set.explicit_gemm,
             two_stage=self.set.two_stage,
-            stream_k=stream_k and StreamK(ReductionStrategy(stream_k.strategy), stream_k.persistent),
+            stream_k=StreamK(ReductionStrategy(stream_k.strategy), stream_k.persistent)
+            if stream_k is not None
+            else None,
         )
 
 
@@ -173,7 +175,7 @@ def schedules_by_shape(direction: str, tile: Sizes) -> list[Schedule]:
     large = m * n >= 4096 and k >= 32
     double = tile in _SMALL_DOUBLE_BUFFERED or (m * n >= 16384 and k >= 32)
     if direction == "fwd":
-        offers = (
+        offers: tuple[tuple[bool, Schedule], ...] = (
             (k >= 32, (_COMPV1, inter)),
             (min(m, n) <= 32 and k >= 64, (_MEM, intra)),
             (min(m, n) <= 32 and k >= 64, (_MEM, inter)),

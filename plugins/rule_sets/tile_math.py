@@ -62,8 +62,7 @@ def vector_code(code: str, dtype: DataType) -> Sizes:
     """Return the three vector sizes of a code: M is the full vector, H half of it, Q a quarter, 1 is 1."""
     full = _FULL_VECTOR[dtype]
     sizes = {"M": full, "H": full // 2, "Q": max(1, full // 4), "1": 1}
-    a, b, c = code
-    return sizes[a], sizes[b], sizes[c]
+    return sizes[code[0]], sizes[code[1]], sizes[code[2]]
 
 
 @lru_cache(maxsize=4096)

@@ -115,7 +115,9 @@ def test_all_instances_removed(opened):
 
 def test_something_else_among_the_instances(opened):
     profiler, _ = opened(lambda instances: instances.append("kernel"))
-    with pytest.raises(PluginError, match="left str among the instances of fwd"):
+    with pytest.raises(
+        PluginError, match=r"ckprof_modify_instances left str in instances, expected list\[Instance\]"
+    ):
         profiler.instances(QUERY)
 
 

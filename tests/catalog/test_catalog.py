@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ckprof.catalog.list_error import SHOWN, Diagnostic, ListError
 from ckprof.catalog.reader import load_catalog, read_catalog
 from ckprof.catalog.writer import render_catalog, write_atomically, write_catalog
 from ckprof.errors import ExitCode, InputError
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
+from ckprof.model.list_error import SHOWN, Diagnostic, ListError
 from ckprof.plugin.protocols import CatalogVariant
 
 PATH = Path("x.json")

@@ -353,7 +353,7 @@ def test_lists_that_cannot_be_read(ckprof, tree):
 
 
 def readme_commands():
-    chapter = (ROOT / "README.md").read_text().partition("## Convert lists")[2].partition("\n## ")[0]
+    chapter = (ROOT / "docs" / "convert.md").read_text()
     block = re.search("```sh\n(.*?)```", chapter, re.DOTALL)
     return block[1].splitlines()
 

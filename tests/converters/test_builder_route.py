@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.catalog.list_error import ListError
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
+from ckprof.model.list_error import ListError
 from ckprof.strings.revision import default_revision, find_revision
 from ckprof.strings.string_grammar import StringGrammar
 from ckprof_converters.builder_reader import BuilderReader

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.catalog.list_error import ListError
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
+from ckprof.model.list_error import ListError
 
 from .samples import FAMILIES, SHORT, arguments, change, column, line, with_arguments
 

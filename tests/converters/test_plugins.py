@@ -131,7 +131,7 @@ def broken(**changes):
 @pytest.mark.parametrize(
     ("families", "message"),
     [
-        ((WINOGRAD, WINOGRAD), "two plugins offer the conf family 'winograd'"),
+        ((WINOGRAD, WINOGRAD), "two plugins provide the conf family 'winograd'"),
         ((broken(steps=("fly",)),), "conf family broken: unknown step 'fly'"),
         ((broken(record_type=None),), "conf family broken: it needs fields and a record type"),
         ((broken(counts=(2,)),), "must be that of the fields"),

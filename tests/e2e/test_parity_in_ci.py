@@ -53,7 +53,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def commands_of_chapter() -> list[str]:
-    chapter = (ROOT / "README.md").read_text().partition("\n### In CI\n")[2].partition("\n## ")[0]
+    chapter = (ROOT / "docs" / "parity.md").read_text().partition("\n### In CI\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```sh\n(.*?)```", chapter, re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     assert commands[0].startswith("pip install")

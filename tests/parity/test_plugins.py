@@ -91,11 +91,11 @@ def test_a_plugin_brings_strings_reader_and_format():
 
 
 def test_two_plugins_with_the_same_kind_or_reader_are_an_error():
-    with pytest.raises(PluginError, match="two plugins offer the kind of instance string 'winograd'"):
+    with pytest.raises(PluginError, match="two plugins provide the kind of instance string 'winograd'"):
         _ = registry_of(_Only("ckprof_register_string_kinds"), _Only("ckprof_register_string_kinds")).strings
-    with pytest.raises(PluginError, match="two plugins offer the builder reader 'winograd'"):
+    with pytest.raises(PluginError, match="two plugins provide the builder reader 'winograd'"):
         registry_of(_Only("ckprof_register_builder_readers"), _Only("ckprof_register_builder_readers"))
-    with pytest.raises(PluginError, match="two plugins offer the parity format 'count'"):
+    with pytest.raises(PluginError, match="two plugins provide the parity format 'count'"):
         registry_of(_Only("ckprof_register_parity_formats"), _Only("ckprof_register_parity_formats"))
 
 

@@ -1,7 +1,9 @@
-"""Looking up what plugins offer."""
+"""Looking up what plugins provide."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,18 +11,21 @@ import pytest
 from ckprof import hookimpl
 from ckprof.errors import PluginError, UsageError
 from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import InspectableTarget, RuleSet
 from ckprof.plugin.registry import Registry
+from ckprof_plugins.directions.fwd import Forward
+from tests.plugin.stubs import StubConverter, StubPipeline, StubRuleSet
 
 
-class Offering:
-    """A plugin that offers pipelines with the given ids."""
+class Providing:
+    """A plugin that provides pipelines with the given ids."""
 
     def __init__(self, *ids: str, claims: bool = False) -> None:
-        self.offers = [SimpleNamespace(id=id_, claims=lambda variant, record: claims) for id_ in ids]
+        self.entries = [StubPipeline(id_, claims) for id_ in ids]
 
     @hookimpl
-    def ckprof_register_pipelines(self) -> list[SimpleNamespace]:
-        return self.offers
+    def ckprof_register_pipelines(self) -> list[StubPipeline]:
+        return self.entries
 
 
 def registry_of(**plugins: object) -> Registry:
@@ -30,21 +35,21 @@ def registry_of(**plugins: object) -> Registry:
     return Registry(manager)
 
 
-def test_offers_are_sorted_whatever_the_load_order() -> None:
-    assert registry_of(one=Offering("wave", "tile"), two=Offering("apex")).pipelines.ids == (
+def test_entries_are_sorted_whatever_the_load_order() -> None:
+    assert registry_of(one=Providing("wave", "tile"), two=Providing("apex")).pipelines.ids == (
         "apex",
         "tile",
         "wave",
     )
 
 
-def test_a_duplicate_id_names_both_owners() -> None:
+def test_a_duplicate_id_names_both_providers() -> None:
     with pytest.raises(PluginError, match="'tile': one and two"):
-        registry_of(one=Offering("tile"), two=Offering("tile"))
+        registry_of(one=Providing("tile"), two=Providing("tile"))
 
 
 def test_an_unknown_id_suggests_the_nearest() -> None:
-    registry = registry_of(one=Offering("depthwise", "tile"))
+    registry = registry_of(one=Providing("depthwise", "tile"))
     with pytest.raises(
         UsageError, match=r"'deptwise'; did you mean 'depthwise'\? \(known: depthwise, tile\)"
     ):
@@ -54,8 +59,8 @@ def test_an_unknown_id_suggests_the_nearest() -> None:
 def test_a_rule_set_is_found_by_its_id() -> None:
     class RuleSets:
         @hookimpl
-        def ckprof_register_rule_sets(self) -> list[SimpleNamespace]:
-            return [SimpleNamespace(id="mine"), SimpleNamespace(id="handful")]
+        def ckprof_register_rule_sets(self) -> list[StubRuleSet]:
+            return [StubRuleSet("mine"), StubRuleSet("handful")]
 
     registry = registry_of(one=RuleSets())
     assert registry.rule_sets.ids == ("handful", "mine")
@@ -63,13 +68,13 @@ def test_a_rule_set_is_found_by_its_id() -> None:
         registry.rule_sets.find("mime")
 
 
-def test_owner_is_known() -> None:
-    assert registry_of(one=Offering("tile")).pipelines.owner("tile") == "one"
+def test_the_provider_is_known() -> None:
+    assert registry_of(one=Providing("tile")).pipelines.provider("tile") == "one"
 
 
-def test_an_offer_without_an_id_is_rejected() -> None:
+def test_an_entry_without_an_id_is_rejected() -> None:
     with pytest.raises(PluginError, match=r"plugin one: ckprof_register_pipelines returned .* no id"):
-        registry_of(one=Offering(""))
+        registry_of(one=Providing(""))
 
 
 def test_a_hook_must_return_a_list() -> None:
@@ -79,36 +84,31 @@ def test_a_hook_must_return_a_list() -> None:
             return 3
 
     with pytest.raises(
-        PluginError, match="plugin wrong: ckprof_register_targets returned int, expected a list"
+        PluginError,
+        match="plugin wrong: ckprof_register_targets returned an object of type int, expected a list",
     ):
         registry_of(wrong=Wrong())
 
 
 def test_exactly_one_pipeline_must_claim_a_record() -> None:
     catalog, record = SimpleNamespace(variant="v"), SimpleNamespace()
-    two = registry_of(one=Offering("a", claims=True), two=Offering("b", claims=True))
+    two = registry_of(one=Providing("a", claims=True), two=Providing("b", claims=True))
     with pytest.raises(PluginError, match=r"several pipelines claim .* one \(a\) and two \(b\)"):
         two.pipeline_of(catalog, record)
     with pytest.raises(UsageError, match=r"no pipeline plugin knows .*loaded pipelines: a"):
-        registry_of(one=Offering("a")).pipeline_of(catalog, record)
+        registry_of(one=Providing("a")).pipeline_of(catalog, record)
     assert (
-        registry_of(one=Offering("a"), two=Offering("b", claims=True)).pipeline_of(catalog, record).id == "b"
+        registry_of(one=Providing("a"), two=Providing("b", claims=True)).pipeline_of(catalog, record).id
+        == "b"
     )
 
 
 def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
-    class Converter:
-        id = "lines"
-        families: tuple[object, ...] = ()
-
-        def use_families(self, families: tuple[object, ...]) -> None:
-            self.families = families
-
-    converter = Converter()
+    converter = StubConverter()
 
     class Plugin:
         @hookimpl
-        def ckprof_register_converters(self) -> list[Converter]:
+        def ckprof_register_converters(self) -> list[StubConverter]:
             return [converter]
 
         @hookimpl
@@ -119,15 +119,101 @@ def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
     assert converter.families == ("family",)
 
 
-def test_directions_are_found_by_alias() -> None:
-    direction = SimpleNamespace(id="fwd", aliases=("forward",))
+def test_items_that_are_no_families_are_reported_with_their_plugin() -> None:
+    class Strict(StubConverter):
+        family_type = Forward
 
     class Plugin:
         @hookimpl
-        def ckprof_register_directions(self) -> list[SimpleNamespace]:
-            return [direction]
+        def ckprof_register_converters(self) -> list[StubConverter]:
+            return [Strict()]
+
+    class Wrong:
+        @hookimpl
+        def ckprof_register_conf_families(self) -> list[str]:
+            return ["family"]
+
+    with pytest.raises(
+        PluginError,
+        match="plugin wrong: ckprof_register_conf_families returned an object of type str, expected Forward",
+    ):
+        registry_of(plugin=Plugin(), wrong=Wrong())
+
+
+def test_directions_are_found_by_alias() -> None:
+    class Plugin:
+        @hookimpl
+        def ckprof_register_directions(self) -> list[Forward]:
+            return [Forward()]
 
     registry = registry_of(plugin=Plugin())
-    assert registry.direction("forward") is registry.direction("fwd") is direction
+    assert registry.direction("forward") is registry.direction("fwd")
     with pytest.raises(UsageError, match="unknown direction 'forwards'"):
         registry.direction("forwards")
+
+
+def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:
+    class Inherited(RuleSet):
+        id = "lazy"
+        label = "derives from the protocol"
+
+    class Plugin:
+        @hookimpl
+        def ckprof_register_rule_sets(self) -> list[RuleSet]:
+            return [Inherited()]
+
+    with pytest.raises(PluginError, match=r"rule set 'lazy': lacks enumerate\(request\)"):
+        registry_of(one=Plugin())
+
+
+def test_an_ability_is_there_as_a_whole_or_not_at_all() -> None:
+    class Half:
+        def __init__(self, original: object, *names: str) -> None:
+            for name in names:
+                setattr(self, name, getattr(original, name))
+
+    manager = PluginManager()
+    manager.load_all()
+    target = next(t for t in Registry(manager).targets if isinstance(t, InspectableTarget))
+    required = ("id", "label", "embedded", "default_arch", "findings", "recipe")
+
+    class Plugin:
+        def __init__(self, *names: str) -> None:
+            self.names = names
+
+        @hookimpl
+        def ckprof_register_targets(self) -> list[Half]:
+            return [Half(target, *required, *self.names)]
+
+    with pytest.raises(PluginError, match=r"target 'hip': lacks estimate\(kernel, work\)"):
+        registry_of(one=Plugin("inspect"))
+    for names in ((), ("inspect", "estimate")):
+        (entry,) = registry_of(one=Plugin(*names)).targets
+        assert isinstance(entry, InspectableTarget) == bool(names)
+
+
+def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: Path) -> None:
+    path = tmp_path / "guilty.py"
+    path.write_text("def step():\n    raise KeyError('oops')\n")
+    manager = PluginManager()
+    manager.load_all(requested=[str(path)])
+    guilty = sys.modules["ckprof_plugin_guilty"]
+
+    class Innocent:
+        @hookimpl
+        def ckprof_register_pipelines(self) -> list[StubPipeline]:
+            pipeline = StubPipeline("innocent")
+            pipeline.kernel_name = lambda instance: guilty.step()
+            return [pipeline]
+
+    manager.register(Innocent(), "innocent")
+    with pytest.raises(
+        PluginError,
+        match=rf"^plugin {path}: raised KeyError: 'oops' in pipeline 'innocent': kernel_name of plugin inno",
+    ):
+        Registry(manager).pipelines.find("innocent").kernel_name(None)
+    with pytest.raises(PluginError, match=rf"^plugin {path}: raised KeyError: 'oops' during 'ckprof run'"):
+        with manager.blaming("'ckprof run'"):
+            guilty.step()
+    with pytest.raises(KeyError), PluginManager().blaming("'ckprof run'"):
+        {}["ours"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ckprof.errors import ExitCode, InputError
 from ckprof.model.dtype import DataType
+from ckprof.model.list_error import ListError
 from ckprof.model.problem import ConvProblem
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import Direction
@@ -35,10 +36,15 @@ SAME = ConvProblem(
 
 
 @pytest.fixture(scope="module")
-def direction() -> Direction:
+def directions() -> tuple[Direction, ...]:
     manager = PluginManager()
     manager.load_all()
-    return Registry(manager).direction("fwd")
+    return tuple(Registry(manager).directions)
+
+
+@pytest.fixture(scope="module")
+def direction(directions: tuple[Direction, ...]) -> Direction:
+    return next(one for one in directions if one.id == "fwd")
 
 
 def parse(text: str, direction: Direction) -> ParsedProblem:
@@ -117,7 +123,7 @@ def test_types_and_layouts_of_a_line(direction: Direction) -> None:
 
 
 def test_parts_without_meaning_are_reported(direction: Direction) -> None:
-    assert parse(f"{MIOPEN} -t 1 -I NCHW", direction).ignored == ("-t 1", "-I NCHW")
+    assert parse(f"{MIOPEN} -t 1 -f KCHW", direction).ignored == ("-t 1", "-f KCHW")
     assert "verify 1" in parse(POSITIONAL, direction).ignored
 
 
@@ -126,7 +132,14 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
     [
         ("", "p.txt:7: the problem is empty"),
         ("conv -n 4 -c", "p.txt:7:11: -c needs a value; form: conv -n N"),
-        ("conv -n 4", "p.txt:7: -c (in_channels) is missing; form: conv -n N"),
+        ("convint8 -n 4", "p.txt:7:1: no kernel has the type of convint8"),
+        (f"{MIOPEN} -z reflect", "p.txt:7:88: -z reflect is not supported, only default, same and valid"),
+        (f"{MIOPEN} --trans_output_pad_h 1", "--trans_output_pad_h 1 is not supported, only 0"),
+        (f"{MIOPEN} -I CHWN", "p.txt:7:88: unknown layout CHWN"),
+        (f"{MIOPEN} -I NCHW -O NHWC", "p.txt:7:96: input and output have different layouts: NCHW and NHWC"),
+        (MIOPEN.replace("-k 64", "-k 6_4"), "p.txt:7:32: expected an integer for out_channels, got '6_4'"),
+        (MIOPEN.replace("-k 64", "-k \u0666\u0664"), "expected an integer for out_channels"),
+        ("2 1 4 6_4 64 3 3 28 28 1 1 1 1 1 1 1 1", "p.txt:7:7: expected an integer for K, got '6_4'"),
         (MIOPEN.replace("-k 64", "-k x64"), "p.txt:7:32: expected an integer for out_channels, got 'x64'"),
         (MIOPEN.replace("-k 64", "--K 64"), "p.txt:7:29: unknown MIOpenDriver flag '--K'"),
         (MIOPEN + " -n 4", "p.txt:7:85: -n is given twice"),
@@ -171,7 +184,100 @@ def test_any_words_give_a_problem_or_an_input_error(direction: Direction, words:
 def test_files(tmp_path: Path, direction: Direction) -> None:
     path = tmp_path / "problems.txt"
     path.write_bytes(b"\xef\xbb\xbf# two forms\r\n\r\n" + f"{MIOPEN}\r\n{POSITIONAL}".encode())
-    assert [p.problem for p in read_problem_file(path, direction, [direction])] == [SAME, SAME]
+    found = read_problem_file(path, direction, [direction])
+    assert [p.problem for p in found.problems] == [SAME, SAME] and not found.skipped
+
+
+def test_lines_for_other_directions_are_counted(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
+    path = tmp_path / "problems.txt"
+    path.write_text(
+        "\n".join([MIOPEN, MIOPEN.replace("-F 1", "-F 2"), MIOPEN.replace("-F 1", "-F 5"), MIOPEN])
+    )
+    counts = {one.id: read_problem_file(path, one, directions) for one in directions}
+    assert {name: len(found.problems) for name, found in counts.items()} == {
+        "fwd": 3, "bwd_data": 1, "bwd_weight": 1,
+    }  # fmt: skip
+    assert counts["fwd"].skipped == {"not for fwd": 1}
+
+
+def test_every_line_of_miopens_own_lists(directions: tuple[Direction, ...]) -> None:
+    path = Path(__file__).parent / "miopen_lines.txt"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert len(lines) == 100
+    found = [read_problem_file(path, one, directions) for one in directions]
+    assert sum(len(one.problems) for one in found) == 100
+    for one in found:
+        for parsed in one.problems:
+            assert parsed.layout in {"ngchw", "ngcdhw", "nhwgc"} and parsed.dtype in (
+                None,
+                DataType.FP16,
+                DataType.BF16,
+            )
+            assert min(parsed.problem.output) > 0
+
+
+def test_all_wrong_lines_are_reported(tmp_path: Path, direction: Direction) -> None:
+    path = tmp_path / "problems.txt"
+    path.write_text(f"{MIOPEN} -k\n{MIOPEN}\nhello\n2 1\n")
+    with pytest.raises(ListError) as caught:
+        read_problem_file(path, direction, [direction])
+    assert [one.line for one in caught.value.diagnostics] == [1, 3, 4]
+    assert [one.column for one in caught.value.diagnostics] == [85, 1, None]
+
+
+def test_a_pipe_that_never_ends_is_bounded(direction: Direction) -> None:
+    with pytest.raises(InputError, match=r"a line of more than|no regular file"):
+        read_problem_file(Path("/dev/zero"), direction, [direction])
+
+
+def test_the_drivers_defaults(direction: Direction) -> None:
+    parsed = parse("MIOpenDriver conv", direction)
+    assert parsed.problem == ConvProblem(
+        groups=1, batch=100, out_channels=32, in_channels=3, filter=(3, 3), input=(32, 32),
+        strides=(1, 1), dilations=(1, 1), left_pads=(0, 0), right_pads=(0, 0),
+    )  # fmt: skip
+    assert parsed.usual_dtype is DataType.FP32 and parsed.dtype is None
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver ",
+        "[2026-01-02 03:04:05] MIOpen(HIP): Command [LogCmdFindConvolution] /opt/rocm/bin/MIOpenDriver ",
+        "C:\\tools\\MIOpenDriver.exe ",
+        "MIOpenDriver.exe ",
+    ],
+)
+def test_log_lines_and_program_names(prefix: str, direction: Direction) -> None:
+    assert parse(prefix + MIOPEN, direction).problem == SAME
+
+
+@given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 4))
+def test_same_pads_give_the_rounded_up_output(
+    direction: Direction, length: int, size: int, stride: int
+) -> None:
+    text = f"conv -n 1 -c 1 -k 1 -H {length} -W {length} -y {size} -x {size} -u {stride} -v {stride}"
+    problem = parse(f"{text} -p 9 -q 9 --pad_mode same", direction).problem
+    if size >= stride:
+        assert problem.output == (-(-length // stride),) * 2
+    assert all(
+        0 <= right - left <= 1 for left, right in zip(problem.left_pads, problem.right_pads, strict=True)
+    )
+
+
+def test_no_pads(direction: Direction) -> None:
+    assert parse(f"{MIOPEN} -z valid", direction).problem.left_pads == (0, 0)
+    assert parse(f"{MIOPEN} -z default", direction).problem == SAME
+
+
+@pytest.mark.parametrize(
+    ("text", "splits"), [("all", (-1, 1, 2, 4, 8, 16, 32, 64, 128)), ("0", (-1,)), ("-1", (-1,)), ("7", (7,))]
+)
+def test_splits(text: str, splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
+    weight = next(one for one in directions if one.id == "bwd_weight")
+    line = f"{weight.positional_form.operations[0]} 1 2 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 {text}"
+    parsed = parse_problem(ProblemLine(text=line, path="p"), weight, directions)
+    assert parsed.splits == splits and parsed.split_k == splits[0]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
@@ -14,17 +14,18 @@ from ckprof_plugins.pipelines._base.rules import broken_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.catalog import Catalog
+    from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
     from ckprof.model.requirement import UnmetRequirement
     from ckprof_plugins.pipelines._base.rules import Rule
     from ckprof_plugins.pipelines._base.template_values import KernelHeader
 
+RecordT = TypeVar("RecordT", bound="CatalogRecord", contravariant=True)
 InstanceT = TypeVar("InstanceT", bound=Instance)
 
 
-class KernelFamily(ABC, Generic[InstanceT]):
+class KernelFamily(ABC, Generic[RecordT, InstanceT]):
     """A family of kernels with one instance class, one set of rules and one template."""
 
     id: ClassVar[str]
@@ -38,11 +39,11 @@ class KernelFamily(ABC, Generic[InstanceT]):
     template: ClassVar[tuple[str, str]]
 
     @abstractmethod
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant: str, record: RecordT) -> bool:
         """Say whether the record is an instance of this family."""
 
     @abstractmethod
-    def read_record(self, catalog: Catalog, direction: str, record: Any) -> InstanceT:
+    def read_record(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
@@ -63,7 +64,7 @@ class KernelFamily(ABC, Generic[InstanceT]):
         :param arch: recorded in the header, of no influence on the code.
         """
 
-    def make_instance(self, catalog: Catalog, direction: str, record: Any) -> InstanceT:
+    def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is unknown or out of range; the message says in which instance.

@@ -20,12 +20,13 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof_converters.records import GemmRecord
 
 #: Catalog variants whose records describe GEMM kernels.
 VARIANTS = frozenset({"forward", "bwd_data", "bwd_weight"})
 
 
-def gemm_fields(catalog: Catalog, direction: str, record: Any) -> dict[str, Any]:
+def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[str, Any]:
     """Return the arguments of :class:`GemmInstance` that one record of a catalog describes.
 
     :raises InputError: a value is unknown or out of range.
@@ -54,7 +55,7 @@ def gemm_fields(catalog: Catalog, direction: str, record: Any) -> dict[str, Any]
     }
 
 
-def reject_stream_k_fields(record: Any) -> None:
+def reject_stream_k_fields(record: GemmRecord) -> None:
     """Check that a record without stream-K sets none of its fields: dropping them would hide what was meant.
 
     :raises InputError: one is set.
@@ -65,7 +66,7 @@ def reject_stream_k_fields(record: Any) -> None:
             raise InputError(f"{field} is {value!r} while streamk_enabled is false")
 
 
-def _extent(record: Any, prefix: str) -> Extent:
+def _extent(record: GemmRecord, prefix: str) -> Extent:
     sizes = {}
     for axis in "mnk":
         field = f"{prefix}_{axis}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
     from ckprof.model.problem import ConvProblem
+    from ckprof_converters.records import DepthwiseRecord
 
 #: The catalog variant whose records describe depthwise kernels.
 VARIANT = "forward_depthwise"
 
 
-class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
+class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
     """Convolutions with one channel per group, computed directly on tiles of the image."""
 
     id = DepthwiseInstance.pipeline
@@ -30,11 +31,11 @@ class DepthwisePipeline(KernelFamily[DepthwiseInstance]):
     rules = depthwise_rules(directions)
     template = (__package__, "depthwise.hpp.j2")
 
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant: str, record: DepthwiseRecord) -> bool:
         """Say whether the record is an instance of this family."""
         return variant == VARIANT
 
-    def read_record(self, catalog: Catalog, direction: str, record: Any) -> DepthwiseInstance:
+    def read_record(self, catalog: Catalog, direction: str, record: DepthwiseRecord) -> DepthwiseInstance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is out of range.

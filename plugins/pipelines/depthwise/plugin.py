@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols import Pipeline
+    from ckprof_converters.records import DepthwiseRecord
 
 
 @hookimpl
-def ckprof_register_pipelines() -> Sequence[Pipeline]:
+def ckprof_register_pipelines() -> Sequence[Pipeline[DepthwiseRecord]]:
     """Add the depthwise family."""
     return [DepthwisePipeline()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
+    from ckprof_converters.records import GemmRecord
 
 
-class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
+class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
     """Convolutions as matrix products whose operands are gathered while they are read."""
 
     id = ImplicitGemmInstance.pipeline
@@ -35,11 +36,11 @@ class ImplicitGemmPipeline(KernelFamily[ImplicitGemmInstance]):
     rules = gemm_rules(directions)
     template = (__package__, "implicit_gemm.hpp.j2")
 
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant: str, record: GemmRecord) -> bool:
         """Say whether the record is an instance of this family: neither two-stage nor stream-K."""
         return variant in VARIANTS and not record.two_stage and not record.streamk_enabled
 
-    def read_record(self, catalog: Catalog, direction: str, record: Any) -> ImplicitGemmInstance:
+    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> ImplicitGemmInstance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is unknown, out of range or contradicts another one.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
@@ -17,9 +17,10 @@ from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, str
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof_converters.records import GemmRecord
 
 
-class StreamKPipeline(KernelFamily[StreamKInstance]):
+class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
     """Backward weight whose workgroups share the iterations of all tiles evenly."""
 
     id = StreamKInstance.pipeline
@@ -29,11 +30,11 @@ class StreamKPipeline(KernelFamily[StreamKInstance]):
     rules = (*gemm_rules(directions), WAVE_SIZE_RULE)
     template = (__package__, "stream_k.hpp.j2")
 
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant: str, record: GemmRecord) -> bool:
         """Say whether the record asks for stream-K, which wins over two stages."""
         return variant in VARIANTS and bool(record.streamk_enabled)
 
-    def read_record(self, catalog: Catalog, direction: str, record: Any) -> StreamKInstance:
+    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> StreamKInstance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is unknown, out of range or missing.

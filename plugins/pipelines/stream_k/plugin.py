@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols import Pipeline
+    from ckprof_converters.records import GemmRecord
 
 
 @hookimpl
-def ckprof_register_pipelines() -> Sequence[Pipeline]:
+def ckprof_register_pipelines() -> Sequence[Pipeline[GemmRecord]]:
     """Add the stream-K family."""
     return [StreamKPipeline()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof.model.dtype import DataType
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
+    from ckprof_converters.records import GemmRecord
 
 
-class TwoStagePipeline(KernelFamily[TwoStageInstance]):
+class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
     """Backward weight that sums in fp32, whatever the type of the weight, and converts at the end."""
 
     id = TwoStageInstance.pipeline
@@ -31,11 +32,11 @@ class TwoStagePipeline(KernelFamily[TwoStageInstance]):
     rules = (*gemm_rules(directions), WAVE_SIZE_RULE)
     template = (__package__, "two_stage.hpp.j2")
 
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant: str, record: GemmRecord) -> bool:
         """Say whether the record asks for two stages; one that asks for stream-K as well is stream-K."""
         return variant in VARIANTS and record.two_stage and not record.streamk_enabled
 
-    def read_record(self, catalog: Catalog, direction: str, record: Any) -> TwoStageInstance:
+    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> TwoStageInstance:
         """Return the instance that a claimed record describes.
 
         :raises InputError: a value is unknown, out of range or contradicts another one.

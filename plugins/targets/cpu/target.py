@@ -17,9 +17,8 @@ from ckprof_plugins.targets.cpu.machine import machine_identity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
     from ckprof.model.finding import Finding
-from ckprof.model.recipe import BuildRequest, Compiler
+    from ckprof.model.recipe import BuildRequest, Compiler
 
 #: devices that the host model answers for
 ARCHS: Final = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1201")

@@ -9,7 +9,7 @@ from ckprof.model.device_kernel import Occupancy
 from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
 
 if TYPE_CHECKING:
-    from ckprof_plugins.targets.hip.machine import Machine
+    pass
 
 
 def occupancy(
@@ -48,15 +48,6 @@ def occupancy(
         waves_per_simd=min(-(-workgroups * waves // SIMDS_PER_CU), min(limits.values())),
         workgroups_per_cu=workgroups,
         limited_by=limited_by,
-    )
-
-
-def register_waves(machine: Machine, *, vgprs: int, sgprs: int) -> int:
-    """Return how many waves a SIMD holds as far as registers are concerned."""
-    return min(
-        machine.waves_per_simd,
-        _fitting(machine.vgprs_per_simd, vgprs, machine.vgpr_grain),
-        _fitting(machine.sgprs_per_simd, sgprs, machine.sgpr_grain),
     )
 
 

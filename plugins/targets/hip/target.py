@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -181,43 +182,59 @@ def _object_version(libraries: Path) -> tuple[str, ...]:
     return (f"-mcode-object-version={known}",) if known < _USUAL_OBJECT_VERSION else ()
 
 
-def _code_objects() -> dict[str, object]:
-    return {
-        "product": Product.CODE_OBJECTS,
-        "flags": _DEVICE_FLAGS,
-        "prefix_header": PREFIX_HEADER,
-        "precompiling": _PRECOMPILING,
-        "functions_per_unit": _FUNCTIONS_PER_UNIT,
-        "further_memory_bytes": _FURTHER_MEMORY,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ProductParts:
+    """What recipes say differently for each kind of product; the fields are those of a recipe."""
+
+    flags: tuple[str, ...]
+    functions_per_unit: int
+    further_memory_bytes: int
+    product: Product = Product.LIBRARY
+    prefix_header: str = ""
+    precompiling: Precompiling | None = None
+    unit_flags: tuple[str, ...] = ()
+    support_sources: tuple[Path, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    cannot_run: str = ""
 
 
-def _answers() -> dict[str, object]:
-    return {
-        "flags": _ANSWER_FLAGS,
+def _code_objects() -> _ProductParts:
+    return _ProductParts(
+        product=Product.CODE_OBJECTS,
+        flags=_DEVICE_FLAGS,
+        prefix_header=PREFIX_HEADER,
+        precompiling=_PRECOMPILING,
+        functions_per_unit=_FUNCTIONS_PER_UNIT,
+        further_memory_bytes=_FURTHER_MEMORY,
+    )
+
+
+def _answers() -> _ProductParts:
+    return _ProductParts(
+        flags=_ANSWER_FLAGS,
         # without it, objects of host code alone all define the same symbol
-        "unit_flags": ("-Xclang", "-cuid={key}"),
-        "support_sources": _ANSWERS,
-        "link_flags": ("-no-hip-rt", "-Wl,-z,defs"),
-        "functions_per_unit": _ANSWERS_PER_UNIT,
-        "further_memory_bytes": 4 * 2**20,
-    }
+        unit_flags=("-Xclang", "-cuid={key}"),
+        support_sources=_ANSWERS,
+        link_flags=("-no-hip-rt", "-Wl,-z,defs"),
+        functions_per_unit=_ANSWERS_PER_UNIT,
+        further_memory_bytes=4 * 2**20,
+    )
 
 
-def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> dict[str, object]:
+def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _ProductParts:
     if runnable and not hip.bundler:
         raise ToolchainError(
             f"{' '.join(hip.compiler.command)} finds no clang-offload-bundler to join host and device code; "
             f"{install_advice(request.arch.partition(':')[0])}"
         )
-    return {
-        "flags": _LIBRARY_FLAGS,
-        "support_sources": _RUNTIME,
-        "link_flags": ("-pthread", "-Wl,-z,defs", "-lamdhip64"),
-        "functions_per_unit": _FUNCTIONS_PER_UNIT,
-        "further_memory_bytes": _FURTHER_MEMORY,
-        "cannot_run": "" if runnable else _why_not(request.arch.partition(":")[0]),
-    }
+    return _ProductParts(
+        flags=_LIBRARY_FLAGS,
+        support_sources=_RUNTIME,
+        link_flags=("-pthread", "-Wl,-z,defs", "-lamdhip64"),
+        functions_per_unit=_FUNCTIONS_PER_UNIT,
+        further_memory_bytes=_FURTHER_MEMORY,
+        cannot_run="" if runnable else _why_not(request.arch.partition(":")[0]),
+    )
 
 
 def _why_not(arch: str) -> str:
@@ -235,47 +252,48 @@ def _recipe(
     hip: HipCompiler,
     headers: CkHeaders,
     hip_root: Path,
-    product: dict[str, object],
+    parts: _ProductParts,
     located: tuple[str, ...] = (),
     digested: tuple[Path, ...] = (),
 ) -> BuildRecipe:
     base = request.arch.partition(":")[0]
-    values = dict(product)
-    flags = values.pop("flags")
     shim = _shim(hip, hip_root, base)
     hip_headers = hip_root / "include" / "hip"
     digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
     return BuildRecipe(
-        **{
-            "target": "hip",
-            "arch": request.arch,
-            "api_level": headers.api_level,
-            "compiler": hip.compiler,
-            "compile_flags": (
-                "-x",
-                "hip",
-                f"--offload-arch={request.arch}",
-                *_FLAGS,
-                *flags,  # type: ignore[misc]
-                *shim,
-                *request.extra_flags,
-            ),
-            "location_flags": (
-                f"--rocm-path={hip_root}",
-                *located,
-                *(("-include", str(_SHIM)) if shim else ()),
-            ),
-            "link_flags": (),
-            "include_dirs": (headers.root, abi_dir()),
-            "digested_dirs": (headers.root / "ck_tile", abi_dir(), SHIM_DIR),
-            "prefix_header": "",
-            "support_sources": (),
-            # headers of HIP and device libraries lie outside the folders that are searched for headers
-            "machine_identity": digest_parts(*(digests.of(folder) for folder in (hip_headers, *digested))),
-            "compile_memory_bytes": _COMPILE_MEMORY,
-            "last_level_cache_bytes": machine_table().last_level_cache_bytes(base),
-            **values,
-        }  # type: ignore[arg-type]
+        target="hip",
+        arch=request.arch,
+        api_level=headers.api_level,
+        compiler=hip.compiler,
+        compile_flags=(
+            "-x",
+            "hip",
+            f"--offload-arch={request.arch}",
+            *_FLAGS,
+            *parts.flags,
+            *shim,
+            *request.extra_flags,
+        ),
+        location_flags=(
+            f"--rocm-path={hip_root}",
+            *located,
+            *(("-include", str(_SHIM)) if shim else ()),
+        ),
+        link_flags=parts.link_flags,
+        include_dirs=(headers.root, abi_dir()),
+        digested_dirs=(headers.root / "ck_tile", abi_dir(), SHIM_DIR),
+        prefix_header=parts.prefix_header,
+        support_sources=parts.support_sources,
+        # headers of HIP and device libraries lie outside the folders that are searched for headers
+        machine_identity=digest_parts(*(digests.of(folder) for folder in (hip_headers, *digested))),
+        compile_memory_bytes=_COMPILE_MEMORY,
+        further_memory_bytes=parts.further_memory_bytes,
+        functions_per_unit=parts.functions_per_unit,
+        product=parts.product,
+        unit_flags=parts.unit_flags,
+        precompiling=parts.precompiling,
+        cannot_run=parts.cannot_run,
+        last_level_cache_bytes=machine_table().last_level_cache_bytes(base),
     )
 
 

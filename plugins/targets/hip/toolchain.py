@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from ckprof.build.atomic_write import write_atomically
 from ckprof.build.digests import digest_parts
@@ -165,6 +165,15 @@ def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | Rejecti
     return hip
 
 
+class _Answers(TypedDict):
+    """What a compiler was asked, as it is kept on disk; an empty path is that of a missing tool."""
+
+    archs: list[str]
+    resource_dir: str
+    linker: str
+    bundler: str
+
+
 @functools.lru_cache(maxsize=32)
 def _ask(compiler: Compiler) -> HipCompiler:
     """Ask what the compiler knows; answers are kept on disk as long as it does not change."""
@@ -185,19 +194,19 @@ def _ask(compiler: Compiler) -> HipCompiler:
     return HipCompiler(
         compiler=compiler,
         archs=frozenset(record["archs"]),
-        resource_dir=Path(str(record["resource_dir"])),
-        linker=str(record["linker"]),
-        bundler=str(record["bundler"]),
+        resource_dir=Path(record["resource_dir"]),
+        linker=record["linker"],
+        bundler=record["bundler"],
     )
 
 
-def _recall(memo: Path) -> dict[str, object] | None:
+def _recall(memo: Path) -> _Answers | None:
     try:
-        record = json.loads(memo.read_text())
+        record: _Answers = json.loads(memo.read_text())
         # a tool that was missing may have been installed since
         complete = isinstance(record["archs"], list) and all(
-            record[name] and Path(str(record[name])).exists()
-            for name in ("resource_dir", "linker", "bundler")
+            path and Path(path).exists()
+            for path in (record["resource_dir"], record["linker"], record["bundler"])
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -1,0 +1,1 @@
+"""The kernel family ``naive_gather``."""

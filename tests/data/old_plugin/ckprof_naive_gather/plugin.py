@@ -1,0 +1,33 @@
+"""The hooks; named in the entry point group ``ckprof`` of the package."""
+
+from __future__ import annotations
+
+from ckprof import hookimpl
+from ckprof.plugin.protocols import CatalogVariant
+from ckprof.strings.kind import StringKind
+from ckprof_naive_gather.pipeline import NaiveGatherPipeline
+from ckprof_naive_gather.record import FAMILY, STRINGS, VARIANT, NaiveGatherRecord
+
+
+@hookimpl
+def ckprof_register_pipelines() -> list[NaiveGatherPipeline]:
+    """Add the family."""
+    return [NaiveGatherPipeline()]
+
+
+@hookimpl
+def ckprof_register_catalog_variants() -> list[CatalogVariant]:
+    """Add the kind of catalogs that hold its instances."""
+    return [CatalogVariant(name=VARIANT, direction="fwd", record_type=NaiveGatherRecord)]
+
+
+@hookimpl
+def ckprof_register_conf_families() -> list[object]:
+    """Add the grammar of its conf lines."""
+    return [FAMILY]
+
+
+@hookimpl
+def ckprof_register_string_kinds() -> list[StringKind]:
+    """Add the strings that its kernels print, so that ``ckprof parity`` can compare them."""
+    return [STRINGS]

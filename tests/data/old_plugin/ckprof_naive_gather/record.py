@@ -1,0 +1,47 @@
+"""How an instance stands in a catalog and in a conf."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ckprof.strings.fields import Field
+from ckprof.strings.kind import StringKind
+from ckprof.strings.kinds import ELEMENT_TYPE, POSITIVE
+from ckprof_converters.family import ConfFamily
+
+#: ``variant`` of the family's catalogs
+VARIANT = "forward_naive_gather"
+
+
+class NaiveGatherRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One instance in a catalog; the order of the fields is the order of the keys."""
+
+    id: int
+    rows: int
+    channels: int
+
+
+#: ``NaiveGatherForward<fp32,64,4>``: what the kernels print, and what stands in a conf
+STRINGS = StringKind(
+    id="naive_gather",
+    title="naive gather, forward",
+    name="NaiveGatherForward",
+    direction="fwd",
+    fields=(
+        Field(name="input_type", kind=ELEMENT_TYPE),
+        Field(name="rows", kind=POSITIVE),
+        Field(name="channels", kind=POSITIVE),
+    ),
+)
+
+FAMILY = ConfFamily(
+    id="naive-gather-forward",
+    title=STRINGS.title,
+    direction=STRINGS.direction,
+    names=(STRINGS.name,),
+    fields=STRINGS.fields,
+    variant=VARIANT,
+    record_type=NaiveGatherRecord,
+    layout="nhwgc",
+    dtype_fields=("input_type",),
+)

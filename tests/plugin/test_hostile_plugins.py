@@ -1,0 +1,332 @@
+"""Every member of every kind of objects, and every hook, misbehaving: always one error that says where.
+
+The cases are made from the contracts themselves, so that a new member is covered as soon as it is declared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from functools import cache
+
+import pytest
+
+from ckprof import hookimpl
+from ckprof.errors import ExitCode, InputError, PluginError
+from ckprof.plugin import hookspecs
+from ckprof.plugin.contracts import CONTRACTS, members_of
+from ckprof.plugin.failure import traceback_lines
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.registry import Registry
+from ckprof.plugin.value_types import callable_parts, check_of
+
+
+class Unexpected(BaseException):
+    """No ``Exception``, as a test framework or an event loop may raise."""
+
+
+class Unreadable(Exception):
+    """Its text cannot be had."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def raising(error):
+    def function(*arguments, **named):
+        raise error
+
+    return function
+
+
+#: misbehaviour -> (what the member does when it is called, what the message says)
+RAISED = {
+    "raises": (raising(KeyError("oops")), "raised KeyError: 'oops'"),
+    "exits": (raising(SystemExit(0)), "called sys.exit(0)"),
+    "exits silently": (raising(SystemExit()), "called sys.exit("),
+    "raises no Exception": (raising(Unexpected("far out")), "raised Unexpected: far out"),
+    "raises without text": (raising(Unreadable()), "raised Unreadable: (its text cannot be read)"),
+    "recurses": (lambda *arguments: forever(), "raised RecursionError"),
+    "stops iteration": (raising(StopIteration()), "raised StopIteration"),
+}
+
+
+def forever():
+    return forever()
+
+
+class Odd:
+    """Fits no annotation, and cannot be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+@cache
+def provided(hook):
+    """The object with the most abilities that ckprof's own plugins register with a hook."""
+    manager = PluginManager()
+    manager.load_all()
+    objects = [item for _, items in manager.call(hook) for item in items]
+    abilities = [m.name for ability in CONTRACTS[hook].abilities for m in members_of(ability)]
+    return max(objects, key=lambda item: sum(hasattr(item, name) for name in abilities))
+
+
+class Changed:
+    """An object with one member replaced, or without it."""
+
+    def __init__(self, original, name, value):
+        self.__dict__.update(_original=original, _name=name, _value=value)
+
+    def __getattr__(self, name):
+        if name == self._name:
+            if self._value is MISSING:
+                raise AttributeError(name)
+            return self._value
+        return getattr(self._original, name)
+
+
+MISSING = object()
+
+
+def changed(hook, name, value):
+    original = provided(hook)
+    if dataclasses.is_dataclass(original):
+        copy = dataclasses.replace(original)
+        object.__setattr__(copy, name, value)
+        return copy
+    return Changed(original, name, value)
+
+
+def registered(hook, item):
+    """The entry of the registry that stands for an object."""
+    manager = PluginManager()
+    plugin = type("Hostile", (), {hook: hookimpl(lambda self: [item])})()
+    manager.register(plugin, "hostile")
+    registry = Registry(manager)
+    if hook == "ckprof_register_string_kinds":
+        return registry.strings
+    entries = {
+        "ckprof_register_directions": registry.directions,
+        "ckprof_register_pipelines": registry.pipelines,
+        "ckprof_register_targets": registry.targets,
+        "ckprof_register_rule_sets": registry.rule_sets,
+        "ckprof_register_report_formats": registry.formats,
+        "ckprof_register_converters": registry.converters,
+        "ckprof_register_catalog_variants": registry.variants,
+        "ckprof_register_builder_readers": registry.builder_readers,
+        "ckprof_register_parity_formats": registry.parity_formats,
+    }[hook]
+    (entry,) = entries
+    return entry
+
+
+def all_members(contract):
+    for protocol in (contract.protocol, *contract.abilities):
+        for member in members_of(protocol):
+            if not (
+                dataclasses.is_dataclass(protocol) and isinstance(vars(protocol).get(member.name), property)
+            ):
+                yield member
+
+
+FUNCTIONS = [
+    pytest.param(hook, member.name, id=f"{contract.kind}-{member.name}")
+    for hook, contract in CONTRACTS.items()
+    for member in all_members(contract)
+    if member.parameters is not None or callable_parts(member.annotation)
+    # called while the registry is made
+    if member.name != "use_families"
+]
+ATTRIBUTES = [
+    pytest.param(hook, member.name, id=f"{contract.kind}-{member.name}")
+    for hook, contract in CONTRACTS.items()
+    for member in all_members(contract)
+    if member.parameters is None and member.name not in {*contract.late, contract.identifier}
+]
+
+
+def reported(error, hook, member):
+    """Check that an error names plugin, kind, object and member."""
+    contract = CONTRACTS[hook]
+    original = provided(hook)
+    assert error.exit_code is ExitCode.PLUGIN
+    message = str(error)
+    assert message.startswith(f"plugin hostile: {contract.kind} '{getattr(original, contract.identifier)}': ")
+    assert member in message
+    return message
+
+
+@pytest.mark.parametrize("misbehaviour", RAISED)
+@pytest.mark.parametrize(("hook", "name"), FUNCTIONS)
+def test_whatever_a_member_raises_is_reported(hook, name, misbehaviour):
+    function, said = RAISED[misbehaviour]
+    entry = registered(hook, changed(hook, name, function))
+    with pytest.raises(PluginError) as caught:
+        getattr(entry, name)(*[None] * arity(hook, name))
+    assert said in reported(caught.value, hook, name)
+    if misbehaviour == "raises":
+        lines = traceback_lines(caught.value)
+        assert __file__ in lines[1] and lines[-1] == "KeyError: 'oops'"
+
+
+def member_of(hook, name):
+    return next(member for member in all_members(CONTRACTS[hook]) if member.name == name)
+
+
+def arity(hook, name):
+    member = member_of(hook, name)
+    if member.parameters is not None:
+        return len(member.parameters)
+    return callable_parts(member.annotation)[0]
+
+
+def returned_by(hook, name):
+    member = member_of(hook, name)
+    return member.annotation if member.parameters is not None else callable_parts(member.annotation)[1]
+
+
+WRONG_RESULTS = [
+    pytest.param(*case.values, value, id=f"{case.id}-{type(value).__name__}")
+    for case in FUNCTIONS
+    for value in (None, 3.5, Odd(), Odd, [Odd()], b"bytes")
+    if not check_of(returned_by(*case.values))(value)
+]
+
+
+def test_each_result_can_be_wrong():
+    assert {case.values[:2] for case in WRONG_RESULTS} == {case.values for case in FUNCTIONS}
+
+
+@pytest.mark.parametrize(("hook", "name", "value"), WRONG_RESULTS)
+def test_whatever_a_member_returns_wrongly_is_reported(hook, name, value):
+    expected = returned_by(hook, name)
+    entry = registered(hook, changed(hook, name, lambda *arguments: value))
+    with pytest.raises(PluginError) as caught:
+        getattr(entry, name)(*[None] * arity(hook, name))
+    message = reported(caught.value, hook, name)
+    assert "returned " in message and message.endswith(f"expected {expected}")
+
+
+@pytest.mark.parametrize(("hook", "name"), FUNCTIONS)
+def test_a_function_that_cannot_be_called_so_is_rejected(hook, name):
+    count = arity(hook, name)
+    with pytest.raises(PluginError) as caught:
+        registered(hook, changed(hook, name, too_long(count)))
+    assert "cannot be called as" in reported(caught.value, hook, name)
+    with pytest.raises(PluginError) as caught:
+        registered(hook, changed(hook, name, 3))
+    reported(caught.value, hook, name)
+
+
+def too_long(count):
+    """A function with one parameter more than it should have."""
+    scope = {}
+    exec(f"def function({', '.join(f'p{n}' for n in range(count + 1))}): pass", scope)  # noqa: S102
+    return scope["function"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "name"),
+    # a dataclass has all its fields
+    [
+        case
+        for case in (*FUNCTIONS, *ATTRIBUTES)
+        if not dataclasses.is_dataclass(CONTRACTS[case.values[0]].protocol)
+    ],
+)
+def test_a_missing_member_is_named(hook, name):
+    contract = CONTRACTS[hook]
+    lonely = [m for ability in contract.abilities for m in members_of(ability) if m.name == name]
+    if lonely and (name in contract.defaults or all(len(members_of(a)) == 1 for a in owners(contract, name))):
+        registered(hook, changed(hook, name, MISSING))
+        return
+    with pytest.raises(PluginError) as caught:
+        registered(hook, changed(hook, name, MISSING))
+    assert f"lacks {name}" in reported(caught.value, hook, name)
+
+
+def owners(contract, name):
+    return [ability for ability in contract.abilities if name in {m.name for m in members_of(ability)}]
+
+
+@pytest.mark.parametrize("value", [Odd(), 3.5, [Odd()]], ids=type)
+@pytest.mark.parametrize(("hook", "name"), ATTRIBUTES)
+def test_an_attribute_of_a_wrong_type_is_rejected(hook, name, value):
+    with pytest.raises(PluginError) as caught:
+        registered(hook, changed(hook, name, value))
+    assert f"{name} is an object of type" in reported(caught.value, hook, name)
+
+
+@pytest.mark.parametrize("hook", CONTRACTS)
+@pytest.mark.parametrize("item", [None, 3, Odd(), object, "text"], ids=type)
+def test_things_that_are_no_such_objects_are_rejected(hook, item):
+    with pytest.raises(PluginError, match=f"plugin hostile: .*{hook}|plugin hostile: .*expected"):
+        registered(hook, item)
+
+
+HOOKS = [name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("ckprof_")]
+
+
+@pytest.mark.parametrize("misbehaviour", RAISED)
+@pytest.mark.parametrize("hook", HOOKS)
+def test_whatever_a_hook_raises_is_reported(hook, misbehaviour):
+    function, said = RAISED[misbehaviour]
+    with pytest.raises(PluginError) as caught:
+        call(hook, function)
+    assert str(caught.value).startswith(f"plugin hostile: {hook} {said}")
+    assert caught.value.exit_code is ExitCode.PLUGIN
+
+
+@pytest.mark.parametrize(
+    "hook", [hook for hook in HOOKS if hook.startswith(("ckprof_register", "ckprof_make"))]
+)
+def test_whatever_a_hook_returns_wrongly_is_reported(hook):
+    for value in (3, "text", Odd(), {1: 2}):
+        with pytest.raises(PluginError, match=f"plugin hostile: {hook} returned an object of type"):
+            call(hook, lambda value=value: value)
+
+
+def test_a_hook_may_change_a_list_but_not_spoil_it():
+    with pytest.raises(
+        PluginError, match=r"ckprof_modify_instances left str in instances, expected list\[Instance\]"
+    ):
+        call("ckprof_modify_instances", lambda instances=(): None, spoil=True)
+
+
+def call(hook, function, spoil=False):
+    names = inspect.signature(getattr(hookspecs, hook)).parameters
+    given = ["instances"] if spoil else []
+
+    def implementation(self, *values):
+        if spoil:
+            values[0].append("no instance")
+        return function()
+
+    scope = {"implementation": implementation}
+    exec(  # noqa: S102 - a hook is recognised by the names of its parameters
+        f"def {hook}(self{''.join(', ' + name for name in given)}): "
+        f"return implementation(self{''.join(', ' + name for name in given)})",
+        scope,
+    )
+    manager = PluginManager()
+    manager.register(type("Hostile", (), {hook: hookimpl(scope[hook])})(), "hostile")
+    arguments = {name: [] if name == "instances" else None for name in names}
+    manager.call(hook, **arguments)
+
+
+def test_errors_that_a_docstring_allows_pass_through():
+    hook = "ckprof_register_pipelines"
+    entry = registered(hook, changed(hook, "make_instance", raising(InputError("bad value"))))
+    with pytest.raises(InputError, match="bad value"):
+        entry.make_instance(None, None, None)
+    entry = registered(hook, changed(hook, "claims", raising(InputError("bad value"))))
+    with pytest.raises(PluginError, match="claims raised InputError: bad value"):
+        entry.claims(None, None)
+
+
+def test_interrupts_pass_through():
+    hook = "ckprof_register_targets"
+    entry = registered(hook, changed(hook, "findings", raising(KeyboardInterrupt())))
+    with pytest.raises(KeyboardInterrupt):
+        entry.findings()
