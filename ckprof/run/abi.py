@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 2
+ABI_VERSION = 3
 
 #: bytes of the buffers for reasons and descriptions
 _TEXT_BYTES = 4096
@@ -113,6 +113,42 @@ class CKernel(ctypes.Structure):
     ]
 
 
+class CComparisonRequest(ctypes.Structure):
+    """``ckprof_comparison_request``."""
+
+    _fields_: ClassVar = [
+        ("result", c_void_p),
+        ("reference", c_void_p),
+        ("elements", c_uint64),
+        ("element", c_int32),
+        ("poison", c_int32),
+        ("rtol", c_double),
+        ("atol", c_double),
+    ]
+
+
+class CComparison(ctypes.Structure):
+    """``ckprof_comparison``."""
+
+    _fields_: ClassVar = [
+        ("max_error", c_double),
+        ("wrong", c_uint64),
+        ("unwritten", c_uint64),
+        ("non_finite", c_uint64),
+        ("first", c_uint64),
+    ]
+
+
+class CDeviceChecks(ctypes.Structure):
+    """``ckprof_device_checks``."""
+
+    _fields_: ClassVar = [
+        ("fill", ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_uint64)),
+        ("checksum", ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(c_uint64))),
+        ("compare", ctypes.CFUNCTYPE(c_int, POINTER(CComparisonRequest), POINTER(CComparison))),
+    ]
+
+
 class CTarget(ctypes.Structure):
     """``ckprof_target``."""
 
@@ -127,6 +163,7 @@ class CTarget(ctypes.Structure):
         ("copy_to_host", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
         ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
+        ("checks", POINTER(CDeviceChecks)),
     ]
 
 
@@ -147,6 +184,9 @@ MIRRORS = {
     "ckprof_buffers": CBuffers,
     "ckprof_plan": CPlan,
     "ckprof_kernel": CKernel,
+    "ckprof_comparison_request": CComparisonRequest,
+    "ckprof_comparison": CComparison,
+    "ckprof_device_checks": CDeviceChecks,
     "ckprof_target": CTarget,
     "ckprof_library": CLibrary,
 }
@@ -276,6 +316,29 @@ class Target:
         # a target may leave the function out
         function = self._table.available_bytes
         return (int(function()) or None) if function else None
+
+    @property
+    def checks_memory(self) -> bool:
+        """Whether the device fills, sums up and compares its own memory."""
+        return bool(self._table.checks)
+
+    def fill(self, address: int, byte: int, size_bytes: int) -> None:
+        """Fill target memory; only where :attr:`checks_memory`."""
+        self._check("fill memory", self._table.checks.contents.fill(address, byte, size_bytes))
+
+    def checksum(self, address: int, size_bytes: int) -> int:
+        """Return a number that tells contents of target memory apart; only where :attr:`checks_memory`."""
+        answer = c_uint64()
+        status = self._table.checks.contents.checksum(address, size_bytes, ctypes.byref(answer))
+        self._check("sum up memory", status)
+        return answer.value
+
+    def compare(self, request: CComparisonRequest) -> CComparison:
+        """Compare a result with its reference in target memory; only where :attr:`checks_memory`."""
+        answer = CComparison()
+        status = self._table.checks.contents.compare(ctypes.byref(request), ctypes.byref(answer))
+        self._check("compare results", status)
+        return answer
 
     def _check(self, action: str, status: int) -> None:
         if status != AbiStatus.OK:

@@ -51,6 +51,9 @@ class GuardedTensor:
 
     def poison(self) -> None:
         """Fill the tensor with bytes that no kernel computes: what stays is seen to be unwritten."""
+        if self._target.checks_memory:
+            self._target.fill(self.address, POISON_BYTE, self.size_bytes)
+            return
         chunk = np.full(min(CHUNK_BYTES, self.size_bytes), POISON_BYTE, dtype=np.uint8)
         for start in range(0, self.size_bytes, CHUNK_BYTES):
             size = min(CHUNK_BYTES, self.size_bytes - start)
@@ -62,6 +65,10 @@ class GuardedTensor:
             self._target.copy_to_device(
                 self.address + start * self._storage.itemsize, part.ctypes.data, part.nbytes
             )
+
+    def checksum(self) -> int | None:
+        """Return a number that tells contents apart, or ``None`` if the target does not offer that."""
+        return self._target.checksum(self.address, self.size_bytes) if self._target.checks_memory else None
 
     def chunks(self) -> Iterator[NDArray[Any]]:
         """Yield the stored values in memory order. Each array is valid until the next one is asked for."""

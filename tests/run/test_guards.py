@@ -33,6 +33,8 @@ OPTIONS = RunOptions(flush_bytes=0, min_samples=3, max_time_s=0.01)
 class HostTarget:
     """Target memory in this process."""
 
+    checks_memory = False
+
     id = "host"
     workspace_bytes = 0
 
