@@ -15,7 +15,11 @@ Names:
 * :class:`InstanceQuery`, :class:`ListReading`, :class:`BuildOptions`, :class:`RunOptions`,
   :class:`CallOptions`: what is asked for; frozen, with defaults.
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
+* :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
+  iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
+* :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`SettleOptions`, :class:`ReportOptions`: how
+  measurements are judged and shown.
 * :class:`ConvLibrary`: a built kernel library with numpy arrays; :func:`jit`: kernels on demand.
 * :data:`hookimpl`: marks the hooks of a plugin.
 """
@@ -28,26 +32,41 @@ from ckprof.plugin.markers import hookimpl
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
+    from ckprof.api.comparison import CompareOptions
     from ckprof.api.jit import jit
     from ckprof.api.problem import Problem
     from ckprof.api.profiler import Profiler
-    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading
+    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, SweepOptions
     from ckprof.api.results import Results
+    from ckprof.api.settling import SettleOptions
     from ckprof.bindings.conv_library import ConvLibrary
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
+    from ckprof.statistics.change import ChangePolicy
+    from ckprof.store.query import StoreQuery
+    from ckprof.store.store import Store
+    from ckprof.store_report.options import ReportOptions
+    from ckprof.sweep.options import RoundOptions
 
 __all__ = [
     "BuildOptions",
     "CallOptions",
+    "ChangePolicy",
+    "CompareOptions",
     "ConvLibrary",
     "ConvProblem",
     "InstanceQuery",
     "ListReading",
     "Problem",
     "Profiler",
+    "ReportOptions",
     "Results",
+    "RoundOptions",
     "RunOptions",
+    "SettleOptions",
+    "Store",
+    "StoreQuery",
+    "SweepOptions",
     "__version__",
     "hookimpl",
     "jit",
@@ -57,14 +76,22 @@ __all__ = [
 _LAZY = {
     "BuildOptions": "ckprof.api.requests",
     "CallOptions": "ckprof.api.requests",
+    "ChangePolicy": "ckprof.statistics.change",
+    "CompareOptions": "ckprof.api.comparison",
     "ConvLibrary": "ckprof.bindings.conv_library",
     "ConvProblem": "ckprof.model.problem",
     "InstanceQuery": "ckprof.api.requests",
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",
     "Profiler": "ckprof.api.profiler",
+    "ReportOptions": "ckprof.store_report.options",
     "Results": "ckprof.api.results",
+    "RoundOptions": "ckprof.sweep.options",
     "RunOptions": "ckprof.run.options",
+    "Store": "ckprof.store.store",
+    "SettleOptions": "ckprof.api.settling",
+    "StoreQuery": "ckprof.store.query",
+    "SweepOptions": "ckprof.api.requests",
     "jit": "ckprof.api.jit",
 }
 

@@ -29,7 +29,7 @@ def object_cache_dir() -> Path:
 
 
 def work_dir() -> Path:
-    """Return the folder below which builds keep generated sources and libraries unless told otherwise."""
+    """Return the folder below which builds keep sources and libraries unless the user names another."""
     return cache_dir() / "work"
 
 

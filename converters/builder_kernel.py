@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.builder_list import Loss
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import ck_tile
+from ckprof_converters.drop_rules import DropRule
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,7 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     :param values: normal spelling of each field.
     """
     plain = {name: value for name, value in values.items() if value is not None}
-    if kind.name != ck_tile.BACKWARD_WEIGHT.name:
+    if kind.name != string_kinds.BACKWARD_WEIGHT.name:
         changed = plain.get("pipeline_name") == "COMPUTE_ASYNC"
         return Kernel(
             kind=kind,
@@ -65,7 +66,8 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     skipped = None
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
         skipped = UnmetRequirement(
-            rule="streamk-async-float", message="no stream-K kernel of fp32 loads asynchronously"
+            rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
+            message="no stream-K kernel of fp32 loads asynchronously",
         )
     return Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
 
@@ -90,7 +92,7 @@ def depthwise_kernel(fields: Mapping[str, str], dtype: str) -> Kernel:
     """Return the depthwise kernel of a line of twelve numbers, of one element type."""
     same = ("tile_h", "tile_w", "str_h", "str_w", "nbatch", "sub_h", "sub_w", "in_vec", "out_vec")
     return Kernel(
-        kind=ck_tile.DEPTHWISE,
+        kind=string_kinds.DEPTHWISE,
         values={
             **{name: fields[name] for name in same},
             **{"ndim": 2, "weight_vec": fields["in_vec"], "block_size": LANES},

@@ -11,7 +11,6 @@ from ckprof.model.dtype import DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import ck_tile
 from ckprof.strings.rendering import StringError, render
 from ckprof_converters.builder_fields import LineFields
 from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native_kernel
@@ -19,9 +18,11 @@ from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fie
 from ckprof_converters.builder_texts import kernel_texts
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,7 +145,7 @@ class _Reading:
             return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = UnmetRequirement(
-                rule="missing-information",
+                rule=DropRule.MISSING_INFORMATION.value,
                 message=f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)
@@ -161,11 +162,11 @@ class _Reading:
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))
-        if kind.name not in {known.name for known in ck_tile.KINDS}:
+        if kind.name not in {known.name for known in string_kinds.KINDS}:
             return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
         made = native_kernel(kind, values)
         named = self._named.layout.value
-        if self._named.named_stream_k and kind.name == ck_tile.BACKWARD_WEIGHT.name:
+        if self._named.named_stream_k and kind.name == string_kinds.BACKWARD_WEIGHT.name:
             layout = layout_of_tensors(*(str(values[f"layout_{x}"]) for x in ("input", "weight", "output")))
             if layout is not None and differ_in_depth(named, layout):
                 made = in_layout(made, named)

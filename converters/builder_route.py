@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import ck_tile
 from ckprof.strings.kinds import FLAG_NORMAL
 from ckprof_converters.builder_kernel import ASYNC_V4, LANES, Kernel
+from ckprof_converters.drop_rules import DropRule
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,9 +149,9 @@ _OPERANDS: Final = {
 }
 
 _KINDS: Final = {
-    "fwd": ck_tile.FORWARD,
-    "bwd_data": ck_tile.BACKWARD_DATA,
-    "bwd_weight": ck_tile.BACKWARD_WEIGHT,
+    "fwd": string_kinds.FORWARD,
+    "bwd_data": string_kinds.BACKWARD_DATA,
+    "bwd_weight": string_kinds.BACKWARD_WEIGHT,
 }
 
 
@@ -236,12 +237,13 @@ def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> UnmetRe
     a, b, c = block.vectors
     if any(width > 1 and width % 2 for width in (a, b, c)):
         return UnmetRequirement(
-            rule="irregular-vector", message=f"one of the vector widths {a}, {b}, {c} is odd, not 1"
+            rule=DropRule.IRREGULAR_VECTOR.value,
+            message=f"one of the vector widths {a}, {b}, {c} is odd, not 1",
         )
     first, axis = (block.k, "K") if direction == "bwd_data" else (block.m, "M")
     if first > LANES * a or block.n > LANES * b:
         return UnmetRequirement(
-            rule="one-wave-coverage",
+            rule=DropRule.ONE_WAVE_COVERAGE.value,
             message=f"one wave loads {LANES * a} along {axis} and {LANES * b} along N, "
             f"the tile has {first} and {block.n}",
         )
@@ -250,7 +252,7 @@ def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> UnmetRe
         shares = block.m * block.k // threads, block.n * block.k // threads
         if a > shares[0] or b > shares[1]:
             return UnmetRequirement(
-                rule="thread-share",
+                rule=DropRule.THREAD_SHARE.value,
                 message=f"vectors of {a} and {b} exceed a thread's share of {shares[0]} and {shares[1]}",
             )
     return None

@@ -13,6 +13,7 @@ from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.dtype import DataType
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.drop_rules import ANNOUNCED
 from ckprof_converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.properties import FileFacts
 
-#: rules whose reasons the user should hear of without asking for them
-_TOLD: Final = frozenset({"missing-information", "unsupported-family", "unsupported-direct-load"})
 _MAX_NOTES: Final = 20
 
 #: dropped lines that are listed one by one; those behind them are counted
@@ -100,7 +99,7 @@ class Collector:
 
     def drop(self, line: int, rule: str, reason: str) -> None:
         """Account for a line that gives no instance."""
-        if rule in _TOLD and len(self._notes) < _MAX_NOTES:
+        if rule in ANNOUNCED and len(self._notes) < _MAX_NOTES:
             self._notes[f"{rule}: {reason}"] = None
         if len(self._dropped) < MAX_LISTED:
             self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))

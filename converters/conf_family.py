@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+# steps of plugins import it from here
+from ckprof_converters.drop_rules import Drop as Drop
+from ckprof_converters.drop_rules import DropRule
+
 if TYPE_CHECKING:
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.dtype import DataType
@@ -27,14 +31,6 @@ class LineProperties:
     mma_k_table: tuple[int, int]
     #: true for the 32-bit type
     is_float: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop:
-    """Why a well-formed line gives no instance: a stable rule id and a sentence with the numbers."""
-
-    rule: str
-    reason: str
 
 
 class StepError(Exception):
@@ -116,7 +112,7 @@ class ConfFamily:
     note: str = ""
     conflicting_family: str = ""
     rejection: str = ""
-    rejection_rule: str = "unsupported-family"
+    rejection_rule: str = DropRule.UNSUPPORTED_FAMILY.value
     #: what conflicting_family, rejection and rejection_rule were called before, for older plugins
     rival: InitVar[str] = ""
     refusal: InitVar[str] = ""

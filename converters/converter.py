@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
-from ckprof_converters.conf_family import ConfFamily, Drop, StepError
+from ckprof_converters.conf_family import ConfFamily, StepError
 from ckprof_converters.conf_parser import Grammar
+from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
 from ckprof_converters.lines import iterate_lines
 from ckprof_converters.log import looks_like_log
 from ckprof_converters.properties import FileFacts, PropertyProblem
@@ -145,12 +146,8 @@ class _Run:
             self._wrong(number, error, 0)
             return None
         if not text:
-            if not line.strip():
-                outcome = ("blank", "blank line")
-            elif self._texts.log and not line.lstrip().startswith("#"):
-                outcome = ("log-text", "names no instance")
-            else:
-                outcome = ("comment", "comment line")
+            rule = rule_of_other_text(line, log=self._texts.log)
+            outcome = (rule.value, rule.meaning)
             self._collector.drop(number, *outcome)
             return outcome
         try:
@@ -165,7 +162,8 @@ class _Run:
                 number, start + problem.start + 1, problem.message, whole_file=problem.whole_file
             )
         if self._request.lenient:
-            self._collector.drop(number, "error", "; ".join(problem.message for problem in error.problems))
+            messages = "; ".join(problem.message for problem in error.problems)
+            self._collector.drop(number, DropRule.ERROR.value, messages)
 
     def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
         found = self._grammar.match(text)
@@ -199,9 +197,9 @@ class _Run:
         first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
         if first != number:
-            self._collector.drop(number, "duplicate", reason)
+            self._collector.drop(number, DropRule.DUPLICATE.value, reason)
         # Ids that count instances count duplicates too, so those lines must come here again.
-        return None if family.index_ids else ("duplicate", reason)
+        return None if family.index_ids else (DropRule.DUPLICATE.value, reason)
 
     def _read(
         self, number: int, text: str, found: tuple[CompiledFamily, tuple[str | None, ...]] | None

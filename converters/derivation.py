@@ -9,11 +9,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.strings import ck_tile
-from ckprof_converters.conf_family import Drop, LineProperties, Step, StepError
+from ckprof_converters.conf_family import LineProperties, Step, StepError
+from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ckprof_converters.drop_rules import Drop
 
 #: lanes of a wave; the old library's lists are for GPUs with 64
 WAVE_SIZE: Final = 64
@@ -91,10 +94,9 @@ def pipeline_of_version(values: dict[str, Any], properties: LineProperties) -> D
     if values["direct_load"]:
         pipeline = DIRECT_PIPELINES.get(version)
         if pipeline is None:
-            return Drop(
-                rule="unsupported-direct-load",
-                reason=f"CK Tile loads directly with {' and '.join(DIRECT_PIPELINES)} only, "
-                f"not with {version}",
+            return dropped_by(
+                DropRule.UNSUPPORTED_DIRECT_LOAD,
+                f"CK Tile loads directly with {' and '.join(DIRECT_PIPELINES)} only, not with {version}",
             )
         values["pipeline"] = pipeline
     else:
@@ -133,8 +135,8 @@ def regular_vectors(values: dict[str, Any], properties: LineProperties) -> Drop 
     for operand in "abc":
         width = values[f"vector_size_{operand}"]
         if width != 1 and width % 2:
-            return Drop(
-                rule="irregular-vector", reason=f"vector_size_{operand} is {width}, neither 1 nor even"
+            return dropped_by(
+                DropRule.IRREGULAR_VECTOR, f"vector_size_{operand} is {width}, neither 1 nor even"
             )
     return None
 
@@ -153,10 +155,9 @@ def _coverage(values: dict[str, Any], first: str) -> Drop | None:
     for tile, vector in ((first, "vector_size_a"), ("tile_n", "vector_size_b")):
         reach = WAVE_SIZE * values[vector]
         if values[tile] > reach:
-            return Drop(
-                rule="one-wave-coverage",
-                reason=f"{tile} {values[tile]} exceeds {reach}, "
-                f"what one wave loads with {vector} {values[vector]}",
+            return dropped_by(
+                DropRule.ONE_WAVE_COVERAGE,
+                f"{tile} {values[tile]} exceeds {reach}, what one wave loads with {vector} {values[vector]}",
             )
     return None
 
@@ -167,9 +168,9 @@ def thread_share(values: dict[str, Any], properties: LineProperties) -> Drop | N
     for tile, vector in (("tile_m", "vector_size_a"), ("tile_n", "vector_size_b")):
         share = values[tile] * values["tile_k"] // threads
         if values[vector] > share:
-            return Drop(
-                rule="thread-share",
-                reason=f"{vector} {values[vector]} exceeds {share}, "
+            return dropped_by(
+                DropRule.THREAD_SHARE,
+                f"{vector} {values[vector]} exceeds {share}, "
                 f"the share of one of {threads} threads in {tile} {values[tile]} x tile_k {values['tile_k']}",
             )
     return None
@@ -195,9 +196,9 @@ def stream_k_float(values: dict[str, Any], properties: LineProperties) -> Drop |
     # COMPUTE_ASYNC is asynchronous too, though catalogs have no name of their own for it.
     asynchronous = values["pipeline_name"] in ("BASIC_ASYNC_V1", "COMPUTE_ASYNC")
     if values["streamk_enabled"] and properties.is_float and asynchronous:
-        return Drop(
-            rule="streamk-async-float",
-            reason=f"stream-K with {values['pipeline_name']} does not exist for the 32-bit type",
+        return dropped_by(
+            DropRule.STREAM_K_ASYNC_FLOAT,
+            f"stream-K with {values['pipeline_name']} does not exist for the 32-bit type",
         )
     return None
 
@@ -238,7 +239,7 @@ _OTHER_PIPELINES: Final[Mapping[str, str | None]] = MappingProxyType(
 TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: pipeline
-        for name, own in ck_tile.PIPELINES.items()
+        for name, own in string_kinds.PIPELINES.items()
         if (pipeline := _OTHER_PIPELINES.get(name, own)) is not None
     }
 )
@@ -250,9 +251,9 @@ def missing(*names: str) -> Step:
     def not_printed(values: dict[str, Any], properties: LineProperties) -> Drop:
         """Drop a line that does not say all that a record needs."""
         verb = "is" if len(names) == 1 else "are"
-        return Drop(
-            rule="missing-information",
-            reason=f"{', '.join(names)} {verb} not printed in this spelling, and follow"
+        return dropped_by(
+            DropRule.MISSING_INFORMATION,
+            f"{', '.join(names)} {verb} not printed in this spelling, and follow"
             f"{'s' * (len(names) == 1)} from nothing that is; use the full instance strings",
         )
 

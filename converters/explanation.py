@@ -14,6 +14,7 @@ from ckprof.model.explanation import (
 from ckprof_converters.annotations import settings_in
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field
 from ckprof_converters.conf_family import StepError
+from ckprof_converters.drop_rules import rule_of_other_text
 from ckprof_converters.properties import FileFacts, PropertyProblem
 from ckprof_converters.texts import LineTexts
 
@@ -37,8 +38,8 @@ def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
     except LineError as error:
         return ExplainedLine(text=request.text, errors=_columns(error.problems, 0))
     if not text:
-        rule, reason = ("comment", "comment line") if request.text.strip() else ("blank", "blank line")
-        return ExplainedLine(text=request.text, rule=rule, reason=reason)
+        rule = rule_of_other_text(request.text, log=texts.log)
+        return ExplainedLine(text=request.text, rule=rule.value, reason=rule.meaning)
     try:
         compiled, arguments = grammar.split(text)
     except LineError as error:

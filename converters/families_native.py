@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ckprof.strings import ck_tile, kinds
+from ckprof.strings import kinds
 from ckprof.strings.fields import Field, number
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions import string_kinds
 
 _COMMON: Final[dict[str, Any]] = {
     "record_type": GemmRecord,
@@ -23,8 +24,8 @@ FAMILIES: Final = (
         title="native forward kernel",
         direction="fwd",
         variant="forward",
-        names=(ck_tile.FORWARD.name,),
-        fields=ck_tile.FORWARD.fields,
+        names=(string_kinds.FORWARD.name,),
+        fields=string_kinds.FORWARD.fields,
         steps=("whole-tiles", "native-pipeline"),
         **_COMMON,
     ),
@@ -33,8 +34,8 @@ FAMILIES: Final = (
         title="native backward-data kernel",
         direction="bwd_data",
         variant="bwd_data",
-        names=(ck_tile.BACKWARD_DATA.name,),
-        fields=ck_tile.BACKWARD_DATA.fields,
+        names=(string_kinds.BACKWARD_DATA.name,),
+        fields=string_kinds.BACKWARD_DATA.fields,
         steps=("whole-tiles", "native-pipeline"),
         **_COMMON,
     ),
@@ -43,8 +44,8 @@ FAMILIES: Final = (
         title="native backward-weight kernel",
         direction="bwd_weight",
         variant="bwd_weight",
-        names=(ck_tile.BACKWARD_WEIGHT.name,),
-        fields=ck_tile.BACKWARD_WEIGHT.fields,
+        names=(string_kinds.BACKWARD_WEIGHT.name,),
+        fields=string_kinds.BACKWARD_WEIGHT.fields,
         counts=(31, 32, 34),
         # A published 2-D stream-K list carries the layout names of its 3-D sibling.
         lax_ndim=True,

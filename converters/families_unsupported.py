@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof.strings import ck_tile
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.drop_rules import DropRule
+from ckprof_plugins.directions import string_kinds
 
 _WMMA: Final = "WMMA instructions of RDNA GPUs; the catalogs describe kernels for MFMA instructions"
 _DL: Final = "plain dot-product kernels without matrix instructions have no CK Tile counterpart"
@@ -31,9 +32,9 @@ FAMILIES: Final = (
     ConfFamily(
         id="native_depthwise",
         title="native depthwise",
-        names=(ck_tile.DEPTHWISE.name,),
+        names=(string_kinds.DEPTHWISE.name,),
         marker=",Depthwise,",
-        rejection_rule="missing-information",
+        rejection_rule=DropRule.MISSING_INFORMATION.value,
         rejection="pad_h and pad_w are not printed; use GroupedConvolutionForwardDepthwise lines instead",
     ),
 )

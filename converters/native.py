@@ -11,12 +11,13 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
-from ckprof.strings import ck_tile, kinds
+from ckprof.strings import kinds
 from ckprof.strings.rendering import StringError, render
 from ckprof_converters.annotations import annotation_of
 from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families_native import FAMILIES
+from ckprof_plugins.directions import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 #: catalog variant -> kind of text
 KERNELS: Final = MappingProxyType(
     {
-        "forward": ck_tile.FORWARD,
-        "bwd_data": ck_tile.BACKWARD_DATA,
-        "bwd_weight": ck_tile.BACKWARD_WEIGHT,
+        "forward": string_kinds.FORWARD,
+        "bwd_data": string_kinds.BACKWARD_DATA,
+        "bwd_weight": string_kinds.BACKWARD_WEIGHT,
     }
 )
 DEPTHWISE_KERNEL: Final = "GroupedConvolutionForwardDepthwise"
 
 #: what catalogs say -> CK Tile's name of the GEMM pipeline
 _PIPELINES: Final = MappingProxyType(
-    {word: name for name, word in ck_tile.PIPELINES.items() if word is not None and name != "BASIC_V2"}
+    {word: name for name, word in string_kinds.PIPELINES.items() if word is not None and name != "BASIC_V2"}
     | {"basic_v1": "BASIC_V1"}
 )
 _SCHEDULERS: Final = kinds.spelled(kinds.TILE_SCHEDULER)

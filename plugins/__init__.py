@@ -10,7 +10,6 @@ PLUGIN_MODULES: Final = (
     "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines._gemm.plugin",
     "ckprof_plugins.pipelines.implicit_gemm.plugin",
-    "ckprof_plugins.pipelines._base.plugin",
     "ckprof_plugins.pipelines.stream_k.plugin",
     "ckprof_plugins.pipelines.two_stage.plugin",
     "ckprof_plugins.rule_sets.plugin",

@@ -76,7 +76,7 @@ def make_record():
 
 @pytest.fixture(scope="session")
 def make_instance(make_record):
-    """Return an instance of a record with changes; of the implicit-GEMM family unless told otherwise."""
+    """Return an instance of a record with changes; of the implicit-GEMM family unless requested otherwise."""
 
     def make(*, family=ImplicitGemmPipeline, layout="nhwgc", dtype="bf16", direction="fwd", **changes):
         found = find_layout(layout)

@@ -21,6 +21,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("errors", "version"),
     ("model",),
+    ("statistics",),
     ("arch",),
     ("strings",),
     ("plugin",),
@@ -33,6 +34,10 @@ LAYERS = (
     ("bindings",),
     ("flow", "parity"),
     ("report",),
+    ("store",),
+    ("sweep",),
+    ("compare",),
+    ("store_report",),
     ("api",),
     ("cli", "testing"),
 )

@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from ckprof.api.problems import parse_problems
-from ckprof.bindings.one_run import Request
 from ckprof.errors import UsageError
-from ckprof.flow.call import call_kernel
+from ckprof.flow.call import Request, call_kernel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
+    from ckprof.sweep.engine import Progress
+    from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
+    from ckprof.sweep.visit import RoundReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +140,43 @@ class ConversionNotes:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlanned:
+    """What a sweep is about to do, or what it would do."""
+
+    plan: Plan
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepProgress:
+    """One attempt of a sweep is stored."""
+
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRound:
+    """A round of a sweep is over."""
+
+    planned: PlannedContest
+    report: RoundReport[KernelCell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepWarning:
+    """Something disturbs the times of a sweep."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepMessage:
+    """A sweep waits, or says what else its user should know."""
+
+    text: str
+
+
 Event: TypeAlias = (
     ListRead
     | InvalidLeftOut
@@ -152,6 +192,11 @@ Event: TypeAlias = (
     | BatchListFinished
     | NotFrozen
     | ConversionNotes
+    | SweepPlanned
+    | SweepProgress
+    | SweepRound
+    | SweepWarning
+    | SweepMessage
     | RunEvent
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.api.events import InvalidLeftOut, ListRead
 from ckprof.arch.architectures import find_architecture
+from ckprof.codegen.kernel_names import KernelNames
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.flow.candidates import Candidate, list_candidates, select
 from ckprof.flow.list_files import find_list, read_list
@@ -271,6 +272,7 @@ def _modified(session: Session, selection: Selection) -> Selection:
     """Let plugins remove, add and reorder instances, once per direction that there is."""
     found = dict.fromkeys(candidate.instance.direction for candidate in selection.candidates)
     candidates: list[Candidate] = []
+    names = KernelNames((one.name, one.instance) for one in selection.candidates)
     number = max((candidate.index for candidate in selection.candidates), default=-1) + 1
     for direction in found:
         known = {one.instance.key: one for one in selection.candidates if one.instance.direction == direction}
@@ -279,7 +281,7 @@ def _modified(session: Session, selection: Selection) -> Selection:
         for instance in instances:
             candidate = known.get(instance.key)
             if candidate is None:
-                candidate = _added(session, instance, number)
+                candidate = _added(session, instance, number, names)
                 number += 1
             candidates.append(candidate)
     if selection.candidates and not candidates:
@@ -289,13 +291,13 @@ def _modified(session: Session, selection: Selection) -> Selection:
     return replace(selection, candidates=tuple(candidates))
 
 
-def _added(session: Session, instance: Instance, index: int) -> Candidate:
+def _added(session: Session, instance: Instance, index: int, names: KernelNames) -> Candidate:
     pipeline = session.registry.pipelines.find(instance.pipeline)
     return Candidate(
         index=index,
         instance=instance,
         pipeline=pipeline,
-        name=pipeline.kernel_name(instance),
+        name=names.take(pipeline.kernel_name(instance), instance),
         source=ADDED_BY_PLUGIN,
     )
 

@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.events import ignore
-from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, RunPlanOptions
+from ckprof.api.requests import (
+    BuildOptions,
+    CallOptions,
+    InstanceQuery,
+    ListReading,
+    RunPlanOptions,
+    SweepOptions,
+)
 from ckprof.api.session import Session
+from ckprof.arch.architectures import use_files
 from ckprof.config.settings import load_settings
 from ckprof.model.parity import DEFAULT_FAIL_ON
 from ckprof.plugin.manager import PluginManager
@@ -18,13 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ckprof.api.batch import Batch, BatchRequest
+    from ckprof.api.comparison import CompareOptions, SideInput
     from ckprof.api.events import Listener
     from ckprof.api.instances import Selection
     from ckprof.api.parity_request import ParityRequest
     from ckprof.api.results import Results
     from ckprof.api.running import RunRequest
     from ckprof.api.support import SupportReport, SupportRequest
+    from ckprof.api.sweeping import SweepResult
     from ckprof.codegen.source_tree import SourceTree
+    from ckprof.compare.model import Comparison as MeasurementComparison
+    from ckprof.compare.self_test import SelfTest
     from ckprof.config.settings import Settings
     from ckprof.flow.explain_line import ExplainedPlace
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
@@ -40,6 +52,10 @@ if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
+    from ckprof.statistics.change import ChangePolicy
+    from ckprof.store_report.content import ReportContent
+    from ckprof.store_report.options import ReportOptions
+    from ckprof.sweep.plan import Plan as SweepPlan
 
 
 class Profiler:
@@ -53,7 +69,8 @@ class Profiler:
 
     :param config: a settings file; by default ``ckprof.toml`` here or in a parent folder, if there is one.
     :param plugins: module names or paths of ``.py`` files, beside those that are installed.
-    :param on_event: told what happens; see :mod:`ckprof.api.events`. An exception from it ends the call.
+    :param on_event: called with what happens; see :mod:`ckprof.api.events`. An exception from it ends the
+        call.
     :raises CkprofError: the settings are wrong, or a plugin that was named cannot be loaded.
     """
 
@@ -65,6 +82,7 @@ class Profiler:
         on_event: Listener = ignore,
     ) -> None:
         settings = load_settings(Path(config) if config else None, Path.cwd())
+        use_files(Path(name).expanduser() for name in settings.architectures)
         manager = PluginManager()
         manager.load_all(configured=settings.plugins, requested=plugins)
         self._session = Session(settings=settings, manager=manager, tell=on_event)
@@ -275,6 +293,50 @@ class Profiler:
 
         return Results(build_and_run(self._session, request))
 
+    def sweep(
+        self,
+        query: InstanceQuery,
+        problems: Sequence[str | ConvProblem],
+        options: SweepOptions,
+        *,
+        build: BuildOptions | None = None,
+        run: RunOptions | None = None,
+    ) -> SweepResult:
+        """Measure many kernels on many problems in rounds, into a store: what ``ckprof sweep`` does.
+
+        The same call goes on where an earlier one was stopped, at whatever moment.
+
+        :param query: which instances, all of one direction.
+        :param problems: lines or problems.
+        :param options: where the outcomes go, and when it is enough.
+        :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
+        :raises CkprofError: as the single steps, or the store cannot be written.
+        """
+        from ckprof.sweep.defaults import round_run_options
+
+        how = build or BuildOptions()
+        query = replace(query, arch=query.arch or how.arch, target=query.target or how.target)
+        run = run or round_run_options(self.settings.timeout)
+        return self.execute_sweep(self.plan(query, problems, build=how, run=run), options)
+
+    def execute_sweep(self, request: RunRequest, options: SweepOptions) -> SweepResult:
+        """Build what was planned, and measure what the store does not have.
+
+        :raises CkprofError: as :meth:`sweep`.
+        """
+        from ckprof.api.sweeping import run_sweep
+
+        return run_sweep(self._session, request, options)
+
+    def plan_sweep(self, request: RunRequest, options: SweepOptions) -> SweepPlan:
+        """Return what :meth:`execute_sweep` would do, without building.
+
+        :raises CkprofError: the store cannot be read, or there is no toolchain.
+        """
+        from ckprof.api.sweeping import plan_sweep
+
+        return plan_sweep(self._session, request, options)
+
     def problems(
         self, direction: str, lines: Sequence[str | ConvProblem] = (), *, files: Sequence[Path] = ()
     ) -> list[ParsedProblem]:
@@ -420,6 +482,51 @@ class Profiler:
             names=(str(first), str(second)), direction=direction, revision=revision, fail_on=fail_on
         )
         return compare_files(self._session, files, reading or ListReading())
+
+    # --- what was measured ----------------------------------------------------------------------------------
+
+    def compare(
+        self, old: SideInput, new: SideInput, options: CompareOptions | None = None
+    ) -> MeasurementComparison:
+        """Judge what became faster, slower or wrong between two sides of measurements.
+
+        :param old: a store, ``STORE@TAG``, or a file that can be imported into a store.
+        :param new: the other side.
+        :raises CkprofError: an input cannot be read, or kernels that shall be settled cannot be run.
+        """
+        from ckprof.api.comparison import CompareOptions, compare_inputs
+
+        how = options or CompareOptions()
+        if how.direction is not None:
+            how = replace(how, direction=self.registry.direction(how.direction).id)
+        return compare_inputs(self._session, old, new, how)
+
+    def report(self, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:
+        """Compute the report of a store, or of the second one compared with the first.
+
+        ``registry.store_report_formats.find("html").render(...)`` writes it.
+
+        :param inputs: as for :meth:`compare`.
+        :raises CkprofError: an input cannot be read, or there are more than two.
+        """
+        from ckprof.api.comparison import report_inputs
+        from ckprof.store_report.options import ReportOptions
+
+        return report_inputs(self._session, inputs, options or ReportOptions())
+
+    def self_test(
+        self, given: SideInput, seeds: Sequence[int] = range(20), policy: ChangePolicy | None = None
+    ) -> SelfTest:
+        """Compare random halves of one input with each other, and look for an injected slowdown of 5 %.
+
+        :param seeds: one halving each.
+        :raises CkprofError: the input cannot be read.
+        """
+        from ckprof.api.comparison import read_input
+        from ckprof.compare.self_test import self_test
+        from ckprof.statistics.change import ChangePolicy
+
+        return self_test(read_input(self._session, given), seeds, policy or ChangePolicy())
 
     def doctor(self) -> list[tuple[str, Finding]]:
         """Return (target id, what is there or missing) for every target."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.model.conversion import MMA_K_TABLE
+from ckprof.sweep.options import RoundOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
@@ -114,6 +115,45 @@ class RunPlanOptions:
     strict_layout: bool = False
     #: reports shall say every condition that rejected an instance
     why: bool = False
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions:
+    """How a sweep goes on, and where its outcomes go."""
+
+    #: file of the store, made if it does not exist; or a folder for shards: one that exists, or a name that
+    #: ends in a slash
+    store: str | Path
+    #: when kernels leave the rounds, and when these are enough
+    rounds: RoundOptions = field(default_factory=RoundOptions)
+    #: names for this session, to find it again
+    tags: tuple[str, ...] = ()
+    #: measure again what the store has
+    fresh: bool = False
+    #: try again what failed
+    retry_failed: bool = False
+    #: seconds after which no further kernel is measured; ``None`` for as long as it takes
+    max_time_s: float | None = None
+    #: wait while another process writes the store, instead of failing
+    wait: bool = False
+    #: asked before every attempt
+    should_stop: Callable[[], bool] = _never
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """Where the outcomes of a run go as well."""
+
+    #: file of the store, or a folder for shards, as for :class:`SweepOptions`
+    store: str | Path
+    #: names for this session, to find it again
+    tags: tuple[str, ...] = ()
+    #: wait while another process writes the store, instead of failing
+    wait: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ckprof.api.instances import Selection
-    from ckprof.api.requests import BuildOptions, InstanceQuery, RunPlanOptions
+    from ckprof.api.requests import BuildOptions, InstanceQuery, RunPlanOptions, StoreOptions
     from ckprof.api.session import Session
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.outcome import Outcome
@@ -41,6 +41,8 @@ class RunRequest:
     options: RunOptions
     #: reports shall say every condition that rejected an instance
     why: bool = False
+    #: store that the outcomes are added to
+    store: StoreOptions | None = None
     #: the clock of the run so far
     stages: Stages = field(default_factory=Stages)
 
@@ -78,7 +80,7 @@ def plan_run(
 class Run:
     """One run of a library: outcomes as they come, and afterwards what is known of the device.
 
-    :param session: whose plugins and listener are told.
+    :param session: whose plugins and listener are notified.
     :param library: the built kernels.
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
@@ -90,7 +92,11 @@ class Run:
         self._session = session
         self.library = library
         self.problems = tuple(problems)
-        self.options = replace(options, last_level_cache_bytes=library.recipe.last_level_cache_bytes)
+        self.options = replace(
+            options,
+            last_level_cache_bytes=library.recipe.last_level_cache_bytes,
+            peak_flops=library.recipe.peak_flops,
+        )
         #: what the target says of the device; empty until a worker has opened it
         self.device = ""
 
@@ -139,8 +145,13 @@ def build_and_run(session: Session, request: RunRequest) -> RunResults:
         session, selection.candidates, request.build, Purpose.RUN, keep_invalid=selection.keep_invalid
     )
     stages.done("build")
-    run = Run(session, library, request.problems, request.options)
-    outcomes = tuple(run.outcomes())
+    if request.store is None:
+        run = Run(session, library, request.problems, request.options)
+        outcomes = tuple(run.outcomes())
+    else:
+        from ckprof.api.recording import run_and_record
+
+        run, outcomes = run_and_record(session, library, request, request.store)
     stages.done("run")
     return RunResults(
         direction=library.direction.id,

@@ -1,4 +1,4 @@
-"""What every part of the library works with: settings, plugins, and who is told what happens."""
+"""What every part of the library works with: settings, plugins, and who is notified of what happens."""
 
 from __future__ import annotations
 

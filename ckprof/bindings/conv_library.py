@@ -1,67 +1,46 @@
-"""A kernel library as a Python object."""
+"""A kernel library as a Python object: kernels run in this very process.
+
+That is what programs want that compute with them. A kernel that crashes takes the program down; to find out
+whether one is right and how fast, use ``ckprof run`` or :func:`ckprof.flow.call.call_kernel`: their kernels
+run in processes of their own.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckprof.bindings import foreign
+from ckprof.bindings.conv_kernel import ConvKernel, find_kernel
 from ckprof.errors import InputError, ToolchainError, UsageError
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
-from ckprof.model.suggestion import unknown_name
-from ckprof.model.tensor import TENSORS, tensor_shape
-from ckprof.run.abi import CBuffers, CProblem
+from ckprof.model.layout import TENSORS, tensor_shape
+from ckprof.model.rates import rates_of
+from ckprof.run.abi import CProblem, Library, LibraryError
+from ckprof.run.guards import CheckedTensor, out_of_bounds_writes, read_tensor
+from ckprof.run.memory import DeviceTensors
+from ckprof.run.messages import AbiStatus, TimingSettings
+from ckprof.run.samples import summarise
+from ckprof.run.session import timed_run
 from ckprof.run.storage import decode, encode, storage_type
+from ckprof.run.timing import KernelFailure, Launches, take_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+    from ckprof.run.abi import Kernel, LibraryInfo
 
-_TEXT_BYTES: Final = 16384
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvKernel:
-    """One kernel of a library."""
-
-    index: int
-    name: str
-    #: content key of the instance
-    key: str
-    #: everything that makes the kernel, as ``ckprof list instances --format json`` shows it
-    fields: Mapping[str, int | str | bool | None]
-
-    @property
-    def ndim(self) -> int:
-        """Number of spatial dimensions."""
-        return int(self.fields["ndim"] or 0)
-
-    @property
-    def dtype(self) -> DataType:
-        """Type of all three tensors."""
-        return DataType(self.fields["dtype"])
-
-    @property
-    def layout(self) -> ConvLayout:
-        """Memory order of the tensors."""
-        layout = find_layout(str(self.fields["layout"]))
-        if layout is None:
-            raise InputError(f"kernel {self.name} has an unknown layout: {self.fields['layout']}")
-        return layout
+__all__ = ["ConvKernel", "ConvLibrary", "ConvResult", "Timing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +55,20 @@ class Timing:
     median: bool = False
     #: bytes to touch before each timed run to evict the caches
     flush_bytes: int = 0
+
+    def settings(self) -> TimingSettings:
+        """Return the same for :func:`~ckprof.run.timing.take_samples`."""
+        return TimingSettings(
+            warmup=self.warmup,
+            min_samples=self.repeat,
+            min_time_s=0.0,
+            max_time_s=float("inf"),
+            timeout_s=float("inf"),
+            criterion="sample-count",
+            criterion_parameters={"count": self.repeat},
+            flush_bytes=self.flush_bytes,
+            keep_samples=False,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +87,9 @@ class ConvLibrary:
     """The kernels of one ``libckprof_conv_<direction>.so``.
 
     Nothing is loaded until it is needed, and no device is touched until a kernel is asked or run. In a forked
-    child the library is loaded anew, so that locks, threads and the device of the parent do not matter; a GPU
-    that the parent has used already cannot be used in the child, which is a limit of its driver.
+    child the library is loaded again: locks, threads and the device of the parent do not matter. A GPU
+    that the parent has used already cannot be used in the child, which is a limit of its driver. Threads may
+    share an object; kernels run one after the other.
 
     :param path: the library.
     :param arch: device to choose; by default the one that the kernels were built for.
@@ -106,44 +100,41 @@ class ConvLibrary:
         self.path = Path(path)
         self._arch = arch
         self._device = device
-        self._loaded: tuple[int, ctypes.CDLL] | None = None
+        self._loaded: tuple[int, Library, LibraryInfo] | None = None
         self._has_device = False
         self._kernels: tuple[ConvKernel, ...] | None = None
+        self._lock = threading.Lock()
 
     @property
     def direction(self) -> str:
         """Id of the direction."""
-        return _text(self._binary().ckprof_conv_direction())
+        return self._load()[1].direction
 
     @property
     def arch(self) -> str:
         """Architecture that the kernels were built for."""
-        return _text(self._binary().ckprof_conv_arch())
+        return self._load()[1].arch
 
     @property
     def version(self) -> str:
         """Version of the dispatcher's C interface."""
-        return _text(self._binary().conv_dispatcher_version())
+        return self._load()[1].version
 
     @property
     def tensors(self) -> tuple[str, str, str]:
         """Which of ``input``, ``weight``, ``output`` are the two operands and the result."""
-        a, b, c = (TENSORS[self._binary().ckprof_conv_buffer(position)] for position in range(3))
+        a, b, c = (TENSORS[number] for number in self._load()[1].buffers)
         return a, b, c
 
     @property
     def kernels(self) -> tuple[ConvKernel, ...]:
         """All kernels, in the order of the library."""
         if self._kernels is None:
-            binary = self._binary()
+            library, info = self._load()
+            rows = zip(library.kernels.values(), info.fields, strict=True)
             self._kernels = tuple(
-                ConvKernel(
-                    index=index,
-                    name=_text(binary.ckprof_conv_kernel_name(index)),
-                    key=_text(binary.ckprof_conv_kernel_key(index)),
-                    fields=json.loads(binary.ckprof_conv_kernel_fields(index)),
-                )
-                for index in range(binary.ckprof_conv_kernel_count())
+                ConvKernel(index=index, name=kernel.name, key=kernel.key, fields=json.loads(fields))
+                for index, (kernel, fields) in enumerate(rows)
             )
         return self._kernels
 
@@ -152,40 +143,28 @@ class ConvLibrary:
 
         :raises UsageError: there is none, or several keys start like that.
         """
-        if isinstance(which, ConvKernel):
-            return which
-        if isinstance(which, int):
-            if not 0 <= which < len(self.kernels):
-                raise UsageError(f"kernel {which}: the library has {len(self.kernels)}, from 0")
-            return self.kernels[which]
-        found = [kernel for kernel in self.kernels if kernel.name == which]
-        found = found or [kernel for kernel in self.kernels if which and kernel.key.startswith(which)]
-        if len(found) != 1:
-            names = [kernel.name for kernel in self.kernels]
-            raise UsageError(unknown_name("kernel", which, names, "the library has none"))
-        return found[0]
+        return find_kernel(self.kernels, which)
 
     def instance_string(self, which: int | str | ConvKernel) -> str:
         """Return CK Builder's text for a kernel.
 
         :raises InputError: the library was built without it.
         """
-        text = ctypes.create_string_buffer(_TEXT_BYTES)
-        if self._binary().ckprof_conv_instance_string(self.kernel(which).index, text, _TEXT_BYTES) != 0:
-            raise InputError(_text(text.value) or "the kernel has no instance string", self.path)
-        return _text(text.value)
+        status, text = self._foreign(self.kernel(which)).instance_string()
+        if status is not AbiStatus.OK:
+            raise InputError(text or "the kernel has no instance string", self.path)
+        return text
 
     def rejection(self, which: int | str | ConvKernel, problem: ConvProblem, split_k: int = 1) -> str:
         """Return why a kernel does not support a problem; empty if it does.
 
         :raises ToolchainError: the device cannot be used.
         """
-        binary = self._ready()
-        reason = ctypes.create_string_buffer(_TEXT_BYTES)
-        answer = binary.ckprof_conv_is_supported(
-            self.kernel(which).index, CProblem.of(problem, split_k), reason, _TEXT_BYTES
-        )
-        return "" if answer == 1 else _text(reason.value) or "no reason given"
+        self._ready()
+        support = self._foreign(self.kernel(which)).is_supported(CProblem.of(problem, split_k))
+        if support.status is AbiStatus.OK:
+            return ""
+        return "; ".join(unmet.message for unmet in support.unmet_requirements) or "no reason given"
 
     def supporting(self, problem: ConvProblem, split_k: int = 1) -> tuple[ConvKernel, ...]:
         """Return the kernels that support a problem, in the order of the library."""
@@ -200,7 +179,7 @@ class ConvLibrary:
         split_k: int = 1,
         timing: Timing | None = None,
     ) -> ConvResult:
-        """Run one kernel and return what it computed.
+        """Run one kernel in this process and return what it computed.
 
         :param problem: K and C per group.
         :param operands: the two operands by tensor name (see :attr:`tensors`), in the memory order of the
@@ -208,77 +187,132 @@ class ConvLibrary:
         :param kernel: which one; by default the first that supports the problem.
         :param split_k: splits of the reduction.
         :raises UsageError: there is no such kernel, or an operand is missing.
-        :raises InputError: an operand has the wrong shape or type, or no kernel supports the problem.
+        :raises InputError: an operand has the wrong shape or type, no kernel supports the problem, or the
+            kernel wrote outside of its result.
         :raises ToolchainError: the device cannot be used.
         """
-        if kernel is None:
-            chosen = next(iter(self.supporting(problem, split_k)), None)
-            if chosen is None:
-                raise InputError(f"no kernel of {self.path.name} supports {problem.describe()}")
-        else:
-            chosen = self.kernel(kernel)
-        *sources, result = self.tensors
-        stored = {name: _stored(operands, name, problem, chosen) for name in sources}
-        unknown = set(operands).difference(sources)
-        if unknown:
-            raise UsageError(
-                f"{', '.join(sorted(unknown))}: {self.direction} kernels read {' and '.join(sources)}"
-            )
-        stored[result] = np.zeros(tensor_shape(problem, chosen.layout, result), storage_type(chosen.dtype))
-        options = timing or Timing()
-        timed = foreign.CTiming(options.warmup, options.repeat, options.median, options.flush_bytes)
-        reason = ctypes.create_string_buffer(_TEXT_BYTES)
-        binary = self._ready()
-        with _on_device(binary, stored, result) as buffers:
-            time_ms = binary.ckprof_conv_run(
-                chosen.index, CProblem.of(problem, split_k), buffers, timed, reason, _TEXT_BYTES
-            )
-        if time_ms <= 0:
-            raise InputError(f"kernel {chosen.name}: {_text(reason.value) or 'it failed without a reason'}")
-        output = stored[result]
+        chosen = self._chosen(problem, kernel, split_k)
+        stored = self._stored(problem, operands, chosen)
+        with self._lock:
+            time_ms, output = self._compute(problem, stored, chosen, split_k, timing or Timing())
         if chosen.dtype is DataType.BF16:
             output = decode(output, chosen.dtype).astype(np.float32)
-        return ConvResult(kernel=chosen, time_ms=time_ms, tflops=problem.flop / 1e9 / time_ms, output=output)
+        return ConvResult(
+            kernel=chosen,
+            time_ms=time_ms,
+            tflops=rates_of(problem, chosen.dtype, time_ms).tflops,
+            output=output.reshape(tensor_shape(problem, chosen.layout, self.tensors[2])),
+        )
 
     def describe_device(self) -> str:
         """Return one line about the device.
 
         :raises ToolchainError: it cannot be used.
         """
-        text = ctypes.create_string_buffer(_TEXT_BYTES)
-        self._ready().ckprof_conv_describe_device(text, _TEXT_BYTES)
-        return _text(text.value)
+        return self._ready().target.describe_device()
 
-    def _binary(self) -> ctypes.CDLL:
+    def _chosen(
+        self, problem: ConvProblem, kernel: int | str | ConvKernel | None, split_k: int
+    ) -> ConvKernel:
+        if kernel is not None:
+            return self.kernel(kernel)
+        chosen = next(iter(self.supporting(problem, split_k)), None)
+        if chosen is None:
+            raise InputError(f"no kernel of {self.path.name} supports {problem.describe()}")
+        return chosen
+
+    def _stored(
+        self, problem: ConvProblem, operands: Mapping[str, NDArray[Any]], kernel: ConvKernel
+    ) -> dict[str, NDArray[Any]]:
+        """Return the operands as the kernel reads them."""
+        sources = self.tensors[:2]
+        stored = {name: _stored(operands, name, problem, kernel) for name in sources}
+        unknown = set(operands).difference(sources)
+        if unknown:
+            raise UsageError(
+                f"{', '.join(sorted(unknown))}: {self.direction} kernels read {' and '.join(sources)}"
+            )
+        return stored
+
+    def _compute(
+        self,
+        problem: ConvProblem,
+        operands: Mapping[str, NDArray[Any]],
+        chosen: ConvKernel,
+        split_k: int,
+        timing: Timing,
+    ) -> tuple[float, NDArray[Any]]:
+        """Return the duration in milliseconds and the stored values of the result."""
+        target = self._ready().target
+        kernel, given = self._foreign(chosen), CProblem.of(problem, split_k)
+        result = CheckedTensor(
+            name=self.tensors[2],
+            size_bytes=int(np.prod(tensor_shape(problem, chosen.layout, self.tensors[2])))
+            * chosen.dtype.properties.size_bytes,
+        )
+        checked = [
+            *(CheckedTensor(name=n, size_bytes=v.nbytes, values=v) for n, v in operands.items()),
+            result,
+        ]
+        tensors = DeviceTensors(target, {tensor.name: tensor.size_bytes for tensor in checked})
+        try:
+            for name, values in operands.items():
+                tensors[name].upload(values)
+            tensors[result.name].poison()
+            buffers = tensors.buffers
+            launches = Launches(
+                run_once=lambda: timed_run(kernel, given, buffers),
+                flush=(lambda: target.flush_cache(timing.flush_bytes)) if timing.flush_bytes else None,
+            )
+            sampling = take_samples(launches, timing.settings(), first_ms=0.0, first_s=0.0)
+            found = out_of_bounds_writes(tensors.read, checked)
+            if found:
+                raise InputError(f"kernel {chosen.name} {found}")
+            output = np.concatenate([raw.copy() for raw in read_tensor(tensors.read, result)])
+        except KernelFailure as failure:
+            raise InputError(f"kernel {chosen.name}: {failure}") from failure
+        except OSError as exc:
+            raise ToolchainError(f"{self.path.name}: {exc}") from exc
+        finally:
+            tensors.release()
+        summary = summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=False)
+        time_ms = summary.median_ms if timing.median else summary.mean_ms
+        return time_ms, output.view(storage_type(chosen.dtype))
+
+    def _load(self) -> tuple[Library, LibraryInfo]:
         """Load the library when it is first needed, and again in a forked child."""
         process = os.getpid()
         if self._loaded is None or self._loaded[0] != process:
             try:
-                binary = foreign.load(self.path) if self._loaded is None else _load_copy(self.path)
-            except (OSError, AttributeError) as exc:
+                library = Library.load(self.path) if self._loaded is None else _load_copy(self.path)
+            except LibraryError as exc:
                 raise InputError(f"not a kernel library of ckprof: {exc}", self.path) from None
-            self._loaded = process, binary
+            if library.info is None:
+                raise InputError("not a kernel library of ckprof: it does not say what it holds", self.path)
+            self._loaded = process, library, library.info
             self._has_device = False
-        return self._loaded[1]
+            self._lock = threading.Lock()
+        return self._loaded[1:]
 
-    def _ready(self) -> ctypes.CDLL:
+    def _foreign(self, kernel: ConvKernel) -> Kernel:
+        return self._load()[0].kernels[kernel.key]
+
+    def _ready(self) -> Library:
         """Return the library with its device chosen."""
-        binary = self._binary()
+        library, info = self._load()
         if not self._has_device:
-            reason = ctypes.create_string_buffer(_TEXT_BYTES)
-            arch = self._arch.encode() if self._arch else None
-            if binary.ckprof_conv_select_device(arch, self._device, reason, _TEXT_BYTES) != 0:
-                raise ToolchainError(
-                    f"{self.path.name} cannot use device {self._device}: {_text(reason.value)}"
-                )
+            try:
+                library.target.select_device(self._arch or info.arch, self._device)
+            except LibraryError as exc:
+                raise ToolchainError(f"{self.path.name}: {exc}") from None
             self._has_device = True
-        return binary
+        return library
 
 
-def _load_copy(path: Path) -> ctypes.CDLL:
+def _load_copy(path: Path) -> Library:
     """Load the library with state of its own: the loader would hand out the parent's."""
     with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
-        return foreign.load(Path(shutil.copy2(path, folder)))
+        return Library.load(Path(shutil.copy2(path, folder)))
 
 
 def _stored(
@@ -298,28 +332,3 @@ def _stored(
     if not np.issubdtype(values.dtype, np.floating):
         raise InputError(f"{name} has type {values.dtype}, expected floating-point values")
     return np.ascontiguousarray(encode(values, kernel.dtype))
-
-
-@contextmanager
-def _on_device(binary: ctypes.CDLL, tensors: Mapping[str, NDArray[Any]], result: str) -> Iterator[CBuffers]:
-    """Hold copies of the tensors in memory of the target, and copy the result back at the end."""
-    memory: dict[str, int] = {}
-    try:
-        for name, array in tensors.items():
-            address = binary.ckprof_conv_allocate(array.nbytes)
-            if not address:
-                raise MemoryError(f"the target cannot allocate {array.nbytes} bytes")
-            memory[name] = address
-            if binary.ckprof_conv_copy_to_device(address, array.ctypes.data, array.nbytes) != 0:
-                raise ToolchainError(f"{name} cannot be copied to the device")
-        yield CBuffers(**memory)
-        array = tensors[result]
-        if binary.ckprof_conv_copy_to_host(array.ctypes.data, memory[result], array.nbytes) != 0:
-            raise ToolchainError(f"{result} cannot be copied from the device")
-    finally:
-        for address in memory.values():
-            binary.ckprof_conv_release(address)
-
-
-def _text(raw: bytes | None) -> str:
-    return (raw or b"").decode(errors="replace")

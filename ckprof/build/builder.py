@@ -53,6 +53,8 @@ class BuildResult:
     #: content key of the instance -> the object that holds its kernel, maybe among others
     objects: Mapping[str, Path]
     summary: BuildSummary
+    #: content key of the instance -> content key of its object, by itself even if it shares one with others
+    object_keys: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_library(
@@ -78,7 +80,7 @@ def build_library(
     :param timeout_s: wall time of one compiler process.
     :param work_dir: folder for the library, the logs of kernels that do not compile and files of the build.
     :param cache: where objects are kept.
-    :param on_progress: told steps done, all steps and the name of the step that has just ended.
+    :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :param write_library: writes the list of kernels, by default
         :func:`ckprof.codegen.source_tree.write_library_source`.
     :param further_sources: sources to link into the library beside those of the recipe.
@@ -161,6 +163,7 @@ class _Build:
         links = self._recipe.product is Product.LIBRARY
         sources = (*self._recipe.support_sources, *self.further_sources) if links else ()
         support = [plain_unit(source, self._keys) for source in sources]
+        object_keys = {_instance_key(unit): unit.key for unit in kernels}
         for unit in kernels:
             self._skip_hopeless(unit)
         library: Path | None = None
@@ -176,6 +179,7 @@ class _Build:
             library=library,
             failures=self._failures,
             objects=self._objects,
+            object_keys=object_keys,
             summary=BuildSummary(
                 compiled=self._cost.compiled,
                 from_cache=len(self._tree.kernels) - self._cost.compiled - len(self._failures),

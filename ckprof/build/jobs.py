@@ -25,8 +25,8 @@ def job_count(
 
     :param requested: ``--jobs``; ``None`` for one per usable CPU.
     :param bytes_per_job: peak memory of one compiler.
-    :param cpus: CPUs to reckon with, by default those that this process may use.
-    :param free: free memory to reckon with, by default that of this moment.
+    :param cpus: CPUs to count on, by default those that this process may use.
+    :param free: free memory to budget for, by default that of this moment.
     """
     wanted = requested if requested is not None else (cpus or available_cpus())
     memory = free if free is not None else free_memory_bytes()

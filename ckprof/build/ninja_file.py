@@ -76,7 +76,7 @@ def run(root: Path, jobs: int, on_progress: Callable[[int, int, str], None] | No
 
     :param root: folder of ``build.ninja``.
     :param jobs: processes at once.
-    :param on_progress: told steps done, all steps and the name of the step that has just ended.
+    :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :raises ToolchainError: ninja itself cannot do its work.
     """
     tail: deque[str] = deque(maxlen=20)

@@ -1,7 +1,7 @@
 """Translation units with several kernels: which kernels go together, and which the cache holds already.
 
 What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once
-per translation unit. So kernels that must be compiled are put together, as many as memory allows by the
+per translation unit. So kernels that must be compiled are combined, as many as memory allows by the
 number of their device functions, but never fewer units than there are compilers to run. The cache notes
 which kernels lie in which object, so that a kernel is found wherever it was compiled, and one that changed
 is compiled without its neighbours of then.

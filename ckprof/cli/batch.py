@@ -8,6 +8,7 @@ from ckprof.api.batch import Batch, BatchRequest, PlannedList
 from ckprof.cli import shared_options
 from ckprof.cli.instances import chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
+from ckprof.cli.problem_options import given_problems
 from ckprof.cli.report_file import write_report
 from ckprof.cli.run_options import chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
@@ -49,7 +50,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
         root=arguments.tree,
         set_name=arguments.set or "",
         query=chosen_query(arguments, [arguments.direction] if arguments.direction else []),
-        problems=tuple(arguments.problem),
+        problems=tuple(given_problems(arguments)),
         problem_files=tuple(arguments.problems),
         build=shared_options.chosen_build_options(arguments),
         options=chosen_run_options(arguments, session),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.api.requests import CallOptions
 from ckprof.cli import shared_options
 from ckprof.errors import ExitCode
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 
 if TYPE_CHECKING:
     import argparse

@@ -237,7 +237,7 @@ def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Pat
         )
     paths = [path / f"{catalog.layout.name}_{catalog.dtype.value}{suffix}" for catalog in catalogs]
     if len(set(paths)) < len(paths):
-        # the same layout and type twice: only the variant tells them apart
+        # the same layout and type twice: only the variant distinguishes them
         paths = [
             path.with_stem(f"{path.stem}_{catalog.variant}")
             for path, catalog in zip(paths, catalogs, strict=True)

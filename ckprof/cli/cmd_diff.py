@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import parity_options, shared_options
+from ckprof.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +26,9 @@ are generated for it, a library for what its kernels say. "missing" is only in A
 Exit code 0: no difference, 1: there is one.
 """
 
+#: what files of measurements begin with: a store, a run report, lines of attempts
+_MEASUREMENTS: Final = (b"SQLite format 3\0", b'{"schema":"ckprof.run"', b'{"schema":"ckprof.attempts"')
+
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof diff``."""
@@ -41,6 +46,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a file or an option is wrong.
     """
     session.registry.parity_formats.find(arguments.format)
+    for name in (arguments.first, arguments.second):
+        if holds_measurements(Path(name)):
+            raise UsageError(
+                f"{name} holds measurements, not instances: compare them with "
+                f"'ckprof compare {arguments.first} {arguments.second}'"
+            )
     report = session.profiler.diff(
         arguments.first,
         arguments.second,
@@ -50,3 +61,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         fail_on=parity_options.chosen_findings(arguments),
     )
     return parity_options.print_report(arguments, session, report)
+
+
+def holds_measurements(path: Path) -> bool:
+    """Say whether a file is a store, a run report or a file of attempts."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4096)
+    except OSError:
+        return False  # to be reported by whoever reads it
+    # reports may have blanks between the words
+    return head.startswith(_MEASUREMENTS) or b"".join(head.split()).startswith(_MEASUREMENTS)

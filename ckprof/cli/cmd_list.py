@@ -70,7 +70,7 @@ def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> 
         "--arch",
         metavar="NAME",
         help="leave out what is not valid for this architecture (default for rule sets and instances given "
-        "by hand: that of the settings or of the target)",
+        "by their tile: that of the settings or of the target)",
     )
     group.add_argument("--target", metavar="ID", help="target whose architecture is the default")
     group = parser.add_argument_group("output")
@@ -138,7 +138,7 @@ def _lists(arguments: argparse.Namespace, session: Session) -> _Table:
 
 
 def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    """Print the instances of lists, of a rule set, or given by hand.
+    """Print the instances of lists, of a rule set, or given by its tile.
 
     :raises NothingLeftError: there is none.
     """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
-from ckprof.cli.problem_options import add_problem_options
+from ckprof.cli.problem_options import add_problem_options, given_problems
 from ckprof.cli.report_file import write_report
 from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
@@ -16,6 +17,7 @@ from ckprof.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from ckprof.api.requests import StoreOptions
     from ckprof.cli.session import Session
 
 _EPILOG = """\
@@ -84,6 +86,14 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         choices=session.registry.formats.ids,
         help="format of the result on standard output (default: table)",
     )
+    group.add_argument(
+        "--store",
+        metavar="PATH",
+        help="add the outcomes to this result store, or as a shard to this folder; see 'ckprof sweep'",
+    )
+    group.add_argument(
+        "--tag", action="append", default=[], metavar="NAME", help="name the outcomes in the store"
+    )
     group.add_argument("--json", type=Path, metavar="PATH", help="write the JSON report to this file as well")
 
 
@@ -93,6 +103,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
     if arguments.tree is not None:
+        if arguments.store is not None:
+            raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
         from ckprof.cli.batch import run_batch
 
         return run_batch(arguments, session)
@@ -113,7 +125,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     build = shared_options.chosen_build_options(arguments)
     plan = profiler.plan(
         query,
-        arguments.problem,
+        given_problems(arguments),
         files=arguments.problems,
         build=build,
         run=chosen_run_options(arguments, session),
@@ -129,10 +141,20 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         from ckprof.cli.cmd_build import build_and_report
 
         return build_and_report(session, plan.selection, build)
-    results = profiler.execute(plan).data
+    results = profiler.execute(replace(plan, store=_store_options(arguments))).data
     if arguments.json:
         from ckprof.report.json_report import render_json
 
         write_report(render_json(results), arguments.json)
     session.console.result(session.registry.formats.find(arguments.format).render(results))
     return ExitCode.OK if results.succeeded else ExitCode.FAILED
+
+
+def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:
+    if arguments.store is None:
+        if arguments.tag:
+            raise UsageError("--tag names outcomes in a store: it requires --store")
+        return None
+    from ckprof.api.requests import StoreOptions
+
+    return StoreOptions(store=arguments.store, tags=tuple(arguments.tag))

@@ -23,6 +23,16 @@ COMMANDS: Final = (
         summary="convert, generate, build, run, verify, time and rank the kernels of an instance list",
     ),
     Command(
+        name="sweep",
+        module="ckprof.cli.cmd_sweep",
+        summary="measure many kernels on many problems in rounds, into a store; the same call goes on",
+    ),
+    Command(
+        name="results",
+        module="ckprof.cli.cmd_results",
+        summary="look at a result store, import, export, merge, check, recover or prune it",
+    ),
+    Command(
         name="convert",
         module="ckprof.cli.cmd_convert",
         summary="turn legacy instance lists into JSON catalogs, check them, or write lists again",
@@ -66,6 +76,21 @@ COMMANDS: Final = (
         name="inspect",
         module="ckprof.cli.cmd_inspect",
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
+    ),
+    Command(
+        name="problems",
+        module="ckprof.cli.cmd_problems",
+        summary="show problem sets, convert and sample problems, collect them from logs",
+    ),
+    Command(
+        name="compare",
+        module="ckprof.cli.cmd_compare",
+        summary="judge what became faster, slower or wrong between two sides of measurements",
+    ),
+    Command(
+        name="report",
+        module="ckprof.cli.cmd_report",
+        summary="show a store as one HTML page, or as Markdown",
     ),
     Command(
         name="list",

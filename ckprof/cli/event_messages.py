@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.api import events
 from ckprof.cli.conversion_messages import report_conversion
+from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.report.run_table import status_counts
 from ckprof.run.events import OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
 
@@ -25,6 +26,7 @@ class EventMessages:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._progress: Progress | None = None
+        self._sweep = SweepMessages(console)
 
     def __call__(self, event: Event) -> None:
         """Print what is worth it."""
@@ -34,6 +36,8 @@ class EventMessages:
             self._build(event)
         elif isinstance(event, (events.BatchListStarted, events.BatchListFinished)):
             self._batch(event)
+        elif isinstance(event, SWEEP_EVENTS):
+            self._sweep(event)
         elif isinstance(event, events.RunStarted):
             self._progress = self._console.progress("run")
         elif isinstance(event, events.RunFinished):

@@ -37,7 +37,7 @@ exit codes:
   5  no usable compiler, or the build system failed
   130  interrupted
 
-'ckprof COMMAND --help' tells the rest.
+'ckprof COMMAND --help' describes each command.
 """
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.cli.problem_set_options import add_problem_set_options, problems_of_sets
+
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.model.problem import ConvProblem
     from ckprof.plugin.protocols import Direction
     from ckprof.problems.tokens import ParsedProblem
 
@@ -30,7 +33,8 @@ def add_problem_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="a file with one problem a line; lines that do not fit the instances are counted by reason",
+        help="a file with one problem a line, or a JSON list of 'ckprof problems'; those that do not fit the "
+        "instances are counted by reason",
     )
     group.add_argument(
         "--strict-layout",
@@ -38,13 +42,23 @@ def add_problem_options(parser: argparse.ArgumentParser) -> None:
         help="a line that names another layout than all instances have does not fit (default: its sizes are "
         "used)",
     )
+    add_problem_set_options(group)
+
+
+def given_problems(arguments: argparse.Namespace) -> list[str | ConvProblem]:
+    """Return the lines of ``--problem``, and the problems of ``--problem-set``.
+
+    :raises UsageError: a set is unknown, or ``--batch`` is given without one.
+    :raises InputError: a set's file is wrong, or the batch size is not positive.
+    """
+    return [*arguments.problem, *(one.problem for one in problems_of_sets(arguments))]
 
 
 def parsed_problems(
     arguments: argparse.Namespace, session: Session, direction: Direction
 ) -> list[ParsedProblem]:
-    """Return the problems of ``--problem`` and ``--problems``.
+    """Return the problems of ``--problem``, ``--problem-set`` and ``--problems``.
 
     :raises InputError: a line is wrong, or asks for another direction.
     """
-    return session.profiler.problems(direction.id, arguments.problem, files=arguments.problems)
+    return session.profiler.problems(direction.id, given_problems(arguments), files=arguments.problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 from ckprof.run.options import AUTO_SPLITS, CacheMode, RunOptions
 from ckprof.run.stopping import CRITERIA
 
@@ -19,12 +19,24 @@ ALL_SPLITS: Final = (AUTO_SPLITS, 1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
-    """Add the options."""
+    """Add the options of a run."""
     default = RunOptions()
-    group = parser.add_argument_group("run")
+    group = add_timing_options(parser, session, default, time_option="--max-time")
     group.add_argument(
         "--no-verify", action="store_true", help="do not compare with the reference; nothing is ranked then"
     )
+    group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
+
+
+def add_timing_options(
+    parser: argparse.ArgumentParser, session: Session, default: RunOptions, *, time_option: str
+) -> argparse._ArgumentGroup:
+    """Add the options that runs and sweeps have in common, and return their group.
+
+    :param default: the values without options.
+    :param time_option: the option for the time that is spent on timing one kernel.
+    """
+    group = parser.add_argument_group("run")
     group.add_argument(
         "--init",
         default=default.init.value,
@@ -55,7 +67,8 @@ def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
         help=f"least measured kernel time in s (default: {default.min_time_s:g})",
     )
     group.add_argument(
-        "--max-time",
+        time_option,
+        dest="kernel_time",
         type=float,
         default=default.max_time_s,
         metavar="S",
@@ -100,7 +113,7 @@ def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="N",
         help=f"index of the device (default: {default.device})",
     )
-    group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
+    return group
 
 
 def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOptions:
@@ -110,20 +123,20 @@ def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOp
     """
     criterion, _, parameters = arguments.criterion.partition(":")
     return RunOptions(
-        verify=not arguments.no_verify,
+        verify=not getattr(arguments, "no_verify", False),
         seed=arguments.seed,
         init=InitKind(arguments.init),
         cache=CacheMode(arguments.cache),
         warmup=arguments.warmup,
         min_samples=arguments.min_samples,
         min_time_s=arguments.min_time,
-        max_time_s=arguments.max_time,
+        max_time_s=arguments.kernel_time,
         criterion=criterion,
         criterion_parameters=tuple(_criterion_parameters(parameters)),
         timeout_s=session.settings.timeout if arguments.timeout is None else arguments.timeout,
         cpu_threads=arguments.threads,
         device=arguments.device,
-        keep_samples=arguments.samples,
+        keep_samples=getattr(arguments, "samples", True),
     )
 
 

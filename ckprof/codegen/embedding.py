@@ -21,7 +21,12 @@ import msgspec
 from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
 from ckprof.codegen.jinja import render
-from ckprof.codegen.library_api import CONV_API_SOURCES, EMBED_DIR, conv_library_source
+from ckprof.codegen.library_api import (
+    CONV_API_SOURCES,
+    EMBED_DIR,
+    conv_library_source,
+    extension_headers,
+)
 from ckprof.errors import UsageError
 from ckprof.version import __version__
 
@@ -99,6 +104,7 @@ def embedding_files(
     )
     registration = sorted(name for name in files if name.endswith(".cpp"))
     support, own = _copies(embedding.recipe, files)
+    files |= {f"include/{path.name}": path.read_text() for path in extension_headers(direction)}
     table = f"support/{library}.cpp"
     files[table] = conv_library_source(library, direction, arch, kernels, fields)
     kernel_files = [_relative(kernel.entry, root) for kernel in kernels]

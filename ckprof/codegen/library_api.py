@@ -11,19 +11,20 @@ import msgspec
 from ckprof.codegen.cpp import string_literal
 from ckprof.codegen.entry import library_source
 from ckprof.codegen.jinja import render
-from ckprof.model.tensor import TENSORS
+from ckprof.model.layout import TENSORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.codegen.source_tree import KernelFiles
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Direction, DispatcherForm
 
 #: The C interface of kernel libraries, and the registry for programs that embed kernels.
 EMBED_DIR: Final = Path(__file__).parent / "embed"
 #: Compiled once and linked into every library.
-CONV_API_SOURCES: Final = (EMBED_DIR / "ckprof_conv_api.cpp", EMBED_DIR / "ckprof_conv_bwdw.cpp")
+CONV_API_SOURCES: Final = (EMBED_DIR / "ckprof_conv_api.cpp",)
 _INFO_HEADER: Final = EMBED_DIR / "ckprof_conv_info.h"
+_API_HEADER: Final = EMBED_DIR / "ckprof_conv_api.h"
 
 #: Number of a direction that the dispatcher does not know.
 _UNKNOWN: Final = -1
@@ -51,12 +52,13 @@ def conv_library_source(
     return table + render(
         __package__,
         "conv_info.cpp.j2",
-        info_header=_info_header(),
+        info_header=_text(_INFO_HEADER),
         kernels=[_row(k, (fields or {}).get(k.symbol) or k.instance.fields()) for k in kernels],
         direction=string_literal(direction.id),
         number=form.number if form else _UNKNOWN,
         buffers=_numbers(TENSORS.index(name) for name in (form.buffers if form else direction.tensors)),
         arch=string_literal(arch),
+        extension=_extension(form),
     )
 
 
@@ -65,11 +67,25 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def _row(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
-    text = msgspec.json.encode({"name": kernel.name, **fields}).decode()
+    known = {"name": kernel.name, **fields, "split_sum": kernel.instance.split_sum.value}
+    text = msgspec.json.encode(known).decode()
     return {"ndim": kernel.instance.ndim, "fields": string_literal(text)}
 
 
-@lru_cache(maxsize=1)
-def _info_header() -> str:
-    """Return the declarations as text: a library's source stands for itself."""
-    return _INFO_HEADER.read_text()
+def extension_headers(direction: Direction) -> tuple[Path, ...]:
+    """Return the headers of the functions that only the libraries of a direction have."""
+    form = getattr(direction, "dispatcher_form", None)
+    return (form.extension.header,) if form and form.extension else ()
+
+
+def _extension(form: DispatcherForm | None) -> str:
+    """Return the C++ of those functions; empty if there are none."""
+    if form is None or form.extension is None:
+        return ""
+    return "\n".join(_text(path) for path in (_API_HEADER, form.extension.header, form.extension.source))
+
+
+@lru_cache(maxsize=16)
+def _text(path: Path) -> str:
+    """Return a file's text: a library's source stands for itself."""
+    return path.read_text()

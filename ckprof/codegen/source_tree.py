@@ -15,18 +15,19 @@ A file is only written if its text changed, so that a build system sees what is 
 from __future__ import annotations
 
 import gc
-import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ckprof.codegen import manifest, state
 from ckprof.codegen.embedding import embedding_files
 from ckprof.codegen.entry import kernel_entry, kernel_symbol
 from ckprof.codegen.generated_files import write_if_changed
+from ckprof.codegen.kernel_names import KernelNames
 from ckprof.codegen.library_api import conv_library_source
 from ckprof.errors import PluginError
+from ckprof.plugin.protocols import NamedPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 #: Folder of the kernels below the root of a tree.
 KERNELS = "kernels"
 LIBRARY_SOURCE = "library.cpp"
-
-#: Digits of the content key that are appended to a name that is already taken.
-_KEY_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,115 +76,196 @@ class SourceTree:
     removed: tuple[Path, ...] = field(default=(), compare=False)
 
 
-def generate_tree(
-    root: Path,
-    library_name: str,
-    instances: Sequence[Instance],
-    pipelines: Mapping[str, Pipeline],
-    direction: Direction,
-    arch: str,
-    api_level: str,
-    embedding: Embedding | None = None,
-) -> SourceTree:
-    """Write the kernels of a library below ``root`` and remove those of an earlier tree that are gone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRequest:
+    """What a tree is to hold."""
 
-    Instances with the same content key are one kernel; the first one stands for all of them.
+    #: folder of the tree
+    root: Path
+    #: only for comments and the manifest
+    library_name: str
+    direction: Direction
+    arch: str
+    api_level: str
+    #: valid instances of the direction; those with the same content key are one kernel, for which the first
+    #: one stands
+    instances: Sequence[Instance]
+    #: pipeline id -> pipeline, at least for those of the instances
+    pipelines: Mapping[str, Pipeline]
+    #: content key -> name, of kernels whose names were decided before
+    names: Mapping[str, str] = field(default_factory=dict)
+    #: makes the tree ready for another build system; ``None`` leaves that out
+    embedding: Embedding | None = None
 
-    :param library_name: only for comments and the manifest.
-    :param instances: valid instances of ``direction``; see :meth:`Pipeline.unmet_requirements`.
-    :param pipelines: pipeline id -> pipeline, at least for those of the instances.
-    :param embedding: makes the tree ready for another build system; ``None`` leaves that out.
-    :raises PluginError: an instance belongs to no pipeline.
+
+class _Kernel(NamedTuple):
+    """An instance under its final name."""
+
+    key: str
+    instance: Instance
+    pipeline: Pipeline
+    name: str
+
+
+def generate_tree(request: TreeRequest) -> SourceTree:
+    """Write the kernels of a library and remove those of an earlier tree that are gone.
+
+    :raises PluginError: an instance belongs to no pipeline, or a pipeline writes two kernels of one name.
     """
-    distinct = _distinct(instances)
-    owners = {instance.pipeline: pipelines.get(instance.pipeline) for instance in distinct.values()}
-    for instance in distinct.values():
-        if owners[instance.pipeline] is None:
-            raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
-    request = [library_name, direction.id, direction.host_args_type, arch, api_level]
-    if embedding is not None:
-        request += [repr(embedding), str(root)]
-    request += [f"{key} {instance.id}" for key, instance in distinct.items()]
-    digest = state.request_digest(
-        request, {type(owner).__module__.partition(".")[0] for owner in (direction, *owners.values())}
-    )
+    named = _named(request)
+    digest = _digest(request, named)
 
     def tree(
         kernels: list[KernelFiles], written: Sequence[Path] = (), removed: Sequence[Path] = ()
     ) -> SourceTree:
         return SourceTree(
-            root=root,
-            library_name=library_name,
+            root=request.root,
+            library_name=request.library_name,
             kernels=tuple(kernels),
-            manifest=root / manifest.FILE,
-            direction=direction,
-            arch=arch,
+            manifest=request.root / manifest.FILE,
+            direction=request.direction,
+            arch=request.arch,
             written=tuple(written),
             removed=tuple(removed),
         )
 
-    known = state.up_to_date(root, digest)
-    if known is not None and len(known.kernels) == len(distinct):
-        kernels = [
-            _kernel_files(root, instance, key, name, marker, weight)
-            for (key, instance), (name, marker, weight) in zip(distinct.items(), known.kernels, strict=True)
-        ]
-        return tree(kernels)
-    state.forget(root)
+    known = state.up_to_date(request.root, digest)
+    if known is not None and len(known.kernels) == len(named):
+        return tree(
+            [
+                _kernel_files(request.root, kernel, marker, weight)
+                for kernel, (_, marker, weight) in zip(named, known.kernels, strict=True)
+            ]
+        )
+    state.forget(request.root)
     with _collection_paused():
-        kernels, records, texts = _kernels(root, distinct, pipelines, direction, arch, api_level)
-        if embedding is not None:
-            further = embedding_files(embedding, root, library_name, direction, arch, kernels)
-        else:
-            further = {}
+        kernels, texts = _texts(request, named)
+    removed = manifest.remove_stale(request.root, texts)
+    written = [
+        request.root / name for name, text in texts.items() if write_if_changed(request.root / name, text)
+    ]
+    properties = [(kernel.name, kernel.device_marker, kernel.weight) for kernel in kernels]
+    state.remember(request.root, digest, properties, texts)
+    return tree(kernels, written, removed)
+
+
+def _named(request: TreeRequest) -> list[_Kernel]:
+    """Return the kernels of the tree, each content once, with their names."""
+    distinct: dict[str, Instance] = {}
+    for instance in request.instances:
+        distinct.setdefault(instance.key, instance)
+    names = KernelNames((request.names[key], one) for key, one in distinct.items() if key in request.names)
+    kernels = []
+    for key, instance in distinct.items():
+        pipeline = request.pipelines.get(instance.pipeline)
+        if pipeline is None:
+            raise PluginError(f"no pipeline {instance.pipeline!r} for instance {instance.id}")
+        name = request.names.get(key) or names.take(pipeline.kernel_name(instance), instance)
+        kernels.append(_Kernel(key, instance, pipeline, name))
+    return kernels
+
+
+def _digest(request: TreeRequest, named: Sequence[_Kernel]) -> str:
+    direction = request.direction
+    parts = [
+        *(request.library_name, direction.id, direction.host_args_type, request.arch, request.api_level),
+    ]
+    if request.embedding is not None:
+        parts += [repr(request.embedding), str(request.root)]
+    parts += [f"{kernel.key} {kernel.instance.id} {kernel.name}" for kernel in named]
+    writers = {id(kernel.pipeline): kernel.pipeline for kernel in named}.values()
+    return state.request_digest(
+        parts, {type(writer).__module__.partition(".")[0] for writer in (direction, *writers)}
+    )
+
+
+def _texts(request: TreeRequest, named: Sequence[_Kernel]) -> tuple[list[KernelFiles], dict[str, str]]:
+    """Return the kernels, and path below the root -> text of all files of the tree."""
+    embedding = request.embedding
+    kernels, records, texts = _kernels(request, named)
+    further = (
+        embedding_files(
+            embedding, request.root, request.library_name, request.direction, request.arch, kernels
+        )
+        if embedding is not None
+        else {}
+    )
     texts.update(further)
     # The manifest comes last: until then the old one tells which files may be removed.
     texts[manifest.FILE] = manifest.render(
-        library=library_name,
-        direction=direction.id,
-        arch=arch,
-        api_level=api_level,
+        library=request.library_name,
+        direction=request.direction.id,
+        arch=request.arch,
+        api_level=request.api_level,
         kernels=records,
         files=tuple(further),
         chunk_size=embedding.chunk_size if embedding else None,
     )
-    removed = manifest.remove_stale(root, texts)
-    written = [root / name for name, text in texts.items() if write_if_changed(root / name, text)]
-    properties = [(kernel.name, kernel.device_marker, kernel.weight) for kernel in kernels]
-    state.remember(root, digest, properties, texts)
-    return tree(kernels, written, removed)
+    return kernels, texts
 
 
 def _kernels(
-    root: Path,
-    distinct: Mapping[str, Instance],
-    pipelines: Mapping[str, Pipeline],
-    direction: Direction,
-    arch: str,
-    api_level: str,
+    request: TreeRequest, named: Sequence[_Kernel]
 ) -> tuple[list[KernelFiles], list[dict[str, object]], dict[str, str]]:
-    """Return the kernels, their records in the manifest, and path below ``root`` -> text of their files."""
+    """Return the kernels, their records in the manifest, and path below the root -> text of their files."""
     records: list[dict[str, object]] = []
     kernels: list[KernelFiles] = []
     texts: dict[str, str] = {}
-    taken: set[str] = set()
-    for key, instance in distinct.items():
-        pipeline = pipelines[instance.pipeline]
-        source = _with_free_name(pipeline.render(instance, arch, api_level), key, taken)
-        marker = _mangled(source.device_type)
-        kernel = _kernel_files(root, instance, key, source.name, marker, source.device_functions)
-        kernels.append(kernel)
-        files = (f"{KERNELS}/{source.name}.hpp", f"{KERNELS}/{source.name}.cpp")
-        records.append(_record(kernel, key, pipeline.instance_string(instance), files))
-        texts[files[0]] = source.header
-        texts[files[1]] = kernel_entry(
-            key=key,
-            name=source.name,
-            header=kernel.header.name,
+    writer = _Writer(request.arch, request.api_level)
+    for kernel in named:
+        source = writer.source_of(kernel)
+        files = _kernel_files(request.root, kernel, _mangled(source.device_type), source.device_functions)
+        kernels.append(files)
+        paths = (f"{KERNELS}/{kernel.name}.hpp", f"{KERNELS}/{kernel.name}.cpp")
+        records.append(_record(files, kernel, paths))
+        texts[paths[0]] = source.header
+        texts[paths[1]] = kernel_entry(
+            key=kernel.key,
+            name=kernel.name,
+            header=files.header.name,
             launcher=source.launcher,
-            host_args=source.host_args or direction.host_args_type,
+            host_args=source.host_args or request.direction.host_args_type,
         )
     return kernels, records, texts
+
+
+class _Writer:
+    """Has pipelines write kernels, and checks that no two share a C++ name."""
+
+    def __init__(self, arch: str, api_level: str) -> None:
+        self._arch = arch
+        self._api_level = api_level
+        self._takes_names: dict[int, bool] = {}
+        self._owners: dict[str, _Kernel] = {}
+
+    def source_of(self, kernel: _Kernel) -> KernelSource:
+        """Return the source of a kernel.
+
+        :raises PluginError: another kernel has its C++ names.
+        """
+        pipeline = kernel.pipeline
+        takes_names = self._takes_names.get(id(pipeline))
+        if takes_names is None:
+            takes_names = self._takes_names[id(pipeline)] = isinstance(pipeline, NamedPipeline)
+        if takes_names:
+            source = cast("NamedPipeline", pipeline).render_named(
+                kernel.instance, kernel.name, self._arch, self._api_level
+            )
+        else:
+            source = pipeline.render(kernel.instance, self._arch, self._api_level)
+        owner = self._owners.setdefault(source.name.lower(), kernel)
+        if owner is not kernel:
+            raise PluginError(
+                f"pipeline {pipeline.id}: instances {owner.instance.id} and {kernel.instance.id} are both "
+                f"written as kernel {source.name}; give the pipeline a method "
+                "render_named(instance, name, arch, api_level), or say what distinguishes them in kernel_name"
+            )
+        if takes_names and source.name != kernel.name:
+            raise PluginError(
+                f"pipeline {pipeline.id}: render_named returned kernel {source.name!r}, "
+                f"expected {kernel.name!r}"
+            )
+        return source
 
 
 @contextmanager
@@ -220,48 +299,14 @@ def write_library_source(tree: SourceTree, symbols: Sequence[str]) -> Path:
     return path
 
 
-def _distinct(instances: Sequence[Instance]) -> dict[str, Instance]:
-    distinct: dict[str, Instance] = {}
-    for instance in instances:
-        distinct.setdefault(instance.key, instance)
-    return distinct
-
-
-def _with_free_name(source: KernelSource, key: str, taken: set[str]) -> KernelSource:
-    """Return the source under a name that no other kernel of the tree has.
-
-    The C++ names follow: two kernels of one library that share a type name would be merged by the linker.
-    File systems may not tell cases apart, so neither does this.
-    """
-    if source.name.lower() not in taken:
-        taken.add(source.name.lower())
-        return source
-    name = f"{source.name}_{key[:_KEY_DIGITS]}"
-    taken.add(name.lower())
-    identifier = re.compile(re.escape(source.name))
-    lines = [
-        line if line.startswith("#include") else identifier.sub(name, line)
-        for line in source.header.splitlines(keepends=True)
-    ]
-    return replace(
-        source,
-        name=name,
-        header="".join(lines),
-        launcher=identifier.sub(name, source.launcher),
-        device_type=identifier.sub(name, source.device_type),
-    )
-
-
-def _kernel_files(
-    root: Path, instance: Instance, key: str, name: str, device_marker: str, weight: int
-) -> KernelFiles:
-    stem = f"{root}/{KERNELS}/{name}"
+def _kernel_files(root: Path, kernel: _Kernel, device_marker: str, weight: int) -> KernelFiles:
+    stem = f"{root}/{KERNELS}/{kernel.name}"
     return KernelFiles(
-        instance=instance,
-        name=name,
+        instance=kernel.instance,
+        name=kernel.name,
         header=Path(f"{stem}.hpp"),
         entry=Path(f"{stem}.cpp"),
-        symbol=kernel_symbol(key),
+        symbol=kernel_symbol(kernel.key),
         device_marker=device_marker,
         weight=weight,
     )
@@ -272,14 +317,14 @@ def _mangled(name: str) -> str:
     return "".join(f"{len(part)}{part}" for part in name.split("::")) if name else ""
 
 
-def _record(kernel: KernelFiles, key: str, instance_string: str, files: tuple[str, ...]) -> dict[str, object]:
+def _record(files: KernelFiles, kernel: _Kernel, paths: tuple[str, ...]) -> dict[str, object]:
     return {
         "name": kernel.name,
-        "key": key,
-        "symbol": kernel.symbol,
-        "device_marker": kernel.device_marker,
+        "key": kernel.key,
+        "symbol": files.symbol,
+        "device_marker": files.device_marker,
         "id": kernel.instance.id,
         "instance": kernel.instance.identity(),
-        "instance_string": instance_string,
-        "files": files,
+        "instance_string": kernel.pipeline.instance_string(kernel.instance),
+        "files": paths,
     }

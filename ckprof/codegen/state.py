@@ -70,7 +70,7 @@ def remember(root: Path, digest: str, kernels: Sequence[tuple[str, str, int]], f
 
 def forget(root: Path) -> None:
     """Remove the record, before the tree is changed."""
-    # whatever stands in the way is told by what writes the tree
+    # whatever is in the way is reported by what writes the tree
     with contextlib.suppress(OSError):
         (root / FILE).unlink(missing_ok=True)
 

@@ -24,6 +24,8 @@ else:
     import tomli as tomllib
 
 FILE_NAME: Final = "ckprof.toml"
+#: settings that are lists -> how their paths end; comma-separated in the environment
+_PATHS: Final = {"plugins": ".py", "architectures": ""}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     #: module names, or paths relative to the file
     plugins: tuple[str, ...] = ()
+    #: files with further architectures, relative to the file
+    architectures: tuple[str, ...] = ()
     #: id of the target; ``None`` for the first one that needs nothing but a compiler
     target: str | None = None
     #: architecture; ``None`` for the target's default
@@ -61,9 +65,10 @@ def load_settings(
     values: dict[str, object] = {}
     if path is not None:
         values = _read(path)
-        plugins = values.get("plugins")
-        if isinstance(plugins, list):
-            values["plugins"] = [_anchor(item, path.parent) for item in plugins]
+        for name, suffix in _PATHS.items():
+            items = values.get(name)
+            if isinstance(items, list):
+                values[name] = [_anchor(item, path.parent, suffix) for item in items]
     try:
         settings = msgspec.convert(values, Settings)
     except msgspec.ValidationError as exc:
@@ -89,9 +94,9 @@ def _read(path: Path) -> dict[str, object]:
         raise InputError(f"not valid TOML: {exc}", path) from None
 
 
-def _anchor(item: object, folder: Path) -> object:
-    """Make a plugin path relative to the file's folder; module names stay as they are."""
-    if isinstance(item, str) and item.endswith(".py"):
+def _anchor(item: object, folder: Path, suffix: str) -> object:
+    """Make a path relative to the file's folder; what is no path, such as a module name, stays as it is."""
+    if isinstance(item, str) and item.endswith(suffix) and not item.startswith("~"):
         return str(folder / item)
     return item
 
@@ -102,7 +107,7 @@ def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Set
         text = environment.get(f"CKPROF_{name.upper()}")
         if not text:
             continue
-        values[name] = text.split(",") if name == "plugins" else text
+        values[name] = text.split(",") if name in _PATHS else text
     try:
         return msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as exc:

@@ -1,98 +1,202 @@
-"""One run of one kernel of a built library, in a process of its own, compared with the reference."""
+"""One run of one kernel of a built library, measured as ``ckprof run`` does, as one JSON answer."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from ckprof.bindings.one_run import Request
-from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
-from ckprof.run.storage import decode
-from ckprof.run.tolerance import derive_tolerance
+from ckprof.bindings.conv_kernel import ConvKernel, find_kernel
+from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError
+from ckprof.model.outcome import Status
+from ckprof.model.rates import rates_of
+from ckprof.run.executor import Executor
+from ckprof.run.messages import AbiStatus, SupportQuery
+from ckprof.run.operands import InitKind
+from ckprof.run.options import CacheMode, RunOptions
+from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
+from ckprof.run.process import WorkerFailure
+from ckprof.run.remote import LibraryUnusable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import ConvProblem
     from ckprof.plugin.protocols import Direction
 
-SCHEMA = "ckprof-call"
-VERSION = 1
+SCHEMA: Final = "ckprof-call"
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What shall be run."""
+
+    library: str
+    problem: ConvProblem
+    #: number or name; ``None`` for the first that supports the problem
+    kernel: int | str | None = None
+    #: ``None`` for that of the library
+    arch: str | None = None
+    device: int = 0
+    split_k: int = 1
+    #: untimed runs after the one that is verified
+    warmup: int = 0
+    repeat: int = 1
+    #: report the median of the timed runs instead of their mean
+    median: bool = False
+    flush_bytes: int = 0
+    seed: int = 0
+    init: str = InitKind.DECIMAL.value
+
+    def options(self, *, verify: bool, timeout_s: float) -> RunOptions:
+        """Return the same as options of a run."""
+        return RunOptions(
+            verify=verify,
+            seed=self.seed,
+            init=InitKind(self.init),
+            cache=CacheMode.COLD if self.flush_bytes else CacheMode.WARM,
+            flush_bytes=self.flush_bytes,
+            warmup=self.warmup,
+            min_samples=self.repeat,
+            max_time_s=timeout_s,
+            criterion="sample-count",
+            criterion_parameters=(("count", self.repeat),),
+            timeout_s=timeout_s,
+            device=self.device,
+        )
 
 
 def call_kernel(direction: Direction, request: Request, *, verify: bool, timeout_s: float) -> dict[str, Any]:
-    """Run a kernel and return everything about the run as plain JSON values.
+    """Run a kernel in a process of its own and return everything about the run as plain JSON values.
 
     ``success`` says whether it ran; with ``verify``, also whether the result is right. A kernel that crashes
-    or hangs is told in ``error``.
+    or hangs is reported in ``error``.
 
+    :param timeout_s: seconds for the kernel; verification is not counted.
     :raises InputError: the library is of another direction, or there is none.
     """
-    if not Path(request.library).is_file():
+    path = Path(request.library)
+    if not path.is_file():
         raise InputError("no such file, expected a kernel library", request.library)
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
-        dump = Path(folder, "tensors.npz")
-        if verify:
-            request.dump = str(dump)
-        answer = _ask(request, timeout_s)
-        if answer.get("direction", direction.id) != direction.id:
-            raise InputError(
-                f"the library computes {answer['direction']}, expected {direction.id}", request.library
-            )
-        if verify and answer["success"]:
-            answer |= _verdict(direction, request, answer, dump)
-    return {"schema": SCHEMA, "version": VERSION, **answer}
-
-
-def _ask(request: Request, timeout_s: float) -> dict[str, Any]:
-    failed: dict[str, Any] = {"success": False, "library": Path(request.library).name}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "ckprof.bindings.one_run"],
-            input=msgspec.json.encode(request),
-            stdout=subprocess.PIPE,
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {**failed, "error": f"no answer in {timeout_s:g} s"}
-    try:
-        answer: dict[str, Any] = msgspec.json.decode(done.stdout)
-    except msgspec.DecodeError:
-        return {**failed, "error": f"the process ended with status {done.returncode} and no answer"}
+    answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": path.name}
+    options = request.options(verify=verify, timeout_s=timeout_s)
+    with (
+        tempfile.TemporaryDirectory(prefix="ckprof-") as folder,
+        Executor(path, arch=request.arch or "", options=options, work_dir=Path(folder)) as executor,
+    ):
+        try:
+            answer |= {"device": executor.open().device}
+        except ToolchainError as error:
+            cause = error.__cause__
+            not_loaded = isinstance(cause, LibraryUnusable) and not cause.loaded
+            code = ExitCode.INPUT if not_loaded else ExitCode.TOOLCHAIN
+            return {**answer, "error": str(cause or error), "exit_code": int(code)}
+        call = _Call(direction=direction, request=request, options=options, executor=executor)
+        try:
+            call.run(answer, Path(folder))
+        except InputError:
+            raise
+        except (CkprofError, WorkerFailure, InsufficientMemoryError) as failure:
+            answer["error"] = str(failure)
     return answer
 
 
-def _verdict(direction: Direction, request: Request, answer: dict[str, Any], dump: Path) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A call whose library is open."""
+
+    direction: Direction
+    request: Request
+    options: RunOptions
+    executor: Executor
+
+    def run(self, answer: dict[str, Any], folder: Path) -> None:
+        """Choose the kernel, measure it and add to the answer what comes of it."""
+        direction, request = self.direction, self.request
+        described = self.executor.library.describe(self.options.timeout_s)
+        if described.direction != direction.id:
+            raise InputError(
+                f"the library computes {described.direction}, expected {direction.id}", request.library
+            )
+        kernels = tuple(
+            ConvKernel(index=index, name=entry.name, key=entry.key, fields=entry.fields)
+            for index, entry in enumerate(described.kernels)
+        )
+        answer |= {
+            "direction": described.direction,
+            "arch": described.arch,
+            "kernels": len(kernels),
+            "problem": request.problem.describe(),
+            "split_k": request.split_k,
+        }
+        kernel = self._choose(kernels, answer)
+        answer["kernel"] = {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}
+        prepared = prepare_problem(
+            direction, request.problem, kernel.layout, kernel.dtype, self.options, folder
+        )
+        self.executor.set_problem(prepared)
+        outcome = self.executor.measure(kernel.key, 0, request.split_k, kernel.split_sum)
+        answer |= self._verdict(outcome, kernel)
+        verified = outcome.verification is not None or outcome.status is Status.OK
+        if verified and self.executor.is_running:
+            answer["result"] = {
+                "tensor": prepared.tensors[2].name,
+                "shape": list(prepared.request.result.shape),
+                **_statistics(self.executor.result()),
+            }
+
+    def _choose(self, kernels: tuple[ConvKernel, ...], answer: dict[str, Any]) -> ConvKernel:
+        """Return the kernel that is asked for, or the first that supports the problem."""
+        problem = self.request.problem
+        query = SupportQuery(problem=problem, split_k=self.request.split_k)
+        library, limit_s = self.executor.library, self.options.timeout_s
+        supporting = [
+            kernel
+            for kernel in kernels
+            if library.support(kernel.key, (query,), limit_s)[0].status is AbiStatus.OK
+        ]
+        answer["supporting"] = len(supporting)
+        if self.request.kernel is not None:
+            return find_kernel(kernels, self.request.kernel)
+        if not supporting:
+            raise NothingLeftError(f"no kernel supports {problem.describe()}")
+        return supporting[0]
+
+    def _verdict(self, outcome: Outcome, kernel: ConvKernel) -> dict[str, Any]:
+        verdict: dict[str, Any] = {"success": outcome.status is Status.OK}
+        if outcome.reason:
+            verdict["error"] = outcome.reason
+        if outcome.measurement is not None:
+            measured = outcome.measurement
+            time_ms = measured.median_ms if self.request.median else measured.mean_ms
+            rates = rates_of(self.request.problem, kernel.dtype, time_ms)
+            verdict |= {"time_ms": time_ms, "tflops": rates.tflops, "gb_per_s": rates.gbytes}
+        if outcome.verification is not None:
+            seen = outcome.verification
+            verdict |= {
+                "verified": seen.passed,
+                "max_abs_error": seen.max_error,
+                "rtol": seen.rtol,
+                "atol": seen.atol,
+            }
+        return verdict
+
+
+def _statistics(chunks: Iterable[NDArray[np.float64]]) -> dict[str, object]:
+    """Return what tells at a glance whether a result is sensible."""
     import numpy as np
 
-    kernel = answer["kernel"]
-    dtype, layout = DataType(kernel["dtype"]), find_layout(kernel["layout"])
-    if layout is None:
-        raise InputError(f"the kernel has an unknown layout: {kernel['layout']}", request.library)
-    with np.load(dump) as tensors:
-        *sources, _ = direction.tensors
-        operands = {name: decode(tensors[name], dtype) for name in sources}
-        output = tensors["result"]
-    reference = direction.reference(request.problem, layout, operands)
-    tolerance = derive_tolerance(
-        dtype,
-        reduction_length=direction.reduction_length(request.problem),
-        magnitude=float(np.abs(reference).max()),
-        split_k=max(1, request.split_k),
-    )
-    error = np.abs(output - reference)
-    wrong = ~(error <= tolerance.atol + tolerance.rtol * np.abs(reference))
-    verdict: dict[str, Any] = {
-        "verified": not wrong.any(),
-        "max_abs_error": float(np.nan_to_num(error, nan=np.inf).max()),
-        "rtol": tolerance.rtol,
-        "atol": tolerance.atol,
-    }
-    if wrong.any():
-        verdict |= {"success": False, "error": f"{int(wrong.sum())} of {wrong.size} elements are wrong"}
-    return verdict
+    non_zero, finite, total, largest = 0, True, 0.0, 0.0
+    for values in chunks:
+        known = values[np.isfinite(values)]
+        non_zero += int(np.count_nonzero(values))
+        finite = finite and known.size == values.size
+        total += float(known.sum())
+        largest = max(largest, float(np.abs(known).max(initial=0.0)))
+    return {"non_zero": non_zero, "finite": finite, "sum": total, "abs_max": largest}

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ckprof.codegen.kernel_names import KernelNames
 from ckprof.errors import UsageError
 from ckprof.flow.expression import Expression, is_expression
 
@@ -27,6 +28,7 @@ class Candidate:
     index: int
     instance: Instance
     pipeline: Pipeline
+    #: final: tables, manifest and library have it
     name: str
     #: ``file:line`` of the list, just the file for a catalog, or the rule set
     source: str
@@ -46,6 +48,7 @@ def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> li
     :raises InputError: a record has a value without meaning.
     """
     candidates: dict[str, Candidate] = {}
+    names = KernelNames()
     for conversion in conversions:
         for catalog in conversion.catalogs:
             direction = registry.variants.find(catalog.variant).direction
@@ -60,7 +63,7 @@ def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> li
                     index=len(candidates),
                     instance=instance,
                     pipeline=pipeline,
-                    name=pipeline.kernel_name(instance),
+                    name=names.take(pipeline.kernel_name(instance), instance),
                     source=f"{conversion.path}:{line}" if line else str(conversion.path),
                 )
     return list(candidates.values())

@@ -37,7 +37,7 @@ def build_with_cmake(
     :param tree: written with what other build systems need.
     :param recipe: whose compiler and headers are used.
     :param jobs: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory.
-    :param on_progress: told steps done, all steps and what is being done.
+    :param on_progress: called with steps done, all steps and what is being done.
     :raises ToolchainError: there is no CMake, or the build fails.
     """
     cmake = shutil.which("cmake")

@@ -107,7 +107,7 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
 
 
 def read_ahead(target: Target, arch: str, paths: Iterable[Path]) -> None:
-    """Let the target read code objects, if it can, so that it has them at hand when it is asked.
+    """Let the target read code objects, if it can, so that they are ready when it is asked.
 
     :param paths: the code objects; each is read once.
     """
@@ -117,7 +117,7 @@ def read_ahead(target: Target, arch: str, paths: Iterable[Path]) -> None:
         try:
             target.inspect(path, arch)
         except CkprofError:
-            return  # told when someone asks
+            return  # reported when someone asks
 
 
 def _same(source: Path, copy: Path) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
 from ckprof.codegen.library_api import CONV_API_SOURCES, library_name
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.flow.code_objects import read_ahead, write_code_objects
 from ckprof.flow.validity import check_validity
 from ckprof.model.outcome import Status
@@ -17,7 +17,7 @@ from ckprof.model.results import BuildSummary
 from ckprof.paths import object_cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.build.builder import BuildResult
@@ -58,6 +58,8 @@ class BuiltLibrary:
     summary: BuildSummary
     #: where the kernels' code objects and the list of them lie; ``None`` if the build made none
     code_objects: Path | None = None
+    #: content key of a built instance -> content key of its object
+    object_keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +87,17 @@ def generate(
         valid = checked.valid
         rejected = [rejection_of(one) for one in checked.invalid]
     tree = generate_tree(
-        build_dir.root,
-        library_name(build_dir.direction.id),
-        [candidate.instance for candidate in valid],
-        {candidate.pipeline.id: candidate.pipeline for candidate in valid},
-        build_dir.direction,
-        build_dir.arch,
-        build_dir.recipe.api_level,
-        build_dir.embedding,
+        TreeRequest(
+            root=build_dir.root,
+            library_name=library_name(build_dir.direction.id),
+            direction=build_dir.direction,
+            arch=build_dir.arch,
+            api_level=build_dir.recipe.api_level,
+            instances=[candidate.instance for candidate in valid],
+            pipelines={candidate.pipeline.id: candidate.pipeline for candidate in valid},
+            names={candidate.instance.key: candidate.name for candidate in valid},
+            embedding=build_dir.embedding,
+        )
     )
     return tree, rejected
 
@@ -107,7 +112,7 @@ def build(
 ) -> BuiltLibrary:
     """Generate and compile all valid candidates into one library.
 
-    :param on_progress: told (done, total, name) after each compile step.
+    :param on_progress: called with (done, total, name) after each compile step.
     :raises ToolchainError: the build system itself failed.
     """
     with build_dir.lock:
@@ -156,6 +161,7 @@ def _library(
         rejected=tuple(rejected),
         summary=result.summary if result is not None else BuildSummary(),
         code_objects=code_objects,
+        object_keys=result.object_keys if result is not None else {},
     )
 
 

@@ -34,7 +34,7 @@ def profile(
 
     Candidates that have no kernel come first: their outcome is known.
 
-    :param on_event: told what happens, for progress display.
+    :param on_event: called with what happens, for progress display.
     :raises ToolchainError: the library cannot be loaded.
     """
     direction = library.direction

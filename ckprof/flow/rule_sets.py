@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ckprof.codegen.kernel_names import KernelNames
 from ckprof.flow.candidates import Candidate, list_candidates
 from ckprof.flow.list_files import read_list
 from ckprof.flow.validity import CheckedInstances, InvalidInstance
@@ -37,6 +38,7 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
     """
     pipelines = registry.pipelines.as_mapping()
     candidates: list[Candidate] = []
+    names = KernelNames()
     for index, (instance, defect) in enumerate(entries):
         pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
         candidates.append(
@@ -44,7 +46,7 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
                 index=index,
                 instance=instance,
                 pipeline=pipeline,
-                name=pipeline.kernel_name(instance),
+                name=names.take(pipeline.kernel_name(instance), instance),
                 source=source,
                 defect=defect,
             )

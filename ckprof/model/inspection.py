@@ -52,7 +52,7 @@ class Inspection:
     kernels: tuple[InspectedKernel, ...]
     #: the problem that estimates are about, empty if none was given
     problem: str = ""
-    #: kernels whose device functions could not be told from others
+    #: kernels whose device functions could not be distinguished from others
     unattributed: tuple[str, ...] = ()
 
 

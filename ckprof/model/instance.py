@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import msgspec
 
 from ckprof.errors import PluginError
+from ckprof.model.accumulation import SplitSum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +21,16 @@ if TYPE_CHECKING:
     from ckprof.model.layout import ConvLayout
 
 
+class _Remembered:
+    """A place for what is computed from the fields; no field itself, so neither compared nor shown."""
+
+    __slots__ = ("_key",)
+
+    _key: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class Instance(_Remembered):
     """One kernel configuration.
 
     A pipeline plugin derives its own frozen, slotted, keyword-only dataclass and sets ``pipeline`` to its id.
@@ -30,6 +39,9 @@ class Instance:
 
     #: id of the pipeline plugin that owns the class
     pipeline: ClassVar[str]
+
+    #: how the kernel adds up the parts of a split reduction; a family that rounds only once says so
+    split_sum: ClassVar[SplitSum] = SplitSum.RESULT_TYPE
 
     #: second name of a field of :meth:`fields` -> the field; for people who know the catalogs' spelling
     field_aliases: ClassVar[Mapping[str, str]] = {}
@@ -48,6 +60,14 @@ class Instance:
 
         :raises PluginError: a field of the family's class has no form in JSON.
         """
+        try:
+            return self._key
+        except AttributeError:
+            key = self._content_key()
+            object.__setattr__(self, "_key", key)  # of a frozen class; it depends on nothing that can change
+            return key
+
+    def _content_key(self) -> str:
         try:
             text = msgspec.json.encode(self.identity(), order="sorted")
         except (TypeError, msgspec.MsgspecError) as error:
@@ -72,7 +92,7 @@ class Instance:
         return values
 
     def identity(self) -> dict[str, object]:
-        """Return the fields that tell two instances apart as plain JSON values."""
+        """Return the fields that distinguish two instances as plain JSON values."""
         values: dict[str, object] = {"pipeline": self.pipeline}
         kind: Any = type(self)
         for name in _identity_fields(kind):

@@ -1,8 +1,15 @@
-"""Tensor layouts of a convolution, per number of spatial dimensions."""
+"""Tensor layouts of a convolution, per number of spatial dimensions, and the shapes of its tensors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ckprof.model.problem import ConvProblem
+
+#: The three tensors of every convolution.
+TENSORS = ("input", "weight", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +25,13 @@ class ConvLayout:
     input: str
     weight: str
     output: str
+
+    def order(self, tensor: str) -> str:
+        """Return the letters of a tensor's axes, slowest first.
+
+        :param tensor: one of :data:`TENSORS`.
+        """
+        return {"input": self.input, "weight": self.weight, "output": self.output}[tensor]
 
 
 #: Every layout that a catalog can name.
@@ -42,3 +56,20 @@ def layout_of_tensors(input_order: str, weight_order: str, output_order: str) ->
         if (layout.input, layout.weight, layout.output) == (input_order, weight_order, output_order):
             return layout
     return None
+
+
+def tensor_shape(problem: ConvProblem, layout: ConvLayout, tensor: str) -> tuple[int, ...]:
+    """Return the packed shape of ``tensor``, slowest axis first, one entry per letter of its order.
+
+    :param tensor: one of :data:`TENSORS`.
+    """
+    lengths = {
+        "N": problem.batch,
+        "G": problem.groups,
+        "C": problem.in_channels,
+        "K": problem.out_channels,
+    }
+    spatial = {"input": problem.input, "weight": problem.filter, "output": problem.output}[tensor]
+    spatial_letters = "ZYX" if tensor == "weight" else "DHW"
+    lengths.update(zip(spatial_letters[3 - problem.ndim :], spatial, strict=True))
+    return tuple(lengths[letter] for letter in layout.order(tensor))

@@ -96,6 +96,23 @@ class ConvProblem:
         )
 
     @property
+    def real_flop(self) -> int:
+        """As :attr:`flop`, without the products with padding, which no kernel needs to compute."""
+        pairs = prod(self._pairs_inside(axis) for axis in range(self.ndim))
+        return 2 * self.groups * self.batch * self.out_channels * self.in_channels * pairs
+
+    def _pairs_inside(self, axis: int) -> int:
+        """Return how many pairs of an output and a tap read the image and not its padding."""
+        stride, size = self.strides[axis], self.input[axis]
+        pairs = 0
+        for tap in range(self.filter[axis]):
+            # what the first output reads
+            place = tap * self.dilations[axis] - self.left_pads[axis]
+            beyond = min(self.output[axis], (size - 1 - place) // stride + 1)
+            pairs += max(0, beyond - max(0, -(place // stride)))
+        return pairs
+
+    @property
     def input_elements(self) -> int:
         """G * N * C * prod(input)."""
         return self.groups * self.batch * self.in_channels * prod(self.input)

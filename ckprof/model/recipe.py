@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.model.dtype import DataType
+
 
 class CompilerFamily(Enum):
     """Whose command line a compiler understands; decides how headers are precompiled."""
@@ -104,7 +106,7 @@ class BuildRecipe:
     machine_identity: str
     #: added behind ``compile_flags`` for kernels and their prefix header, not for support sources
     kernel_flags: tuple[str, ...] = ()
-    #: peak memory to reckon with per compiler process
+    #: peak memory to budget for per compiler process
     compile_memory_bytes: int = 600 * 2**20
     #: the same for each further device function in one translation unit
     further_memory_bytes: int = 0
@@ -126,3 +128,6 @@ class BuildRecipe:
     cannot_run: str = ""
     #: what a flush of the device's caches must exceed; 0 for those of the host
     last_level_cache_bytes: int = 0
+    #: floating-point operations per second that no kernel can exceed, by type of its tensors; types of which
+    #: that is not known are left out
+    peak_flops: tuple[tuple[DataType, float], ...] = ()

@@ -82,7 +82,7 @@ class RunResults:
         """Return the outcomes of one problem, best first: verified ``ok`` by median time, then the others.
 
         Unverified ``ok`` outcomes (``--no-verify``) keep the order of the verified ones among themselves and
-        stand behind them.
+        follow them.
         """
 
         def rank(outcome: Outcome) -> tuple[int, float, int]:

@@ -1,7 +1,7 @@
 """Comparing two sides as multisets of normalised instance strings.
 
 What counts as a match: every instance of the second side has a partner of the first one with the same
-normalised string. Copies on the first side are told apart by the lines that they come from: equal lines are
+normalised string. Copies on the first side are distinguished by their lines: equal lines are
 duplicates, different lines that end in one instance are lossy.
 """
 
@@ -103,7 +103,7 @@ class _Comparing:
             self._lossy.append(
                 Lossy(
                     rule=INDISTINCT,
-                    reason=f"the string does not tell {entry.source} from {theirs[0].source}",
+                    reason=f"the string does not distinguish {entry.source} from {theirs[0].source}",
                     text=entry.text,
                     written=theirs[0].text,
                     sources=(theirs[0].source, entry.source),

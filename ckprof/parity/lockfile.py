@@ -147,6 +147,6 @@ def locked_side(expected: LockedStrings, strings: StringGrammar, path: Path, not
             parsed = strings.parse(text)
         except StringError as error:
             raise InputError(f"{error.message} in {text!r}", path) from None
-        # Equal strings stand for different instances: what was frozen had no copies.
+        # Equal strings stand for different instances: the lock has no copies.
         entries.append(Entry(text=text, parsed=parsed, source=str(path), identity=number))
     return Side(name=NAME, origin=str(path), entries=tuple(entries), notes=tuple(notes))

@@ -125,7 +125,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="pipeline",
             hook="ckprof_register_pipelines",
             protocol=protocols.Pipeline,
-            abilities=(protocols.MatrixPipeline,),
+            abilities=(protocols.MatrixPipeline, protocols.NamedPipeline, protocols.DirectionUser),
             former_names={"unmet_requirements": "refusals"},
         ),
         Contract(
@@ -135,7 +135,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             abilities=(protocols.InspectableTarget,),
             late=frozenset({"default_arch"}),
         ),
-        Contract(kind="rule set", hook="ckprof_register_rule_sets", protocol=protocols.RuleSet),
+        Contract(
+            kind="rule set",
+            hook="ckprof_register_rule_sets",
+            protocol=protocols.RuleSet,
+            abilities=(protocols.OnDemandRuleSet,),
+        ),
         Contract(kind="format", hook="ckprof_register_report_formats", protocol=protocols.ReportFormat),
         Contract(
             kind="converter",
@@ -166,6 +171,16 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
         ),
         Contract(
             kind="parity format", hook="ckprof_register_parity_formats", protocol=protocols.ParityFormat
+        ),
+        Contract(
+            kind="comparison format",
+            hook="ckprof_register_comparison_formats",
+            protocol=protocols.ComparisonFormat,
+        ),
+        Contract(
+            kind="store report format",
+            hook="ckprof_register_store_report_formats",
+            protocol=protocols.StoreReportFormat,
         ),
         Contract(kind="kind of instance string", hook="ckprof_register_string_kinds", protocol=StringKind),
     )

@@ -1,7 +1,7 @@
 """Every hook of ckprof, in the order of a run.
 
 ``register_*`` hooks return what a plugin adds, ``modify_*`` hooks change a list in place, ``before_*`` and
-``after_*`` hooks are told about an event. Results of ``register_*`` hooks are sorted by id, so neither the
+``after_*`` hooks are notified of an event. Results of ``register_*`` hooks are sorted by id, so neither the
 order of installation nor that of loading ever matters. An exception that leaves a hook is reported with the
 plugin's name and ends the command with exit code 4.
 """
@@ -24,15 +24,19 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
+    from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.observer import Observer
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -141,12 +145,48 @@ def ckprof_register_report_formats() -> Sequence[ReportFormat]:
     """
 
 
+@hookspec
+def ckprof_register_comparison_formats() -> Sequence[ComparisonFormat]:
+    """Return the output formats that the plugin adds to ``ckprof compare``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
+    """Return the output formats that the plugin adds to ``ckprof report``.
+
+    Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+# --- measurements that last -------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_register_observers() -> Sequence[Observer]:
+    """Return what reads evidence about the machine during sweeps, e.g. clocks, power or other processes.
+
+    Called once per sweep. What observers read is kept beside each outcome and never decides which
+    measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_store_formats() -> Sequence[StoreFormat]:
+    """Return the formats that the plugin adds to ``ckprof results import`` and ``export``.
+
+    Called once per command. Two formats with the same id are an error.
+    """
+
+
 # --- conversion -------------------------------------------------------------------------------------------
 
 
 @hookspec
 def ckprof_after_conversion(request: ConversionRequest, conversion: Conversion) -> None:
-    """Be told what became of one input list.
+    """Be notified of what became of one input list.
 
     Called once per input, before anything is written or generated. Treat both arguments as read-only.
     """
@@ -190,12 +230,12 @@ def ckprof_modify_instances(direction: str, instances: list[Instance]) -> None:
 
 @hookspec
 def ckprof_before_build(direction: str, instances: Sequence[Instance]) -> None:
-    """Be told that the build of these instances starts. Called once per build."""
+    """Be notified that the build of these instances starts. Called once per build."""
 
 
 @hookspec
 def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
-    """Be told that the build is over.
+    """Be notified that the build is over.
 
     :param failures: one outcome per instance that did not compile; empty if all did.
     """
@@ -206,12 +246,12 @@ def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
 
 @hookspec
 def ckprof_before_problem(direction: str, problem: ConvProblem, problem_index: int) -> None:
-    """Be told that the instances are about to be run on a problem. Called in the parent process."""
+    """Be notified that the instances are about to be run on a problem. Called in the parent process."""
 
 
 @hookspec
 def ckprof_after_outcome(instance: Instance, problem: ConvProblem, outcome: Outcome) -> None:
-    """Be told each outcome as soon as it is known. Called in the parent process, never in a worker."""
+    """Be notified of each outcome as soon as it is known. Called in the parent process, never in a worker."""
 
 
 # --- report -----------------------------------------------------------------------------------------------
@@ -219,4 +259,4 @@ def ckprof_after_outcome(instance: Instance, problem: ConvProblem, outcome: Outc
 
 @hookspec
 def ckprof_after_report(command: str, exit_code: int) -> None:
-    """Be told that the command has printed its result and with which code it will exit."""
+    """Be notified that the command has printed its result and with which code it will exit."""

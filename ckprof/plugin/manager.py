@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 #: packages that ship with ckprof; each lists its hook modules in ``PLUGIN_MODULES``
-BUILTIN_PACKAGES: Final = ("ckprof.report", "ckprof_converters", "ckprof_plugins")
+BUILTIN_PACKAGES: Final = (
+    "ckprof.report",
+    "ckprof.store",
+    "ckprof.compare",
+    "ckprof.store_report",
+    "ckprof_converters",
+    "ckprof_plugins",
+)
 
 #: comma-separated names of plugins that are not loaded
 DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.arch.architecture import Architecture
+    from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.model.batch_results import BatchResults
     from ckprof.model.builder_list import BuilderList
     from ckprof.model.catalog import Catalog, CatalogRecord
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
+    from ckprof.store_report.content import ReportContent
     from ckprof.strings.revision import Revision
     from ckprof.strings.string_grammar import StringGrammar
 
@@ -81,6 +83,17 @@ class PositionalForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InterfaceExtension:
+    """C functions that the libraries of one direction have beside those that all have."""
+
+    #: declares them for programs; includes nothing of ckprof
+    header: Path
+    #: C++ that defines them; it is put behind the texts of ``ckprof_conv_api.h`` and of the header, and
+    #: includes neither
+    source: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherForm:
     """How a direction is called through the C interface of CK Tile's dispatcher."""
 
@@ -88,6 +101,8 @@ class DispatcherForm:
     number: int
     #: which of ``input``, ``weight``, ``output`` the arguments ``a``, ``b``, ``c`` of a run are
     buffers: tuple[str, str, str]
+    #: further functions that programs expect of the direction's libraries; ``None`` for none
+    extension: InterfaceExtension | None = None
 
 
 class Direction(Protocol):
@@ -144,7 +159,7 @@ class Direction(Protocol):
         added up.
 
         :param operands: tensor name -> values in the memory order of ``layout``, shaped as
-            :func:`ckprof.model.tensor.tensor_shape` says.
+            :func:`ckprof.model.layout.tensor_shape` says.
         :returns: the result tensor in the memory order of ``layout``.
         """
 
@@ -224,6 +239,29 @@ class Pipeline(Protocol[RecordT]):
 
         :raises InputError: the instance cannot be written as C++.
         :raises UsageError: there is no such architecture.
+        """
+
+
+@runtime_checkable
+class NamedPipeline(Protocol):
+    """A pipeline that writes a kernel under a name that it is given, so that names can be made unique."""
+
+    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return what :meth:`Pipeline.render` returns, for a kernel of another name.
+
+        :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
+            must be made from it.
+        """
+
+
+@runtime_checkable
+class DirectionUser(Protocol):
+    """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
+
+    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+        """Serve these directions. Called once, when all plugins have registered.
+
+        :param directions: direction id -> direction, of all plugins.
         """
 
 
@@ -399,7 +437,7 @@ class TreeConverter(Protocol):
     def plan_tree(self, request: TreeRequest) -> TreePlan | None:
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
 
-        A list with errors ends the plan: what stands in front of it is planned, what follows is not reached.
+        A list with errors ends the plan: what precedes it is planned, what follows is not reached.
 
         :raises InputError: a folder cannot be read, or two lists give the same catalog.
         """
@@ -433,6 +471,26 @@ class ReportFormat:
     def __post_init__(self, render_tour: Callable[[BatchResults], str] | None) -> None:
         if render_tour is not None:
             object.__setattr__(self, "render_batch", render_tour)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFormat:
+    """A way to write a comparison of two sides of measurements."""
+
+    id: str
+    label: str
+    render: Callable[[MeasurementComparison], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReportFormat:
+    """A way to write the report of a store."""
+
+    id: str
+    label: str
+    #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
+    suffix: str
+    render: Callable[[ReportContent], str]
 
 
 class BuilderReader(Protocol):

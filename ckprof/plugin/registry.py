@@ -9,7 +9,7 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.contracts import CONTRACTS
 from ckprof.plugin.guard import guarded
-from ckprof.plugin.protocols import FamilyReader
+from ckprof.plugin.protocols import DirectionUser, FamilyReader
 from ckprof.plugin.value_types import shown
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         BuilderReader,
         CatalogVariant,
+        ComparisonFormat,
         Converter,
         Direction,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        StoreReportFormat,
         Target,
     )
     from ckprof.strings.kind import StringKind
@@ -113,6 +115,15 @@ class Registry:
         self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
             "ckprof_register_parity_formats"
         )
+        self.comparison_formats: RegistryEntries[ComparisonFormat] = self._entries_of(
+            "ckprof_register_comparison_formats"
+        )
+        self.store_report_formats: RegistryEntries[StoreReportFormat] = self._entries_of(
+            "ckprof_register_store_report_formats"
+        )
+        for pipeline in self.pipelines:
+            if isinstance(pipeline, DirectionUser):
+                pipeline.use_directions(self.directions.as_mapping())
         self._hand_over_families()
 
     @cached_property

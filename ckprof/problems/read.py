@@ -11,14 +11,13 @@ from ckprof.errors import InputError
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.problems.miopen import looks_like_miopen, parse_miopen
 from ckprof.problems.positional import parse_positional
-from ckprof.problems.tokens import OtherDirectionError, ProblemLine
+from ckprof.problems.tokens import OtherDirectionError, ParsedProblem, ProblemLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ckprof.plugin.protocols import Direction
-    from ckprof.problems.tokens import ParsedProblem
 
 #: characters of a line that are read; no problem is longer
 _LONGEST_LINE: Final = 1 << 16
@@ -51,13 +50,16 @@ def parse_problem(line: ProblemLine, direction: Direction, directions: Iterable[
 
 
 def read_problem_file(path: Path, direction: Direction, directions: Iterable[Direction]) -> ProblemFile:
-    """Read a file with one problem a line; blank lines and lines that start with ``#`` are skipped.
+    """Read a file with one problem a line, or a JSON list of ``ckprof problems``.
 
-    The file is read line by line, whatever its size. Lines for other directions are counted.
+    Blank lines and lines that start with ``#`` are skipped. The file is read line by line, whatever its size.
+    Problems for other directions are counted.
 
     :raises InputError: the file cannot be read or has no problem at all.
     :raises ListError: lines are wrong; all of them are reported.
     """
+    if holds_json(path):
+        return _listed(path, direction)
     known = tuple(directions)
     problems: list[ParsedProblem] = []
     skipped: Counter[str] = Counter()
@@ -105,3 +107,42 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     except UnicodeDecodeError as exc:
         raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
+
+
+def holds_json(path: Path) -> bool:
+    """Say whether a regular file begins like a JSON object; a pipe is not touched."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
+        with path.open("rb") as stream:
+            return stream.read(256).lstrip().startswith(b"{")
+    except OSError:
+        return False  # to be reported by whoever reads it
+
+
+def _listed(path: Path, direction: Direction) -> ProblemFile:
+    """Read a JSON list.
+
+    :raises InputError: it is no such list, or a problem is wrong.
+    """
+    from ckprof.problems.list_file import parse_problem_list
+
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    listed = parse_problem_list(data, path)
+    if not listed:
+        raise InputError("no problem in this list", path)
+    problems = tuple(
+        ParsedProblem(
+            problem=one.problem,
+            dtype=one.dtype,
+            layout=one.layout,
+            splits=one.splits,
+        )
+        for one in listed
+        if one.direction in (None, direction.id)
+    )
+    skipped = Counter({f"not for {direction.id}": len(listed) - len(problems)})
+    return ProblemFile(problems=problems, skipped=+skipped)

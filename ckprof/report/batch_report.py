@@ -120,10 +120,15 @@ def _best(item: ListResult) -> _Best | None:
         if outcome is None or outcome.measurement is None:
             continue
         instance = instances[outcome.key]
-        gflops, _ = rates(problem, instance, outcome)
+        timed = rates(problem, instance, outcome)
         median_ms = outcome.measurement.median_ms
         found.append(
-            _Best(gflops=gflops or 0.0, median_ms=median_ms, name=instance.name, split_k=outcome.split_k)
+            _Best(
+                gflops=timed.gflops if timed else 0.0,
+                median_ms=median_ms,
+                name=instance.name,
+                split_k=outcome.split_k,
+            )
         )
     return max(found, key=lambda best: best.gflops, default=None)
 

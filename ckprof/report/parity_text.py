@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.parity import Comparison, FieldDifference, ParityReport, Unmatched
 
-#: what stands behind the counts of all comparisons
+#: what follows the counts of all comparisons
 _COLUMNS = ("matched", *(trouble.value for trouble in ParityFinding))
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Status
+from ckprof.model.rates import rates_of
 
 if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
+    from ckprof.model.rates import Rates
     from ckprof.model.results import RunInstance, RunResults
 
 
@@ -21,10 +23,18 @@ class Row:
     rank: int | None
     instance: RunInstance
     outcome: Outcome
-    #: FLOP / time / 1e9
-    gflops: float | None
-    #: bytes of the three tensors / time / 1e9
-    gbytes: float | None
+    #: ``None`` without a positive time
+    rates: Rates | None
+
+    @property
+    def gflops(self) -> float | None:
+        """FLOP / time / 1e9."""
+        return self.rates.gflops if self.rates else None
+
+    @property
+    def gbytes(self) -> float | None:
+        """Bytes of the three tensors / time / 1e9."""
+        return self.rates.gbytes if self.rates else None
 
 
 def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
@@ -37,26 +47,22 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
         instance = instances[outcome.key]
         ranked = outcome.status is Status.OK and outcome.verification is not None
         rank += ranked
-        gflops, gbytes = rates(problem, instance, outcome)
         rows.append(
             Row(
                 rank=rank if ranked else None,
                 instance=instance,
                 outcome=outcome,
-                gflops=gflops,
-                gbytes=gbytes,
+                rates=rates(problem, instance, outcome),
             )
         )
     return rows
 
 
-def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> tuple[float | None, float | None]:
-    """Return (GFLOP/s, GB/s) of a timed outcome; (``None``, ``None``) where there is no positive time."""
+def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> Rates | None:
+    """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
-        return None, None
-    seconds = outcome.measurement.median_ms / 1e3
-    size = instance.dtype.properties.size_bytes
-    return problem.flop / seconds / 1e9, problem.moved_bytes(size) / seconds / 1e9
+        return None
+    return rates_of(problem, instance.dtype, outcome.measurement.median_ms)
 
 
 def reason_of(outcome: Outcome, *, why: bool) -> str:

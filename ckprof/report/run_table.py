@@ -135,7 +135,7 @@ def why_table(found: Sequence[RequirementCount], style: str) -> list[str]:
         disable_numparse=True,
         colalign=["left", "right", "right", "left"],
     )
-    return [table, "", "'only this': instances that would do but for this one condition."]
+    return [table, "", "'only this': instances that would be supported if this one condition were met."]
 
 
 def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
@@ -145,18 +145,19 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
         outcomes = results.of_problem(problem_index)
         instances = len({o.key for o in outcomes})
         if all(o.status is Status.UNSUPPORTED for o in outcomes):
-            return [f"0 of {instances} instances support this problem; the reason stands beside each."]
+            return [f"0 of {instances} instances support this problem; see the reason of each."]
         if any(o.status is Status.OK for o in outcomes):
             return ["No best configuration: results were not verified, so nothing is ranked."]
         return ["No best configuration: no instance gave a verified result."]
     instance = next(i for i in results.instances if i.key == best.key)
-    gflops, gbytes = rates(results.problems[problem_index], instance, best)
+    timed = rates(results.problems[problem_index], instance, best)
     lines = [
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
         f"avg_time: {best.measurement.median_ms:.6g} (median of {best.measurement.samples})",
-        f"tflops: {(gflops or 0) / 1e3:.6g}",
-        f"GB/s: {gbytes or 0:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
+        f"tflops: {timed.tflops if timed else 0:.6g}",
+        f"GB/s: {timed.gbytes if timed else 0:.6g}"
+        + (f", SplitK {_split(best)}" if _names_split(best) else ""),
     ]
     if style == "github":
         return ["", "```", *lines, "```"]

@@ -1,6 +1,7 @@
 """Loading of a kernel library: the ctypes mirror of ``ckprof_abi.h``.
 
-Only the worker process imports this module; the parent never loads a kernel library.
+The worker process uses it, and programs that call kernels themselves through
+:class:`~ckprof.bindings.conv_library.ConvLibrary`; the parent of a run never loads a kernel library.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from ctypes import (
     c_void_p,
 )
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.messages import AbiStatus, Support
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 3
+ABI_VERSION = 2
 
 #: bytes of the buffers for reasons and descriptions
 _TEXT_BYTES = 4096
@@ -42,14 +43,6 @@ _INSTANCE_STRING_BYTES = 16384
 
 class LibraryError(Exception):
     """The library cannot be loaded, or its target rejects the device; the message is for people."""
-
-
-class AbiStatus(IntEnum):
-    """``ckprof_status``."""
-
-    OK = 0
-    REJECTED = 1
-    FAILED = 2
 
 
 class CProblem(ctypes.Structure):
@@ -113,42 +106,6 @@ class CKernel(ctypes.Structure):
     ]
 
 
-class CComparisonRequest(ctypes.Structure):
-    """``ckprof_comparison_request``."""
-
-    _fields_: ClassVar = [
-        ("result", c_void_p),
-        ("reference", c_void_p),
-        ("elements", c_uint64),
-        ("element", c_int32),
-        ("poison", c_int32),
-        ("rtol", c_double),
-        ("atol", c_double),
-    ]
-
-
-class CComparison(ctypes.Structure):
-    """``ckprof_comparison``."""
-
-    _fields_: ClassVar = [
-        ("max_error", c_double),
-        ("wrong", c_uint64),
-        ("unwritten", c_uint64),
-        ("non_finite", c_uint64),
-        ("first", c_uint64),
-    ]
-
-
-class CDeviceChecks(ctypes.Structure):
-    """``ckprof_device_checks``."""
-
-    _fields_: ClassVar = [
-        ("fill", ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_uint64)),
-        ("checksum", ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(c_uint64))),
-        ("compare", ctypes.CFUNCTYPE(c_int, POINTER(CComparisonRequest), POINTER(CComparison))),
-    ]
-
-
 class CTarget(ctypes.Structure):
     """``ckprof_target``."""
 
@@ -163,7 +120,6 @@ class CTarget(ctypes.Structure):
         ("copy_to_host", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
         ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
-        ("checks", POINTER(CDeviceChecks)),
     ]
 
 
@@ -184,24 +140,46 @@ MIRRORS = {
     "ckprof_buffers": CBuffers,
     "ckprof_plan": CPlan,
     "ckprof_kernel": CKernel,
-    "ckprof_comparison_request": CComparisonRequest,
-    "ckprof_comparison": CComparison,
-    "ckprof_device_checks": CDeviceChecks,
     "ckprof_target": CTarget,
     "ckprof_library": CLibrary,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Support:
-    """A kernel's verdict on a problem."""
+class LibraryInfo:
+    """What a library says about itself and its kernels: the descriptive part of ``ckprof_conv_api.h``."""
 
-    status: AbiStatus
-    #: what is not met, the condition that decides first; what went wrong if the test failed
-    unmet_requirements: tuple[UnmetRequirement, ...] = ()
-    #: splits of the reduction that will be run: those asked for, or what the kernel has chosen
-    split_k: int
-    workspace_bytes: int = 0
+    #: id of the direction
+    direction: str
+    #: architecture that the kernels were built for
+    arch: str
+    #: version of the dispatcher's C interface
+    version: str
+    #: which tensors the two operands and the result are: 0 input, 1 weight, 2 output
+    buffers: tuple[int, int, int]
+    #: per kernel, in the library's order: a JSON object with everything that makes it
+    fields: tuple[str, ...]
+
+    @classmethod
+    def read(cls, binary: ctypes.CDLL, kernels: int) -> LibraryInfo | None:
+        """Return what a library says; ``None`` if it lacks the interface."""
+        try:
+            for name in ("conv_dispatcher_version", "ckprof_conv_direction", "ckprof_conv_arch"):
+                getattr(binary, name).restype = c_char_p
+            binary.ckprof_conv_kernel_fields.restype = c_char_p
+            return cls(
+                direction=_text(binary.ckprof_conv_direction()),
+                arch=_text(binary.ckprof_conv_arch()),
+                version=_text(binary.conv_dispatcher_version()),
+                buffers=(
+                    binary.ckprof_conv_buffer(0),
+                    binary.ckprof_conv_buffer(1),
+                    binary.ckprof_conv_buffer(2),
+                ),
+                fields=tuple(_text(binary.ckprof_conv_kernel_fields(index)) for index in range(kernels)),
+            )
+        except AttributeError:
+            return None
 
 
 class Kernel:
@@ -317,38 +295,20 @@ class Target:
         function = self._table.available_bytes
         return (int(function()) or None) if function else None
 
-    @property
-    def checks_memory(self) -> bool:
-        """Whether the device fills, sums up and compares its own memory."""
-        return bool(self._table.checks)
-
-    def fill(self, address: int, byte: int, size_bytes: int) -> None:
-        """Fill target memory; only where :attr:`checks_memory`."""
-        self._check("fill memory", self._table.checks.contents.fill(address, byte, size_bytes))
-
-    def checksum(self, address: int, size_bytes: int) -> int:
-        """Return a number that tells contents of target memory apart; only where :attr:`checks_memory`."""
-        answer = c_uint64()
-        status = self._table.checks.contents.checksum(address, size_bytes, ctypes.byref(answer))
-        self._check("sum up memory", status)
-        return answer.value
-
-    def compare(self, request: CComparisonRequest) -> CComparison:
-        """Compare a result with its reference in target memory; only where :attr:`checks_memory`."""
-        answer = CComparison()
-        status = self._table.checks.contents.compare(ctypes.byref(request), ctypes.byref(answer))
-        self._check("compare results", status)
-        return answer
-
     def _check(self, action: str, status: int) -> None:
         if status != AbiStatus.OK:
             raise OSError(f"target {self.id} failed to {action}")
 
 
 class Library:
-    """A loaded kernel library. It is never unloaded: the process ends instead."""
+    """A loaded kernel library. It is never unloaded: the process ends instead.
 
-    def __init__(self, table: Any) -> None:
+    :param table: what its entry returned.
+    :param info: what it says about itself; ``None`` if it says nothing.
+    """
+
+    def __init__(self, table: Any, info: LibraryInfo | None = None) -> None:
+        self.info = info
         self.target = Target(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
         for index in range(table.kernel_count):
@@ -381,7 +341,7 @@ class Library:
                 f"kernel library {path} was built for interface version {version}, this ckprof uses "
                 f"{ABI_VERSION}: build it again"
             )
-        return cls(table.contents)
+        return cls(table.contents, LibraryInfo.read(binary, table.contents.kernel_count))
 
 
 def _text(raw: bytes | None) -> str:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import time
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
+from ckprof.model.accumulation import SplitSum
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
+from ckprof.run.guards import read_tensor
+from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
 from ckprof.run.options import CacheMode
 from ckprof.run.process import WorkerFailure, WorkerProcess, WorkerTimeout
+from ckprof.run.remote import RemoteLibrary
+from ckprof.run.storage import decode, storage_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
     from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
+    from ckprof.run.prepare import PreparedProblem
 
-#: seconds that a worker gets to start, load the library and select the device
-_START_LIMIT_S = 120.0
 #: workers in a row that may fail to start, after one has started, before the run is given up
 _START_ATTEMPTS = 3
 #: seconds that verification and copying get: a fixed part and one per million elements
@@ -47,10 +54,10 @@ class Executor:
     process.
 
     :param library: the kernel library.
-    :param arch: architecture to select.
+    :param arch: architecture to select; empty for the one that the library was built for.
     :param options: how to run, verify and time.
-    :param work_dir: working directory of the workers; must exist.
-    :param on_event: told what happens.
+    :param work_dir: below which workers have their working directories; must exist.
+    :param on_event: called with what happens.
     """
 
     def __init__(
@@ -63,16 +70,18 @@ class Executor:
         on_event: Callable[[RunEvent], None] = ignore_event,
     ) -> None:
         self._library = library
-        self._arch = arch
+        self._device = messages.DeviceChoice(arch=arch, index=options.device, cpu_threads=options.cpu_threads)
         self._options = options
         self._work_dir = work_dir
         self._on_event = on_event
         self._timing = timing_settings(options)
         self._worker: WorkerProcess | None = None
-        self._problem: messages.LoadProblem | None = None
+        self._problem: PreparedProblem | None = None
         self._loaded = False
+        #: whether the worker has run kernels already
+        self._used = False
         #: why no kernel can be measured on the current problem
-        self._blocking_failure: messages.Measured | None = None
+        self._blocking_failure: Measured | None = None
 
     def __enter__(self) -> Executor:
         return self
@@ -101,26 +110,41 @@ class Executor:
         self._on_event(WorkerReady(target=opened.target, device=opened.device, kernels=len(opened.keys)))
         return opened
 
-    def set_problem(self, problem: messages.LoadProblem) -> None:
+    @property
+    def is_running(self) -> bool:
+        """Whether the worker of the last measurement has survived it."""
+        return self._worker is not None
+
+    @property
+    def library(self) -> RemoteLibrary:
+        """The library in the running worker, for what is no measurement."""
+        return RemoteLibrary(self._current())
+
+    def set_problem(self, problem: PreparedProblem) -> None:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
         self._problem = problem
         self._loaded = False
         self._blocking_failure = None
 
-    def measure(self, key: str, problem_index: int, split_k: int = 1) -> Outcome:
+    def measure(
+        self,
+        key: str,
+        problem_index: int,
+        split_k: int = 1,
+        split_sum: SplitSum = SplitSum.RESULT_TYPE,
+    ) -> Outcome:
         """Measure one kernel on the current problem.
 
         :param key: content key of the instance.
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
+        :param split_sum: how the kernel adds them up.
         :raises ToolchainError: workers do not start any more.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
-        blocking_failure = self._prepare_worker()
-        if blocking_failure is not None:
-            return self._outcome(key, problem_index, split_k, blocking_failure)
-        measured = self._request_measurement(key, split_k)
-        if measured.tainted:
-            self._discard(f"kernel {key} {measured.reason}")
+        measured = self._attempt(key, split_k, split_sum)
+        while measured is None:
+            # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
+            measured = self._attempt(key, split_k, split_sum)
         if measured.measurement is not None:
             self._on_event(
                 KernelTimed(
@@ -130,9 +154,6 @@ class Executor:
                     flush_s=measured.flush_s,
                 )
             )
-        return self._outcome(key, problem_index, split_k, measured)
-
-    def _outcome(self, key: str, problem_index: int, split_k: int, measured: messages.Measured) -> Outcome:
         return Outcome(
             key=key,
             problem_index=problem_index,
@@ -145,26 +166,87 @@ class Executor:
             verification=measured.verification,
         )
 
-    def _prepare_worker(self) -> messages.Measured | None:
+    def result(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the values of the last kernel's result in memory order, in pieces.
+
+        :raises WorkerFailure: the worker is lost.
+        """
+        problem, library = self._current_problem(), self.library
+        limit_s = self._own_work_limit_s()
+        dtype = problem.request.dtype
+
+        def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
+            return library.copy_out(tensor, start, size, limit_s)
+
+        for raw in read_tensor(read, problem.tensors[2]):
+            yield decode(raw.view(storage_type(dtype)), dtype)
+
+    def _attempt(self, key: str, split_k: int, split_sum: SplitSum) -> Measured | None:
+        """Have the kernel measured; a worker that does not survive it makes the outcome.
+
+        :returns: ``None`` if something went wrong for which a kernel before may be to blame: it may have left
+            a thread, a process, an alarm or a damaged heap behind.
+        """
+        blocking_failure = self._prepare_worker()
+        if blocking_failure is not None:
+            return blocking_failure
+        problem = self._current_problem()
+        request = KernelRequest(
+            key=key,
+            split_k=split_k,
+            split_sum=split_sum,
+            timing=self._timing,
+            own_limit_s=self._own_work_limit_s(),
+            least_ms=self._least_ms(problem),
+        )
+        measurement = KernelMeasurement(self.library, problem, request)
+        alone, self._used = not self._used, True
+        try:
+            measured = measurement.measure()
+        except WorkerTimeout:
+            status = Status.RUN_TIMEOUT
+            reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES[measurement.stage]}"
+        except WorkerFailure as failure:
+            status = Status.RUN_ERROR
+            reason = f"{_STAGES[measurement.stage]}: {failure}"
+            if not alone:
+                self._discard(f"kernel {key}: {reason}")
+                return None
+        else:
+            doubtful = measured.status is Status.WRONG_RESULT and not alone
+            if measured.tainted or doubtful:
+                self._discard(f"kernel {key} {measured.reason}")
+            return None if doubtful else measured
+        self._discard(f"kernel {key}: {reason}")
+        return Measured(status=status, reason=reason, split_k=measurement.split_k)
+
+    def _prepare_worker(self) -> Measured | None:
         """Have a worker with the problem loaded, or say what to report instead."""
         if self._blocking_failure is not None:
             return self._blocking_failure
+        problem = self._current_problem()
+        if self._worker is not None:
+            try:
+                self._worker.check_silence()
+            except WorkerFailure as failure:
+                self._discard(str(failure))
         if self._worker is None:
             self._restart()
         if self._loaded:
             return None
-        if self._problem is None:
-            raise ValueError("no problem is set")
         try:
-            reply = self._ask(self._problem, self._own_work_limit_s())
+            rejected = self.library.load(problem.request, self._own_work_limit_s())
         except WorkerFailure as failure:
             self._discard(str(failure))
+            if self._used:
+                # perhaps a kernel has taken its descriptors or its memory away
+                return self._prepare_worker()
             reason = f"the problem could not be loaded: {failure}"
-            self._blocking_failure = messages.Measured(status=Status.RUN_ERROR, reason=reason)
+            self._blocking_failure = Measured(status=Status.RUN_ERROR, reason=reason)
             return self._blocking_failure
-        if isinstance(reply, messages.ProblemRejected):
-            reason = f"not enough memory: {reply.reason}"
-            self._blocking_failure = messages.Measured(
+        if rejected:
+            reason = f"not enough memory: {rejected}"
+            self._blocking_failure = Measured(
                 status=Status.UNSUPPORTED,
                 reason=reason,
                 unmet_requirements=(UnmetRequirement(rule="memory", message=reason),),
@@ -172,36 +254,6 @@ class Executor:
             return self._blocking_failure
         self._loaded = True
         return None
-
-    def _request_measurement(self, key: str, split_k: int) -> messages.Measured:
-        """Have the kernel measured; a worker that does not survive it makes the outcome."""
-        stage = "support"
-        planned_splits: int | None = None
-        remaining_s = self._options.timeout_s
-        worker = self._current()
-        try:
-            worker.send(messages.Measure(key=key, split_k=split_k, timing=self._timing))
-            while True:
-                start = time.monotonic()
-                # Verification is our own work: the kernel does not pay for it.
-                own = stage == "verify"
-                reply = worker.receive(self._own_work_limit_s() if own else remaining_s)
-                if not own:
-                    remaining_s = max(0.0, remaining_s - (time.monotonic() - start))
-                if isinstance(reply, messages.Measured):
-                    return reply
-                if not isinstance(reply, messages.Progress):
-                    raise WorkerFailure(f"the worker sent an unexpected reply: {reply}")
-                stage = reply.stage
-                planned_splits = reply.split_k
-        except WorkerTimeout:
-            status = Status.RUN_TIMEOUT
-            reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES.get(stage, stage)}"
-        except WorkerFailure as failure:
-            status = Status.RUN_ERROR
-            reason = f"{_STAGES.get(stage, stage)}: {failure}"
-        self._discard(f"kernel {key}: {reason}")
-        return messages.Measured(status=status, reason=reason, split_k=planned_splits)
 
     def _restart(self) -> None:
         for attempt in range(_START_ATTEMPTS):
@@ -215,29 +267,19 @@ class Executor:
                 return
 
     def _start(self) -> messages.Opened:
-        self._worker = WorkerProcess(self._work_dir)
-        self._loaded = False
-        request = messages.Open(
-            library=str(self._library.resolve()),
-            arch=self._arch,
-            device=self._options.device,
-            cpu_threads=self._options.cpu_threads,
-        )
+        # Not where the operands are: a kernel may leave files behind, or remove some.
+        self._worker = WorkerProcess(Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir)))
+        self._loaded = self._used = False
         try:
-            reply = self._ask(request, _START_LIMIT_S)
-            if isinstance(reply, messages.Opened):
-                return reply
-            if isinstance(reply, messages.OpenFailed):
-                raise WorkerFailure(reply.reason)
-            raise WorkerFailure(f"the worker sent an unexpected reply: {reply}")
+            return self.library.open(self._library, self._device)
         except WorkerFailure:
             self._drop()
             raise
 
-    def _ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
-        worker = self._current()
-        worker.send(request)
-        return worker.receive(limit_s)
+    def _current_problem(self) -> PreparedProblem:
+        if self._problem is None:
+            raise ValueError("no problem is set")
+        return self._problem
 
     def _current(self) -> WorkerProcess:
         if self._worker is None:
@@ -257,9 +299,15 @@ class Executor:
     def _own_work_limit_s(self) -> float:
         if self._problem is None:
             return _OWN_WORK_LIMIT_S
-        problem = self._problem.problem
+        problem = self._problem.request.problem
         elements = problem.input_elements + problem.weight_elements + problem.output_elements
         return _OWN_WORK_LIMIT_S + elements * _OWN_WORK_S_PER_ELEMENT
+
+    def _least_ms(self, problem: PreparedProblem) -> float:
+        """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
+        request = problem.request
+        peak = dict(self._options.peak_flops).get(request.dtype, 0.0)
+        return request.problem.real_flop / peak * 1e3 if peak else 0.0
 
 
 def timing_settings(options: RunOptions) -> messages.TimingSettings:

@@ -11,7 +11,7 @@ from ckprof.build.jobs import available_cpus
 _CPU_ROOT: Final = Path("/sys/devices/system/cpu")
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _OS_RELEASE: Final = Path("/etc/os-release")
-#: used where the operating system does not tell
+#: used where the operating system does not say
 _DEFAULT_LAST_LEVEL_CACHE: Final = 32 * 2**20
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -73,7 +73,7 @@ def cpu_model(cpuinfo: Path = _CPUINFO) -> str:
 
 
 def cpuinfo_field(key: str, cpuinfo: Path = _CPUINFO) -> str:
-    """Return one field of the first CPU's description, empty where it is not told.
+    """Return one field of the first CPU's description, empty where it is not given.
 
     :param key: name of the field.
     :param cpuinfo: the kernel's description of the CPUs.

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
-from ckprof.run import messages
 from ckprof.run.process import WorkerFailure, WorkerProcess
+from ckprof.run.remote import RemoteLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: seconds that loading the library may take
-_START_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +43,18 @@ def query_instance_strings(
     with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
         while pending is None or pending:
             worker = WorkerProcess(Path(folder))
+            remote = RemoteLibrary(worker)
             try:
-                present = _open(worker, library)
-                if pending is None:
-                    pending = list(present)
-                worker.send(messages.ReadInstanceStrings(keys=tuple(pending)))
+                present = _open(remote, library)
+                pending = list(present) if pending is None else pending
                 while pending:
-                    reply = worker.receive(timeout_s)
-                    if not isinstance(reply, messages.InstanceText) or reply.key != pending[0]:
-                        raise WorkerFailure(f"the worker sent an unexpected reply: {reply}")
+                    reply = remote.instance_string(pending[0], timeout_s)
                     if reply.error:
                         failures[reply.key] = reply.error
                     else:
                         texts[reply.key] = reply.text
                     del pending[0]
             except WorkerFailure as failure:
-                # SupportAnswers come in order: the first one that is missing is the culprit.
                 if not pending:
                     raise
                 failures[pending.pop(0)] = str(failure)
@@ -70,14 +63,9 @@ def query_instance_strings(
     return InstanceStrings(texts=texts, failures=failures)
 
 
-def _open(worker: WorkerProcess, library: Path) -> tuple[str, ...]:
+def _open(remote: RemoteLibrary, library: Path) -> tuple[str, ...]:
     """Return the keys of the library's kernels."""
     try:
-        worker.send(messages.Open(library=str(library.resolve()), arch="", device=0, cpu_threads=0))
-        reply = worker.receive(_START_LIMIT_S)
+        return remote.open(library, None).keys
     except WorkerFailure as failure:
         raise ToolchainError(f"kernel library {library} cannot be used: {failure}") from failure
-    if not isinstance(reply, messages.Opened):
-        reason = reply.reason if isinstance(reply, messages.OpenFailed) else f"unexpected reply {reply}"
-        raise ToolchainError(f"kernel library {library} cannot be used: {reason}")
-    return reply.keys

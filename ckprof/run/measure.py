@@ -1,235 +1,281 @@
-"""What the worker does with one kernel: test support, run, verify, time."""
+"""One kernel's way through a measurement, as the parent drives it: support, run, verify, time, verify again.
+
+The worker runs the kernel and copies tensors out; everything is judged here, where the kernel's code cannot
+reach. The reference never enters the worker.
+"""
 
 from __future__ import annotations
 
-import math
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-import msgspec
+import numpy as np
 
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.run.abi import AbiStatus, CBuffers, CProblem
-from ckprof.run.device_reference import DeviceReference
-from ckprof.run.memory import GuardedTensor
-from ckprof.run.messages import Measured, Progress
+from ckprof.run import guards, messages
+from ckprof.run.messages import AbiStatus
+from ckprof.run.remote import RequestFailed
+from ckprof.run.samples import summarise
 from ckprof.run.storage import storage_type
-from ckprof.run.stored_file import StoredFile
-from ckprof.run.timing import take_samples
-from ckprof.run.tolerance import derive_tolerance
+from ckprof.run.tolerance import Tolerance, derive_tolerance
 from ckprof.run.verify import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from ckprof.run.abi import Kernel, Support, Target
-    from ckprof.run.messages import LoadProblem, TimingSettings
-    from ckprof.run.tolerance import Tolerance
+    from numpy.typing import NDArray
+
+    from ckprof.model.accumulation import SplitSum
+    from ckprof.model.outcome import Measurement, Verification
+    from ckprof.run.prepare import PreparedProblem
+    from ckprof.run.remote import RemoteLibrary
+    from ckprof.run.stored_file import StoredFile
     from ckprof.run.verify import Comparison
 
+#: results up to that many bytes are kept: the same bytes after the timed runs need no second comparison
+_KEPT_BYTES: Final = 32 * 2**20
+#: seconds that the parent's clock may deviate from the worker's
+_CLOCK_SLACK_S: Final = 1e-3
+#: how many times its reported duration a run may take on the parent's clock, beside this many milliseconds
+#: for what a launcher does before and after
+_MOST_SLOWDOWN: Final = 20.0
+_LAUNCH_MS: Final = 20.0
 
-class LoadedProblem:
-    """A problem whose tensors are in target memory.
 
-    :param target: whose memory to use.
-    :raises MemoryError: the target has not enough memory; nothing stays allocated.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What became of one kernel."""
+
+    status: Status
+    reason: str = ""
+    #: every condition that the problem does not meet, if that is why
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
+    #: splits of the reduction that were run; ``None`` if it did not come to that
+    split_k: int | None = None
+    measurement: Measurement | None = None
+    verification: Verification | None = None
+    #: wall seconds of the timing stage
+    timing_s: float = 0.0
+    #: seconds of these spent on flushing caches
+    flush_s: float = 0.0
+    #: the kernel did what may harm the next one: the worker must not be used any more
+    tainted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRequest:
+    """Which kernel is measured, and how."""
+
+    key: str
+    #: splits of the reduction; less than 1 lets the kernel choose
+    split_k: int
+    split_sum: SplitSum
+    timing: messages.TimingSettings
+    #: seconds for verification and copying, each time
+    own_limit_s: float
+    #: least duration that the device could need, in milliseconds; 0 if that is not known
+    least_ms: float = 0.0
+
+
+class KernelMeasurement:
+    """A measurement under way.
+
+    :param library: the worker, with the problem loaded.
+    :param prepared: that problem.
+    :param request: what to measure.
     """
 
-    def __init__(self, target: Target, request: LoadProblem) -> None:
-        self.target = target
-        self.request = request
-        self.tensors: dict[str, GuardedTensor] = {}
-        self._operands: dict[str, StoredFile] = {}
-        storage = storage_type(request.dtype)
+    def __init__(self, library: RemoteLibrary, prepared: PreparedProblem, request: KernelRequest) -> None:
+        self._library = library
+        self._prepared = prepared
+        self._request = request
+        self._remaining_s = request.timing.timeout_s
+        self._kept: list[bytes] = []
+        #: what is going on: ``support``, ``run``, ``verify`` or ``time``
+        self.stage = "support"
+        #: splits of the reduction, once the support test has said how many
+        self.split_k: int | None = None
+
+    def measure(self) -> Measured:
+        """Run one kernel and say what became of it.
+
+        :raises WorkerFailure: the worker is lost; :attr:`stage` says when.
+        """
+        support = self._support()
+        if isinstance(support, Measured):
+            return support
+        # Who was told a number has no choice: the tolerance depends on it.
+        self.split_k = self._request.split_k if self._request.split_k >= 1 else support.split_k
+        measured = self._run(support)
+        self._library.check_silence()
+        return replace(measured, split_k=self.split_k)
+
+    def _support(self) -> messages.Support | Measured:
+        request = self._request
+        query = messages.SupportQuery(problem=self._prepared.request.problem, split_k=request.split_k)
         try:
-            for file in (*request.operands, request.result):
-                self.tensors[file.name] = GuardedTensor(target, math.prod(file.shape), storage)
-        except MemoryError:
-            self.release()
-            raise
-        #: what the operands' memory holds, by the target's own sum, where it offers one
-        self._sums: dict[str, int | None] = {}
-        for file in request.operands:
-            values = StoredFile(Path(file.path))
-            self._operands[file.name] = values
-            self.tensors[file.name].upload(values)
-            self._sums[file.name] = self.tensors[file.name].checksum()
-        self.reference = StoredFile(Path(request.result.path)) if request.result.path else None
-        self.device_reference: DeviceReference | None = None
-        if self.reference is not None and target.checks_memory:
-            self.device_reference = DeviceReference.upload(target, self.reference)
-        self.buffers = CBuffers(**{name: tensor.address for name, tensor in self.tensors.items()})
+            with self._clock() as clock:
+                (support,) = self._library.support(request.key, (query,), clock.limit_s)
+        except RequestFailed as failure:
+            return Measured(status=Status.RUN_ERROR, reason=str(failure))
+        unmet = support.unmet_requirements
+        if support.status is AbiStatus.OK and not unmet:
+            return support
+        reason = unmet[0].message if unmet else "the kernel gave no reason"
+        if support.status is AbiStatus.FAILED:
+            measured = Measured(status=Status.RUN_ERROR, reason=f"in the support test: {reason}")
+        else:
+            measured = Measured(status=Status.UNSUPPORTED, reason=reason, unmet_requirements=unmet)
+        return replace(measured, split_k=support.split_k)
 
-    @property
-    def result(self) -> GuardedTensor:
-        """The tensor that kernels write."""
-        return self.tensors[self.request.result.name]
+    def _run(self, support: messages.Support) -> Measured:
+        """Run the kernel once, verify, time and verify again."""
+        self.stage = "run"
+        request, splits = self._request, support.split_k if self.split_k is None else self.split_k
+        with self._clock() as clock:
+            ran = self._library.run(request.key, splits, support.workspace_bytes, clock.limit_s)
+        if ran.status is not AbiStatus.OK:
+            return _not_run(ran)
+        self.stage = "verify"
+        first = self._verify()
+        if first.status is not Status.OK:
+            return first
+        self.stage = "time"
+        sample = messages.Sample(
+            key=request.key,
+            split_k=splits,
+            timing=request.timing,
+            first_ms=ran.time_ms,
+            first_s=clock.elapsed_s,
+        )
+        first_s = clock.elapsed_s
+        with self._clock() as clock:
+            sampled = self._library.sample(sample, clock.limit_s)
+        if isinstance(sampled, messages.Ran):
+            # An error may stay with the device, and the next kernel would be blamed for it.
+            return replace(first, status=Status.RUN_ERROR, reason=sampled.reason, tainted=True)
+        # Without time for another run, the first one is the sample.
+        only_first = sampled.samples_ms == (ran.time_ms,)
+        elapsed_s = clock.elapsed_s + (first_s if only_first else 0.0)
+        reason = implausible(sampled, elapsed_s, request.least_ms)
+        if reason:
+            return replace(first, status=Status.RUN_ERROR, reason=reason, tainted=True)
+        self.stage = "verify"
+        last = first if only_first else self._verify(again=first)
+        if last.status is not Status.OK:
+            return replace(last, reason=f"{last.reason} (in a timed run)")
+        keep = request.timing.keep_samples
+        return replace(
+            last,
+            measurement=summarise(sampled.samples_ms, sampled.stopped_by, keep_samples=keep),
+            timing_s=min(sampled.wall_s, elapsed_s),
+            flush_s=sampled.flush_s,
+        )
 
-    def release(self) -> None:
-        """Give the target memory back."""
-        for tensor in self.tensors.values():
-            tensor.release()
-        self.tensors.clear()
-        if self.device_reference is not None:
-            self.device_reference.release()
-            self.device_reference = None
+    def _verify(self, again: Measured | None = None) -> Measured:
+        """Look for writes outside, and compare the result with the reference.
 
-    def out_of_bounds_writes(self) -> str:
-        """Return what a kernel wrote that it must not write, or an empty text."""
-        found = []
-        for name, tensor in self.tensors.items():
-            side = tensor.corruption()
-            if side:
-                found.append(f"wrote outside the {name} tensor, {side} its memory")
-        for name, values in self._operands.items():
-            known = self._sums[name]
-            tensor = self.tensors[name]
-            if not (tensor.equals(values) if known is None else tensor.checksum() == known):
-                found.append(f"changed its operand, the {name} tensor")
-        return "; ".join(found)
+        :param again: the first verification, if this is the second one.
+        :returns: ``ok`` or ``wrong_result``.
+        """
+        prepared = self._prepared
+        found = guards.out_of_bounds_writes(self._read, prepared.tensors)
+        if found:
+            return Measured(status=Status.WRONG_RESULT, reason=found, tainted=True)
+        if prepared.reference is None:
+            return Measured(status=Status.OK)
+        if again is not None and self._kept and self._is_as_kept():
+            return again
+        comparison = self._compare(prepared.reference)
+        if comparison.verification.passed:
+            return Measured(status=Status.OK, verification=comparison.verification)
+        return Measured(
+            status=Status.WRONG_RESULT,
+            reason=comparison.reason(prepared.axes, prepared.request.result.shape),
+            verification=comparison.verification,
+        )
 
-
-def measure_kernel(
-    kernel: Kernel,
-    loaded: LoadedProblem,
-    split_k: int,
-    timing: TimingSettings,
-    report_stage: Callable[[Progress], None],
-) -> Measured:
-    """Run one kernel on the loaded problem and say what became of it.
-
-    The result is poisoned before the first run and verified after it, once: what the timed runs leave behind
-    is not compared again, but the guards and the operands are checked a second time.
-
-    :param split_k: splits of the reduction; less than 1 lets the kernel choose.
-    :param report_stage: told of each stage that begins.
-    """
-    report_stage(Progress(stage="support"))
-    support = kernel.is_supported(CProblem.of(loaded.request.problem, split_k))
-    unmet_requirements = support.unmet_requirements or _without_room(loaded, support)
-    if unmet_requirements or support.status is not AbiStatus.OK:
-        measured = _not_supported(support.status, unmet_requirements)
-    else:
-        measured = _measure_supported(kernel, loaded, support, timing, report_stage)
-    return msgspec.structs.replace(measured, split_k=support.split_k)
-
-
-def _without_room(loaded: LoadedProblem, support: Support) -> tuple[UnmetRequirement, ...]:
-    """Say if the workspace does not fit into memory: allocating it could end this process or others."""
-    target = loaded.target
-    available = target.available_bytes()
-    # The largest workspace so far is kept and used again.
-    if available is None or support.workspace_bytes - target.workspace_bytes <= available:
-        target.workspace_bytes = max(target.workspace_bytes, support.workspace_bytes)
-        return ()
-    message = (
-        f"the kernel needs a workspace of {support.workspace_bytes / 2**30:.1f} GiB, "
-        f"{available / 2**30:.1f} GiB of memory are available"
-    )
-    return (UnmetRequirement(rule="workspace", message=message),)
-
-
-def _not_supported(status: AbiStatus, unmet_requirements: tuple[UnmetRequirement, ...]) -> Measured:
-    reason = unmet_requirements[0].message if unmet_requirements else "the kernel gave no reason"
-    if status is AbiStatus.FAILED:
-        return Measured(status=Status.RUN_ERROR, reason=f"in the support test: {reason}")
-    return Measured(status=Status.UNSUPPORTED, reason=reason, unmet_requirements=unmet_requirements)
-
-
-def _measure_supported(
-    kernel: Kernel,
-    loaded: LoadedProblem,
-    support: Support,
-    timing: TimingSettings,
-    report_stage: Callable[[Progress], None],
-) -> Measured:
-    problem = CProblem.of(loaded.request.problem, support.split_k)
-    loaded.result.poison()
-
-    report_stage(Progress(stage="run", split_k=support.split_k))
-    start = time.perf_counter()
-    status, reason, first_ms = kernel.run(problem, loaded.buffers)
-    first_s = time.perf_counter() - start
-    if status is not AbiStatus.OK:
-        return _not_run(status, reason)
-
-    report_stage(Progress(stage="verify", split_k=support.split_k))
-    out_of_bounds_writes = loaded.out_of_bounds_writes()
-    if out_of_bounds_writes:
-        return Measured(status=Status.WRONG_RESULT, reason=out_of_bounds_writes, tainted=True)
-    verification = None
-    if loaded.reference is not None:
-        request = loaded.request
+    def _compare(self, reference: StoredFile) -> Comparison:
+        prepared, request = self._prepared, self._request
+        if prepared.exact:
+            exact = Tolerance(rtol=0.0, atol=0.0)
+            return compare(self._result(), reference, prepared.request.dtype, exact)
         tolerance = derive_tolerance(
-            request.dtype,
-            reduction_length=request.reduction_length,
-            magnitude=request.magnitude,
-            split_k=support.split_k,
+            prepared.request.dtype,
+            reduction_length=prepared.reduction_length,
+            magnitude=prepared.magnitude,
+            deviation=prepared.deviation,
+            split_k=self.split_k or 1,
+            split_sum=request.split_sum,
         )
-        comparison = _compare(loaded, tolerance)
-        verification = comparison.verification
-        if not verification.passed:
-            reason = comparison.reason(request.result.axes, request.result.shape)
-            return Measured(status=Status.WRONG_RESULT, reason=reason, verification=verification)
+        return compare(self._result(), reference, prepared.request.dtype, tolerance)
 
-    report_stage(Progress(stage="time", split_k=support.split_k))
-    flush_bytes = timing.flush_bytes
-    try:
-        sampling = take_samples(
-            lambda: _timed_run(kernel, problem, loaded.buffers),
-            (lambda: loaded.target.flush_cache(flush_bytes)) if flush_bytes else None,
-            timing,
-            first_ms=_checked_time(first_ms),
-            first_s=first_s,
-        )
-    except KernelFailure as failure:
-        return Measured(status=Status.RUN_ERROR, reason=str(failure), verification=verification)
+    def _result(self) -> Iterator[NDArray[np.generic]]:
+        """Yield the stored values of the result, and keep a small one."""
+        tensor = self._prepared.tensors[-1]
+        storage = storage_type(self._prepared.request.dtype)
+        self._kept.clear()
+        for raw in guards.read_tensor(self._read, tensor):
+            if tensor.size_bytes <= _KEPT_BYTES:
+                self._kept.append(raw.tobytes())
+            yield raw.view(storage)
 
-    report_stage(Progress(stage="verify", split_k=support.split_k))
-    out_of_bounds_writes = loaded.out_of_bounds_writes()
-    if out_of_bounds_writes:
-        reason = f"{out_of_bounds_writes} (in a timed run)"
-        return Measured(status=Status.WRONG_RESULT, reason=reason, tainted=True)
-    return Measured(
-        status=Status.OK,
-        measurement=sampling.measurement(keep_samples=timing.keep_samples),
-        verification=verification,
-        timing_s=sampling.wall_s,
-        flush_s=sampling.flush_s,
-    )
+    def _is_as_kept(self) -> bool:
+        chunks = guards.read_tensor(self._read, self._prepared.tensors[-1])
+        return all(raw.tobytes() == kept for raw, kept in zip(chunks, self._kept, strict=True))
+
+    def _read(self, tensor: str, start: int, size: int) -> NDArray[np.uint8]:
+        return self._library.copy_out(tensor, start, size, self._request.own_limit_s)
+
+    @contextmanager
+    def _clock(self) -> Iterator[_Clock]:
+        """Charge the kernel for what happens meanwhile; it does not pay for verification."""
+        clock = _Clock(limit_s=self._remaining_s, start_s=time.monotonic())
+        yield clock
+        clock.elapsed_s = time.monotonic() - clock.start_s
+        self._remaining_s = max(0.0, self._remaining_s - clock.elapsed_s)
 
 
-def _compare(loaded: LoadedProblem, tolerance: Tolerance) -> Comparison:
-    """Compare the result with the reference, on the device if that holds one."""
-    dtype = loaded.request.dtype
-    if loaded.device_reference is not None:
-        return loaded.device_reference.compare(loaded.result, dtype, tolerance)
-    assert loaded.reference is not None  # noqa: S101 - asked before
-    return compare(loaded.result.chunks(), loaded.reference, dtype, tolerance)
+@dataclass(slots=True, kw_only=True)
+class _Clock:
+    """The parent's clock while the worker works for a kernel."""
+
+    limit_s: float
+    start_s: float
+    elapsed_s: float = 0.0
 
 
-class KernelFailure(Exception):
-    """A timed run failed; the message is the reason."""
+def implausible(sampled: messages.Sampled, elapsed_s: float, least_ms: float) -> str:
+    """Return why reported durations cannot be true, or an empty text.
+
+    :param elapsed_s: seconds on the parent's clock during which the samples were taken.
+    :param least_ms: least duration that the device could need; 0 if that is not known.
+    """
+    samples = np.asarray(sampled.samples_ms, dtype=np.float64)
+    if not samples.size or not np.isfinite(samples).all() or not (samples > 0).all():
+        return "the worker reported durations that are no positive numbers"
+    if not 0 <= sampled.flush_s <= elapsed_s + _CLOCK_SLACK_S:
+        return f"the worker reported {sampled.flush_s:.3g} s of flushing within {elapsed_s:.3g} s"
+    total_s = float(samples.sum()) / 1e3
+    if total_s > elapsed_s + _CLOCK_SLACK_S:
+        return f"the launcher reported runs of {total_s:.3g} s, which took {elapsed_s:.3g} s with all else"
+    taken_ms = (elapsed_s - sampled.flush_s) * 1e3 / (samples.size + max(0, sampled.warmup))
+    mean_ms = float(samples.mean())
+    if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
+        return f"the launcher reported {mean_ms:.3g} ms per run, which took {taken_ms:.3g} ms"
+    median_ms = float(np.median(samples))
+    if median_ms < least_ms:
+        return f"the launcher reported {median_ms:.3g} ms, the device's peak allows {least_ms:.3g} ms"
+    return ""
 
 
-def _timed_run(kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
-    status, reason, time_ms = kernel.run(problem, buffers)
-    if status is not AbiStatus.OK:
-        raise KernelFailure(f"failed in a timed run: {reason or 'no reason given'}")
-    return _checked_time(time_ms)
-
-
-def _checked_time(time_ms: float) -> float:
-    # A launch that did not happen shows as 0 ms and would win every ranking.
-    if not (math.isfinite(time_ms) and time_ms > 0):
-        raise KernelFailure(f"the launcher reported a duration of {time_ms} ms")
-    return time_ms
-
-
-def _not_run(status: AbiStatus, reason: str) -> Measured:
-    if status is AbiStatus.REJECTED:
-        rejection = UnmetRequirement(rule="run", message=reason or "the kernel gave no reason")
+def _not_run(ran: messages.Ran) -> Measured:
+    if ran.status is AbiStatus.REJECTED:
+        rejection = UnmetRequirement(rule="run", message=ran.reason or "the kernel gave no reason")
         return Measured(status=Status.UNSUPPORTED, reason=rejection.message, unmet_requirements=(rejection,))
-    return Measured(status=Status.RUN_ERROR, reason=reason or "the run failed without a reason")
+    # An error may stay with the device, and the next kernel would be blamed for it.
+    reason = ran.reason or "the run failed without a reason"
+    return Measured(status=Status.RUN_ERROR, reason=reason, tainted=True)

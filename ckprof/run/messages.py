@@ -1,18 +1,27 @@
-"""What parent and worker say to each other: one JSON object per line.
+"""What parent and worker say to each other: one request per line, and one reply to each.
 
-Requests go to the worker's standard input. Each is answered by one reply, except that :class:`Measure` may be
-answered by any number of :class:`Progress` lines first, and :class:`ReadInstanceStrings` by one
-:class:`InstanceText` per key.
+A line is a nonce, a space and a JSON object. The parent chooses a new nonce for every request, and the
+reply must repeat it: whatever else arrives was not sent by the worker's own code. Tensors are not part of the
+lines; :class:`CopyOut` puts them into memory that both processes share.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import msgspec
 
 from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.model.problem import ConvProblem
 from ckprof.model.requirement import UnmetRequirement
+
+
+class AbiStatus(IntEnum):
+    """``ckprof_status``: how a call of a kernel ended."""
+
+    OK = 0
+    REJECTED = 1
+    FAILED = 2
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
@@ -34,14 +43,14 @@ class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     keep_samples: bool
 
 
-class Open(Message, frozen=True, tag="open"):
-    """Load the library. Must be the first request."""
+class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where kernels run."""
 
-    library: str
-    #: architecture to select; empty to leave the device alone
-    arch: str
-    device: int
-    cpu_threads: int
+    #: architecture to select; empty for the one that the library was built for
+    arch: str = ""
+    index: int = 0
+    #: CPU threads that kernels may use; 0 leaves it to the target
+    cpu_threads: int = 0
 
 
 class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,11 +58,39 @@ class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     #: one of ``input``, ``weight``, ``output``
     name: str
-    #: letters of the axes, slowest first
-    axes: str
     shape: tuple[int, ...]
-    #: ``.npy`` file: stored values of an operand, doubles of the reference; empty for an unverified result
-    path: str
+    #: ``.npy`` file with the stored values of an operand; empty for the result
+    path: str = ""
+
+
+class SupportQuery(msgspec.Struct, frozen=True):
+    """A problem with a number of splits of its reduction; less than 1 lets the kernel choose."""
+
+    problem: ConvProblem
+    split_k: int
+
+
+class Support(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel's verdict on a problem."""
+
+    status: AbiStatus
+    #: what is not met, the condition that decides first; what went wrong if the test failed
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
+    #: splits of the reduction that will be run: those asked for, or what the kernel has chosen
+    split_k: int
+    workspace_bytes: int = 0
+
+
+class Open(Message, frozen=True, tag="open"):
+    """Load the library. Must be the first request."""
+
+    library: str
+    #: ``None`` leaves the device alone
+    device: DeviceChoice | None
+
+
+class Describe(Message, frozen=True, tag="describe"):
+    """Ask what the library says about itself and its kernels."""
 
 
 class LoadProblem(Message, frozen=True, tag="load_problem"):
@@ -63,29 +100,52 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     dtype: DataType
     operands: tuple[TensorFile, ...]
     result: TensorFile
-    #: products accumulated into one element of the result
-    reduction_length: int
-    #: largest magnitude in the reference; 0 without one
-    magnitude: float
 
 
-class Measure(Message, frozen=True, tag="measure"):
-    """Test support, run, verify and time one kernel on the loaded problem."""
+class QuerySupport(Message, frozen=True, tag="query_support"):
+    """Ask one kernel whether it supports problems."""
 
     key: str
-    #: splits of the reduction; less than 1 lets the kernel choose
+    queries: tuple[SupportQuery, ...]
+
+
+class RunOnce(Message, frozen=True, tag="run_once"):
+    """Poison the result and run one kernel on the loaded problem."""
+
+    key: str
+    split_k: int
+    #: of the workspace that the kernel has said to need
+    workspace_bytes: int
+
+
+class Sample(Message, frozen=True, tag="sample"):
+    """Poison the result and time one kernel, which has run once, on the loaded problem."""
+
+    key: str
     split_k: int
     timing: TimingSettings
+    #: duration of the first run: as the launcher reported it, and on the clock of the parent
+    first_ms: float
+    first_s: float
 
 
-class ReadInstanceStrings(Message, frozen=True, tag="read_instance_strings"):
-    """Ask kernels for CK Builder's text."""
+class CopyOut(Message, frozen=True, tag="copy_out"):
+    """Copy bytes of a tensor of the loaded problem into the shared memory."""
 
-    keys: tuple[str, ...]
+    tensor: str
+    #: from the tensor's first element; negative in the guard before it
+    start: int
+    size: int
+
+
+class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
+    """Ask a kernel for CK Builder's text."""
+
+    key: str
 
 
 class Quit(Message, frozen=True, tag="quit"):
-    """End the process."""
+    """End the process. The only request without a reply."""
 
 
 class Opened(Message, frozen=True, tag="opened"):
@@ -101,6 +161,25 @@ class OpenFailed(Message, frozen=True, tag="open_failed"):
     """The library cannot be used."""
 
     reason: str
+    #: whether the library was loaded, and the device is at fault
+    loaded: bool = False
+
+
+class KernelEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a library says about one of its kernels."""
+
+    key: str
+    name: str
+    #: everything that makes the kernel
+    fields: dict[str, int | float | str | bool | None]
+
+
+class Described(Message, frozen=True, tag="described"):
+    """What a library says about itself; empty where it does not say it."""
+
+    direction: str = ""
+    arch: str = ""
+    kernels: tuple[KernelEntry, ...] = ()
 
 
 class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
@@ -113,36 +192,46 @@ class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
     reason: str
 
 
-class Progress(Message, frozen=True, tag="progress"):
-    """The measurement enters a stage; its time limit starts anew or is suspended."""
+class SupportAnswers(Message, frozen=True, tag="support_answers"):
+    """One kernel's answers, in the order of the queries."""
 
-    #: ``support``, ``run``, ``verify`` or ``time``
-    stage: str
-    #: splits of the reduction, once the support test has said how many
-    split_k: int | None = None
+    key: str
+    answers: tuple[Support, ...]
 
 
-class Measured(Message, frozen=True, tag="measured"):
-    """What became of one kernel."""
+class Ran(Message, frozen=True, tag="ran"):
+    """How one run ended, or a sampling of which a run failed."""
 
-    status: Status
+    key: str
+    status: AbiStatus
+    #: why, if the status is not OK
     reason: str = ""
-    #: every condition that the problem does not meet, if that is why
-    unmet_requirements: tuple[UnmetRequirement, ...] = ()
-    #: splits of the reduction that were run; ``None`` if it did not come to that
-    split_k: int | None = None
-    measurement: Measurement | None = None
-    verification: Verification | None = None
-    #: wall seconds of the timing stage
-    timing_s: float = 0.0
+    #: as the launcher measured it
+    time_ms: float = 0.0
+
+
+class Sampled(Message, frozen=True, tag="sampled"):
+    """Durations that the launcher measured."""
+
+    key: str
+    samples_ms: tuple[float, ...]
+    stopped_by: str
+    #: runs before the samples
+    warmup: int
+    #: wall seconds of the whole sampling
+    wall_s: float
     #: seconds of these spent on flushing caches
-    flush_s: float = 0.0
-    #: the kernel wrote where it must not: the worker must not be used any more
-    tainted: bool = False
+    flush_s: float
+
+
+class CopiedOut(Message, frozen=True, tag="copied_out"):
+    """The bytes are in the shared memory, from its beginning."""
+
+    size: int
 
 
 class InstanceText(Message, frozen=True, tag="instance_text"):
-    """One kernel's answer to :class:`ReadInstanceStrings`."""
+    """CK Builder's text of a kernel."""
 
     key: str
     text: str
@@ -150,30 +239,62 @@ class InstanceText(Message, frozen=True, tag="instance_text"):
     error: str = ""
 
 
-Request = Open | LoadProblem | Measure | ReadInstanceStrings | Quit
-Reply = Opened | OpenFailed | ProblemLoaded | ProblemRejected | Progress | Measured | InstanceText
+class Failed(Message, frozen=True, tag="failed"):
+    """The request makes no sense, or the target could not serve it."""
+
+    reason: str
+
+
+Request = (
+    Open
+    | Describe
+    | LoadProblem
+    | QuerySupport
+    | RunOnce
+    | Sample
+    | CopyOut
+    | ReadInstanceString
+    | Quit
+)  # fmt: skip
+Reply = (
+    Opened
+    | OpenFailed
+    | Described
+    | ProblemLoaded
+    | ProblemRejected
+    | SupportAnswers
+    | Ran
+    | Sampled
+    | CopiedOut
+    | InstanceText
+    | Failed
+)  # fmt: skip
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
-def encode_line(message: Message) -> bytes:
+def encode_line(nonce: str, message: Message) -> bytes:
     """Return the message as one line, with its end."""
-    return _encoder.encode(message) + b"\n"
+    return b"%b %b\n" % (nonce.encode(), _encoder.encode(message))
 
 
-def decode_request(line: bytes) -> Request:
-    """Return the request in a line.
+def decode_request(line: bytes) -> tuple[str, Request]:
+    """Return nonce and request of a line.
 
-    :raises msgspec.DecodeError: it is none.
+    :raises msgspec.DecodeError: it holds none.
     """
-    return _request_decoder.decode(line)
+    nonce, _, body = line.partition(b" ")
+    return nonce.decode(), _request_decoder.decode(body)
 
 
-def decode_reply(line: bytes) -> Reply:
+def decode_reply(line: bytes, nonce: str) -> Reply:
     """Return the reply in a line.
 
-    :raises msgspec.DecodeError: it is none.
+    :raises msgspec.DecodeError: it holds none, or not the one to the request with this nonce.
     """
-    return _reply_decoder.decode(line)
+    found, _, body = line.partition(b" ")
+    if found != nonce.encode():
+        raise msgspec.DecodeError("it does not answer the request")
+    return _reply_decoder.decode(body)

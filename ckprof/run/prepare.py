@@ -1,8 +1,9 @@
-"""Operands and reference of a problem, computed once and handed to workers as files.
+"""Operands and reference of a problem, computed once; operands are handed to workers as files.
 
 This happens in the parent process, between measurements: a direction that comes from a file named on the
 command line could not be imported in a fresh child, and forking a process with threads is unsafe. Nothing
-stays in memory: workers map the files, and a worker that crashes costs no second computation.
+stays in memory: workers read the files, and a worker that crashes costs no second computation. The reference
+is not for them: a kernel that could read it could pass it off as its result.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ import math
 import shutil
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
 
 from ckprof.errors import PluginError
-from ckprof.model.tensor import tensor_shape
+from ckprof.model.layout import TENSORS, tensor_shape
+from ckprof.run.guards import CheckedTensor
 from ckprof.run.messages import LoadProblem, TensorFile
-from ckprof.run.operands import make_operand
+from ckprof.run.operands import InitKind, OperandValues, make_operand
 from ckprof.run.storage import decode
+from ckprof.run.stored_file import StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Any
 
     from numpy.typing import NDArray
@@ -47,9 +50,23 @@ class InsufficientMemoryError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedProblem:
-    """A problem ready to be loaded by workers."""
+    """A problem ready to be loaded by workers, and what their results are compared with."""
 
     request: LoadProblem
+    #: the two operands and the result
+    tensors: tuple[CheckedTensor, CheckedTensor, CheckedTensor]
+    #: letters of the result's axes, slowest first
+    axes: str
+    #: doubles in the order of the result; ``None`` without verification
+    reference: StoredFile | None
+    #: products accumulated into one element of the result
+    reduction_length: int
+    #: largest magnitude in the reference, 0 without one
+    magnitude: float
+    #: what the sum of so many products of such operands deviates from its mean by; 0 without a reference
+    deviation: float
+    #: whether every sum of products is exact, however it is computed
+    exact: bool
     #: wall seconds that it took
     seconds: float
 
@@ -71,42 +88,49 @@ def prepare_problem(
     start = time.perf_counter()
     check_memory(problem, dtype, options, folder)
     *operands, result = direction.tensors
-    shapes = {name: tensor_shape(problem, layout, name) for name in direction.tensors}
-    axes = {"input": layout.input, "weight": layout.weight, "output": layout.output}
+    wanted = OperandValues(
+        kind=options.init, seed=options.seed, reduction_length=direction.reduction_length(problem)
+    )
     paths = {name: folder / f"{name}.npy" for name in operands}
+    found = _Reference(magnitude=0.0, deviation=0.0, values=None)
     try:
-        stored = {
-            name: make_operand(problem, layout, name, dtype, options.init, options.seed) for name in operands
-        }
+        stored = {name: make_operand(problem, layout, name, dtype, wanted) for name in operands}
         for name, values in stored.items():
             np.save(paths[name], values, allow_pickle=False)
-        reference_path = ""
-        magnitude = 0.0
         if options.verify:
-            target = folder / "reference.npy"
-            reference_path = str(target)
-            magnitude = _write_reference(direction, problem, layout, dtype, stored, target)
+            found = _write_reference(direction, problem, layout, dtype, stored, folder)
     except MemoryError as exc:
         raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
-    files = tuple(
-        TensorFile(name=name, axes=axes[name], shape=shapes[name], path=str(paths[name])) for name in operands
+    files = [
+        TensorFile(name=name, shape=tensor_shape(problem, layout, name), path=str(paths.get(name, "")))
+        for name in direction.tensors
+    ]
+    first, second, output = (
+        CheckedTensor(
+            name=file.name,
+            size_bytes=math.prod(file.shape) * dtype.properties.size_bytes,
+            values=StoredFile.open(Path(file.path)) if file.path else None,
+        )
+        for file in files
     )
-    request = LoadProblem(
-        problem=problem,
-        dtype=dtype,
-        operands=files,
-        result=TensorFile(name=result, axes=axes[result], shape=shapes[result], path=reference_path),
-        reduction_length=direction.reduction_length(problem),
-        magnitude=magnitude,
+    return PreparedProblem(
+        request=LoadProblem(problem=problem, dtype=dtype, operands=tuple(files[:2]), result=files[2]),
+        tensors=(first, second, output),
+        axes=layout.order(result),
+        reference=found.values,
+        reduction_length=wanted.reduction_length,
+        magnitude=found.magnitude,
+        deviation=found.deviation,
+        exact=options.init is InitKind.EXACT,
+        seconds=time.perf_counter() - start,
     )
-    return PreparedProblem(request=request, seconds=time.perf_counter() - start)
 
 
 def check_memory(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:
     """Estimate what the tensors need before anything is allocated.
 
     Preparing holds all tensors as stored, and those of some images in double precision; the reference is
-    reckoned with as much again for its own purposes. Running holds all tensors as stored.
+    budgeted for with as much again for its own purposes. Running holds all tensors as stored.
 
     :raises InsufficientMemoryError: memory or disk do not suffice.
     """
@@ -129,46 +153,62 @@ def check_memory(problem: ConvProblem, dtype: DataType, options: RunOptions, fol
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reference:
+    """A reference and what is known about it."""
+
+    magnitude: float
+    deviation: float
+    values: StoredFile | None
+
+
 def _write_reference(
     direction: Direction,
     problem: ConvProblem,
     layout: ConvLayout,
     dtype: DataType,
     stored: Mapping[str, NDArray[Any]],
-    path: Path,
-) -> float:
-    """Compute the reference for some images at a time, write it, and return its largest magnitude.
+    folder: Path,
+) -> _Reference:
+    """Compute the reference for some images at a time and write it.
 
     A result with images is written part by part, one without is the sum over all images. Doubles of
-    everything at once would take several times the memory of the tensors.
+    everything at once would take several times the memory of the tensors. The file has no name: it is nobody
+    else's business, and it is gone with this process.
     """
-    axes = {"input": layout.input, "weight": layout.weight, "output": layout.output}
     result = direction.tensors[2]
+    axes = {name: layout.order(name) for name in TENSORS}
     images = (
         _images_at_once(problem) if all(axes[n][0] == "N" for n in axes if "N" in axes[n]) else problem.batch
     )
+    size = math.prod(tensor_shape(problem, layout, result))
+    values = StoredFile.unnamed(folder, np.dtype(np.float64), size)
     magnitude = 0.0
+    squares = dict.fromkeys(stored, 0.0)
     total: NDArray[np.float64] | None = None
-    with path.open("wb") as file:
-        header = {"descr": "<f8", "fortran_order": False, "shape": tensor_shape(problem, layout, result)}
-        np.lib.format.write_array_header_1_0(file, header)
-        for first in range(0, problem.batch, images):
-            some = slice(first, min(first + images, problem.batch))
-            part = replace(problem, batch=some.stop - some.start)
-            operands = {
-                name: decode(values[some] if "N" in axes[name] else values, dtype)
-                for name, values in stored.items()
-            }
-            reference = _compute_reference(direction, part, layout, operands)
-            if "N" in axes[result]:
-                file.write(reference.data.cast("B"))
-                magnitude = max(magnitude, float(reference.max()), -float(reference.min()))
-            else:
-                total = reference if total is None else total + reference
-        if total is not None:
-            file.write(total.data.cast("B"))
-            magnitude = max(float(total.max()), -float(total.min()))
-    return magnitude
+    for first in range(0, problem.batch, images):
+        some = slice(first, min(first + images, problem.batch))
+        part = replace(problem, batch=some.stop - some.start)
+        operands = {
+            name: decode(raw[some] if "N" in axes[name] else raw, dtype) for name, raw in stored.items()
+        }
+        for name, decoded in operands.items():
+            if first == 0 or "N" in axes[name]:
+                squares[name] += float(np.vdot(decoded, decoded))
+        reference = _compute_reference(direction, part, layout, operands)
+        if "N" in axes[result]:
+            values.append(reference)
+            magnitude = max(magnitude, float(reference.max()), -float(reference.min()))
+        else:
+            total = reference if total is None else total + reference
+    if total is not None:
+        values.append(total)
+        magnitude = max(float(total.max()), -float(total.min()))
+    # Of a sum of independent products of two elements drawn from the operands.
+    variance = float(direction.reduction_length(problem))
+    for name, sum_of_squares in squares.items():
+        variance *= sum_of_squares / stored[name].size
+    return _Reference(magnitude=magnitude, deviation=math.sqrt(variance), values=values)
 
 
 def _images_at_once(problem: ConvProblem) -> int:

@@ -1,8 +1,13 @@
-"""The parent's end of a worker process: start it, talk to it with time limits, end it."""
+"""The parent's end of a worker process: start it, ask it with time limits, end it.
+
+Kernels share the process with the worker's own code and can write wherever it can. So nothing counts that
+does not repeat the nonce of the request, and a worker that says anything without being asked is discarded.
+"""
 
 from __future__ import annotations
 
 import os
+import secrets
 import selectors
 import signal
 import subprocess
@@ -16,9 +21,13 @@ import msgspec
 
 import ckprof
 from ckprof.run import messages
+from ckprof.run.shared_memory import SharedMemory
 
 if TYPE_CHECKING:
     from typing import IO
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: bytes of the worker's error output that are kept
 _TAIL_BYTES = 16384
@@ -27,12 +36,16 @@ _TAIL_LINES = 4
 #: characters of a line that is no message that are shown
 _EXCERPT_CHARS = 80
 #: a reply without an end beyond this many bytes is none
-_LONGEST_LINE = 2**28
+_LONGEST_LINE = 2**26
 _READ_BYTES = 65536
+#: pieces of error output that are read at once: a process may write faster than they are read
+_MOST_PIECES = 64
 #: seconds between looks at whether the process is still there, in case something else keeps its pipes open
 _LOOK_S = 0.5
 #: seconds that a process which closed its pipes gets to end by itself
 _GRACE_S = 2.0
+#: environment variable by which processes that a kernel has left behind are found
+_MARK = "CKPROF_WORKER"
 
 
 class WorkerFailure(Exception):
@@ -43,6 +56,10 @@ class WorkerTimeout(WorkerFailure):
     """No reply came in time."""
 
 
+class UnexpectedReply(WorkerFailure):
+    """Something arrived that the worker's own code did not send."""
+
+
 class WorkerProcess:
     """A running worker.
 
@@ -50,21 +67,28 @@ class WorkerProcess:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ckprof.run.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=_environment(),
-            bufsize=0,
-            # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
-            start_new_session=True,
-        )
+        descriptor = SharedMemory.create()
+        self._mark = secrets.token_hex(16)
+        try:
+            self._shared = SharedMemory(descriptor)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ckprof.run.worker", str(descriptor)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=_environment() | {_MARK: self._mark},
+                bufsize=0,
+                pass_fds=(descriptor,),
+                # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._stdout = cast("IO[bytes]", self._process.stdout)
         self._stderr = cast("IO[bytes]", self._process.stderr)
-        self._replies = b""
+        self._replies = bytearray()
         self._errors = b""
         self._selector = selectors.DefaultSelector()
         for stream in (self._stdout, self._stderr):
@@ -76,58 +100,82 @@ class WorkerProcess:
         """Process id, which is also that of its group."""
         return self._process.pid
 
-    def send(self, request: messages.Message) -> None:
-        """Send a request. Error output from before it is forgotten: it has nothing to do with what follows.
+    @property
+    def shared(self) -> NDArray[np.uint8]:
+        """Memory into which the worker copies tensors."""
+        return self._shared.bytes
 
-        :raises WorkerFailure: the process is gone.
+    def ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
+        """Send a request and wait for its reply.
+
+        Error output from before it is forgotten: it has nothing to do with what follows.
+
+        :raises WorkerTimeout: none came within ``limit_s`` seconds; the process still runs.
+        :raises UnexpectedReply: what came is no reply to this request, or came before it.
+        :raises WorkerFailure: the process ended.
         """
+        self.check_silence()
         self._drain_errors()
         self._errors = b""
-        rest = memoryview(messages.encode_line(request))
+        nonce = secrets.token_hex(16)
+        self._send(messages.encode_line(nonce, request))
+        return self._receive(nonce, limit_s)
+
+    def check_silence(self) -> None:
+        """Make sure that nothing has arrived since the last reply.
+
+        :raises UnexpectedReply: something has.
+        :raises WorkerFailure: the process ended.
+        """
+        self._read(0)
+        if self._replies:
+            raise UnexpectedReply(f"the worker sent {_excerpt(self._replies)}, for which nobody has asked")
+
+    def quit(self) -> None:
+        """Ask the worker to end and make sure that it does."""
+        with suppress(WorkerFailure, OSError):
+            self._send(messages.encode_line("", messages.Quit()))
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process, everything in its group, and what has left that group, at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        _kill_marked(f"{_MARK}={self._mark}".encode())
+        self._selector.close()
+        for stream in (self._stdin, self._stdout, self._stderr):
+            with suppress(OSError):
+                stream.close()
+
+    def _send(self, line: bytes) -> None:
+        rest = memoryview(line)
         try:
             while rest:
                 rest = rest[self._stdin.write(rest) :]
         except BrokenPipeError:
             raise WorkerFailure(self._how_it_ended()) from None
 
-    def receive(self, limit_s: float) -> messages.Reply:
-        """Wait for the next reply.
-
-        :raises WorkerTimeout: none came within ``limit_s`` seconds; the process still runs.
-        :raises WorkerFailure: the process ended, or sent something that is no message.
-        """
+    def _receive(self, nonce: str, limit_s: float) -> messages.Reply:
         deadline = time.monotonic() + limit_s
+        searched = 0
         while True:
-            line, separator, rest = self._replies.partition(b"\n")
-            if separator:
-                self._replies = rest
-                return _decode(line)
-            if len(self._replies) > _LONGEST_LINE:
-                raise WorkerFailure("the worker sent an endless line")
+            end = self._replies.find(b"\n", searched)
+            if end >= 0:
+                line = bytes(self._replies[:end])
+                del self._replies[: end + 1]
+                return _decode(line, nonce)
+            searched = len(self._replies)
+            if searched > _LONGEST_LINE:
+                raise UnexpectedReply("the worker sent an endless line")
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise WorkerTimeout(f"no reply within {limit_s:g} s")
             ended = self._process.poll() is not None
             if not self._read(0 if ended else min(remaining, _LOOK_S)) and ended:
                 raise WorkerFailure(self._how_it_ended())
-
-    def quit(self) -> None:
-        """Ask the worker to end and make sure that it does."""
-        with suppress(WorkerFailure):
-            self.send(messages.Quit())
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE_S)
-        self.kill()
-
-    def kill(self) -> None:
-        """End the process and everything in its group, at once."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._selector.close()
-        for stream in (self._stdin, self._stdout, self._stderr):
-            with suppress(OSError):
-                stream.close()
 
     def _read(self, timeout_s: float) -> bool:
         """Take what the pipes hold; return false if there was nothing.
@@ -165,16 +213,23 @@ class WorkerProcess:
     def _drain_errors(self) -> None:
         # Ends with an empty read, or with an error where nothing more is there yet.
         with suppress(OSError):
-            while data := os.read(self._stderr.fileno(), _READ_BYTES):
+            for _ in range(_MOST_PIECES):
+                data = os.read(self._stderr.fileno(), _READ_BYTES)
+                if not data:
+                    return
                 self._errors = (self._errors + data)[-_TAIL_BYTES:]
 
 
-def _decode(line: bytes) -> messages.Reply:
+def _decode(line: bytes, nonce: str) -> messages.Reply:
     try:
-        return messages.decode_reply(line)
+        return messages.decode_reply(line, nonce)
     except msgspec.DecodeError as exc:
-        excerpt = line[:_EXCERPT_CHARS].decode(errors="replace")
-        raise WorkerFailure(f"the worker sent {excerpt!r}, which is no message ({exc})") from exc
+        raise UnexpectedReply(f"the worker sent {_excerpt(line)}, which is no message ({exc})") from exc
+
+
+def _excerpt(data: bytes | bytearray) -> str:
+    first = bytes(data[:_EXCERPT_CHARS]).partition(b"\n")[0]
+    return repr(first.decode(errors="replace"))
 
 
 def _describe_exit(code: int) -> str:
@@ -186,6 +241,21 @@ def _describe_exit(code: int) -> str:
         return f"the worker was killed by signal {-code}"
     hint = ", perhaps because memory ran out" if -code == signal.SIGKILL else ""
     return f"the worker was killed by {name} ({signal.strsignal(-code)}{hint})"
+
+
+def _kill_marked(mark: bytes) -> None:
+    """End every process with this text in its environment: daemons that a kernel has started inherit it."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            marked = mark in (entry / "environ").read_bytes()
+        except OSError:
+            # not ours, or gone
+            continue
+        if marked:
+            with suppress(ProcessLookupError):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _environment() -> dict[str, str]:

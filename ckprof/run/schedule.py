@@ -49,7 +49,7 @@ def run_instances(
     :param direction: what the instances compute.
     :param work_dir: created if missing; operands and references are written into a folder below it, which is
         removed afterwards.
-    :param on_event: told what happens; an exception from it ends the run.
+    :param on_event: called with what happens; an exception from it ends the run.
     :param lock_dir: folder of the device locks, if not the default one.
     :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
     :raises PluginError: the direction's reference failed.
@@ -118,10 +118,10 @@ class _ProblemRunner:
                 seconds=prepared.seconds,
             )
         )
-        self._executor.set_problem(prepared.request)
+        self._executor.set_problem(prepared)
         for split_k in self._splits:
             for instance in group:
-                yield self._executor.measure(instance.key, self._index, split_k)
+                yield self._executor.measure(instance.key, self._index, split_k, instance.split_sum)
 
     def _unsupported(self, instance: Instance, rejection: UnmetRequirement) -> Iterator[Outcome]:
         for split_k in self._splits:

@@ -1,33 +1,27 @@
-"""Asks the kernels of a library whether they support problems, in a process of its own.
-
-``python -m ckprof.run.support_queries LIBRARY ARCH`` reads one JSON object with problems from standard input
-and writes one with all answers to standard output. Nothing is run, so one process serves them all.
-"""
+"""Asks the kernels of a library whether they support problems, in worker processes. Nothing is run."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.model.problem import ConvProblem
+from ckprof.run.messages import AbiStatus, DeviceChoice, SupportQuery
+from ckprof.run.process import WorkerFailure, WorkerProcess
+from ckprof.run.remote import RemoteLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.run.messages import Support
+
+__all__ = ["SupportAnswer", "SupportAnswers", "SupportQuery", "query_library"]
+
+#: seconds for all queries to one kernel
 _TIMEOUT_S: Final = 600.0
-
-
-class SupportQuery(msgspec.Struct, frozen=True):
-    """A problem with a number of splits of its reduction."""
-
-    problem: ConvProblem
-    split_k: int
 
 
 class SupportAnswer(msgspec.Struct, frozen=True):
@@ -52,60 +46,20 @@ def query_library(library: Path, arch: str, queries: Sequence[SupportQuery]) -> 
     :param queries: what to ask.
     :raises ToolchainError: the library cannot be loaded, or a kernel brings its process down.
     """
-    # standard error: CK Tile prints a line for each rejection, which the answers tell as well
-    done = subprocess.run(
-        [sys.executable, "-m", __name__, str(library), arch],
-        input=msgspec.json.encode(tuple(queries)),
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        why = next((line for line in reversed(lines) if line.startswith("ckprof: ")), "")
-        raise ToolchainError(
-            f"{library}: cannot be asked: {why.removeprefix('ckprof: ') or f'exit status {done.returncode}'}"
-        )
-    return msgspec.json.decode(done.stdout, type=SupportAnswers)
-
-
-def answer(library: Path, arch: str, queries: Sequence[SupportQuery]) -> SupportAnswers:
-    """Load a library and ask its kernels. Only for the process that exists for it."""
-    from ckprof.run.abi import AbiStatus, CProblem, Library
-
-    loaded = Library.load(library)
-    loaded.target.select_device(arch, 0)
-    asked = [CProblem.of(query.problem, query.split_k) for query in queries]
     kernels: dict[str, tuple[SupportAnswer, ...]] = {}
-    for key, kernel in loaded.kernels.items():
-        found = (kernel.is_supported(problem) for problem in asked)
-        kernels[key] = tuple(
-            SupportAnswer(
-                supported=support.status is AbiStatus.OK,
-                reason=support.unmet_requirements[0].message if support.unmet_requirements else "",
-            )
-            for support in found
-        )
+    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+        worker = WorkerProcess(Path(folder))
+        remote = RemoteLibrary(worker)
+        try:
+            for key in remote.open(library, DeviceChoice(arch=arch)).keys:
+                kernels[key] = tuple(map(_answer, remote.support(key, queries, _TIMEOUT_S)))
+        except WorkerFailure as failure:
+            raise ToolchainError(f"{library}: cannot be asked: {failure}") from failure
+        finally:
+            worker.kill()
     return SupportAnswers(kernels=kernels)
 
 
-def main() -> int:
-    """SupportAnswer the queries on standard input."""
-    from ckprof.run.abi import LibraryError
-
-    queries = msgspec.json.decode(sys.stdin.buffer.read(), type=tuple[SupportQuery, ...])
-    # a library may print to standard output
-    out = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        answers = answer(Path(sys.argv[1]), sys.argv[2], queries)
-    except LibraryError as exc:
-        sys.stderr.write(f"ckprof: {exc}\n")
-        return 1
-    with os.fdopen(out, "wb") as stream:
-        stream.write(msgspec.json.encode(answers))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _answer(support: Support) -> SupportAnswer:
+    unmet = support.unmet_requirements
+    return SupportAnswer(supported=support.status is AbiStatus.OK, reason=unmet[0].message if unmet else "")

@@ -11,17 +11,15 @@ Sampling ends, whichever is first, when
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ckprof.model.outcome import Measurement
 from ckprof.run.stopping import make_criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ckprof.run.messages import TimingSettings
 
@@ -41,19 +39,32 @@ class Sampling:
 
     samples_ms: tuple[float, ...]
     stopped_by: str
+    #: runs before the samples
+    warmup: int
     #: wall seconds, warm-up and flushes included
     wall_s: float
     #: seconds of these spent on flushing caches
     flush_s: float
 
-    def measurement(self, *, keep_samples: bool) -> Measurement:
-        """Return the samples summed up."""
-        return summarise(self.samples_ms, self.stopped_by, keep_samples=keep_samples)
+
+class KernelFailure(Exception):
+    """A timed run failed; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launches:
+    """What sampling does with a kernel."""
+
+    #: runs it and returns the launcher's time in milliseconds
+    run_once: Callable[[], float]
+    #: evicts the caches before each sample; ``None`` leaves them warm
+    flush: Callable[[], None] | None = None
+    #: done once, between the warm-up and the samples
+    after_warmup: Callable[[], None] | None = None
 
 
 def take_samples(
-    run_once: Callable[[], float],
-    flush: Callable[[], None] | None,
+    kernel: Launches,
     settings: TimingSettings,
     *,
     first_ms: float,
@@ -62,8 +73,7 @@ def take_samples(
 ) -> Sampling:
     """Time a kernel that has run once already.
 
-    :param run_once: runs the kernel and returns the launcher's time in milliseconds.
-    :param flush: evicts the caches; ``None`` leaves them warm.
+    :param kernel: how to run it.
     :param first_ms: the launcher's time of the first run; the only sample if the timeout leaves no room.
     :param first_s: wall seconds of that run.
     :param clock: monotonic seconds.
@@ -71,11 +81,15 @@ def take_samples(
     start = clock()
     budget_s = settings.timeout_s * _TIMEOUT_SHARE - first_s
     if first_s > budget_s:
-        return Sampling(samples_ms=(first_ms,), stopped_by=TIMEOUT, wall_s=0.0, flush_s=0.0)
-    for _ in range(settings.warmup):
+        return Sampling(samples_ms=(first_ms,), stopped_by=TIMEOUT, warmup=0, wall_s=0.0, flush_s=0.0)
+    warmup = 0
+    while warmup < settings.warmup:
         if clock() - start + first_s > min(settings.max_time_s, budget_s - first_s):
             break
-        run_once()
+        kernel.run_once()
+        warmup += 1
+    if kernel.after_warmup is not None:
+        kernel.after_warmup()
     criterion = make_criterion(settings.criterion, settings.criterion_parameters)
     fewest = min(settings.min_samples, _FEWEST_SAMPLES)
     samples: list[float] = []
@@ -83,10 +97,10 @@ def take_samples(
     flush_s = 0.0
     while True:
         before = clock()
-        if flush is not None:
-            flush()
+        if kernel.flush is not None:
+            kernel.flush()
             flush_s += clock() - before
-        sample = run_once()
+        sample = kernel.run_once()
         samples.append(sample)
         measured_ms += sample
         criterion.add(sample)
@@ -101,22 +115,21 @@ def take_samples(
             stopped_by = TIMEOUT
         else:
             continue
-        return Sampling(samples_ms=tuple(samples), stopped_by=stopped_by, wall_s=now - start, flush_s=flush_s)
+        return Sampling(
+            samples_ms=tuple(samples),
+            stopped_by=stopped_by,
+            warmup=warmup,
+            wall_s=now - start,
+            flush_s=flush_s,
+        )
 
 
-def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: bool) -> Measurement:
-    """Return median, spread, least and mean of samples in milliseconds.
+def checked_time(time_ms: float) -> float:
+    """Return the duration that a launcher reported.
 
-    Quartiles between two samples are interpolated linearly.
+    :raises KernelFailure: it is no positive number. A launch that did not happen shows as 0 ms and would win
+        every ranking.
     """
-    samples = np.asarray(samples_ms, dtype=np.float64)
-    first, median, third = np.percentile(samples, (25, 50, 75))
-    return Measurement(
-        median_ms=float(median),
-        spread_ms=float(third - first) / 2,
-        min_ms=float(samples.min()),
-        mean_ms=float(samples.mean()),
-        samples=samples.size,
-        stopped_by=stopped_by,
-        samples_ms=tuple(samples_ms) if keep_samples else (),
-    )
+    if not (math.isfinite(time_ms) and time_ms > 0):
+        raise KernelFailure(f"the launcher reported a duration of {time_ms} ms")
+    return time_ms

@@ -12,23 +12,48 @@ otherwise. That errs by less than one unit in the last place, ``2^-7 * |ref|``, 
 The bound still covers it: ``atol + rtol * |ref| = 2^-8 * (m + |ref|)``, and since no ``|ref|`` exceeds ``m``,
 this is never less than ``2^-7 * |ref|``.
 
-**Split-K.** With ``k`` splits the first stage accumulates ``n / k`` products, and its values are of the order
-of ``m / k``; the second adds ``k`` partial sums in the type of the result, which gives the same two formulas
-with all three types equal to that type, ``n = k`` and ``m``. The larger of each pair holds. By the same
-reasoning as above this covers ``k`` truncated additions as long as no partial sum exceeds ``m``, but it is
-loose: 64 splits in bf16 allow a quarter of ``m``.
+**Splits that meet in the accumulator's type.** Whatever their number, an element is still the sum of ``n``
+products in fp32 that is rounded once: the formulas above hold, without any slack for splits.
 
-**All-zero reference.** ``m`` is 0 and so is ``atol``: the result must be exactly zero. That is what operands
-of zeros give in every kernel that is right.
+**Splits that meet in the type of the result** (CK Tile's atomic additions). With ``k`` splits there are ``k``
+roundings of parts ``q`` and ``k`` of running sums ``s``, and each errs by ``u * |s|``. What the running sums
+are is known: products of independent operands make them a random walk that ends at ``ref``. Its mean after
+``j`` parts is ``ref * j / k``, its deviation that of the whole sum, ``d = sqrt(n * E[a^2] * E[b^2])``, times
+``sqrt(j / k * (1 - j / k))``. So
+
+* errors of rounding to nearest have no direction; they add up like a walk of their own, with a variance of
+  ``u^2 / 3`` times the sum of ``s^2`` and ``q^2``, about ``d^2 * (k / 6 + 1) + ref^2 * (k / 3 + 1)``;
+* truncation, which bf16 is taken to have, always errs towards zero, by ``u * |s|`` on average: the mean
+  adds up to ``u * |ref| * (k / 2 + 1)``, and the area under the bridge between 0 and ``ref`` adds a
+  deviation of ``u * d * k / sqrt(12)``.
+
+Six of these deviations are allowed, which one element in 10^9 exceeds. Splits beyond the length of the
+reduction or beyond 1024 allow no more than these do: a kernel that chooses their number must not choose its
+tolerance.
+
+For many splits in bf16 that is still a lot, because a right kernel does err by that much: the deviation is
+``d / 14`` with 64 splits and ``d / 7`` with 128. Operands whose sums are exact
+(:attr:`~ckprof.run.operands.InitKind.EXACT`) need no tolerance at all, whatever the number of splits.
+
+**All-zero reference.** If operands are zeros, ``m`` and ``d`` are 0 and so is ``atol``: the result must be
+exactly zero. That is what operands of zeros give in every kernel that is right.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final
 
+from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
 
-_ACCUMULATOR = DataType.FP32
+_ACCUMULATOR: Final = DataType.FP32
+#: types to which accumulators are converted by cutting bits off
+_TRUNCATED: Final = frozenset({DataType.BF16})
+#: deviations that the error of a right result may have
+_DEVIATIONS: Final = 6.0
+_MOST_SPLITS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +69,42 @@ def unit_roundoff(dtype: DataType) -> float:
     return float(0.5 * 2.0**-dtype.properties.mantissa_bits)
 
 
-def relative_tolerance(accumulator: DataType, operands: DataType, result: DataType, length: int) -> float:
-    """Return ``rtol`` of ``length`` additions in ``accumulator``."""
-    return max(unit_roundoff(accumulator) * length, unit_roundoff(operands), unit_roundoff(result))
-
-
 def derive_tolerance(
-    dtype: DataType, *, reduction_length: int, magnitude: float, split_k: int = 1
+    dtype: DataType,
+    *,
+    reduction_length: int,
+    magnitude: float,
+    deviation: float = 0.0,
+    split_k: int = 1,
+    split_sum: SplitSum = SplitSum.RESULT_TYPE,
 ) -> Tolerance:
     """Return the tolerance for a result of type ``dtype`` with operands of the same type.
 
     :param reduction_length: products accumulated into one element.
     :param magnitude: largest magnitude in the reference.
+    :param deviation: standard deviation of a sum of so many products of such operands.
     :param split_k: number of splits that are run.
+    :param split_sum: how they are added up.
     """
-    length = -(-reduction_length // split_k)
-    rtol = relative_tolerance(_ACCUMULATOR, dtype, dtype, length)
-    atol = rtol * magnitude / split_k
-    if split_k > 1:
-        second_rtol = relative_tolerance(dtype, dtype, dtype, split_k)
-        rtol = max(rtol, second_rtol)
-        atol = max(atol, second_rtol * magnitude)
+    unit = unit_roundoff(dtype)
+    rtol = max(unit_roundoff(_ACCUMULATOR) * reduction_length, unit)
+    # Few elements may all be small by chance; what is summed up is not.
+    atol = rtol * max(magnitude, deviation)
+    splits = min(split_k, reduction_length, _MOST_SPLITS)
+    if splits > 1 and split_sum is SplitSum.RESULT_TYPE:
+        lost = _second_stage(unit, splits, truncated=dtype in _TRUNCATED)
+        rtol += lost.rtol
+        atol += lost.atol * deviation
     return Tolerance(rtol=rtol, atol=atol)
+
+
+def _second_stage(unit: float, splits: int, *, truncated: bool) -> Tolerance:
+    """Return what adding up the parts in the result's type costs, ``atol`` relative to the deviation."""
+    of_walk, of_mean = (splits / 6 + 1) / 3, (splits / 3 + 1) / 3
+    bias = 0.0
+    if truncated:
+        of_walk += splits**2 / 12
+        bias = splits / 2 + 1
+    return Tolerance(
+        rtol=unit * (bias + _DEVIATIONS * math.sqrt(of_mean)), atol=unit * _DEVIATIONS * math.sqrt(of_walk)
+    )

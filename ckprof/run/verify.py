@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckprof.model.outcome import Verification
-from ckprof.run.memory import POISON_BYTE
+from ckprof.run.guards import POISON_BYTE
 from ckprof.run.storage import decode
 
 if TYPE_CHECKING:
@@ -92,21 +93,24 @@ def compare(
         if expected.size != raw.size:
             raise ValueError(f"the result has more elements than the reference, which has {reference.size}")
         values = decode(raw, dtype)
-        # Infinity minus infinity is NaN and compares false: not finite is never within the tolerance.
+        # Infinity minus infinity is NaN and compares false; what is finite is not close to infinity.
         with np.errstate(invalid="ignore"):
             errors = np.abs(values - expected)
             bad = ~(errors <= tolerance.atol + tolerance.rtol * np.abs(expected))
-        finite = np.isfinite(values)
-        bad |= ~finite
-        max_error = max(max_error, float(np.max(errors, where=finite, initial=0.0)))
+        largest = float(errors.max(initial=0.0))
         count = int(np.count_nonzero(bad))
-        if count:
+        if count or not math.isfinite(largest):
+            finite = np.isfinite(values)
+            bad |= ~finite
+            count = int(np.count_nonzero(bad))
+            largest = float(np.max(errors, where=finite, initial=0.0))
             poisoned = _is_poison(raw)
             unwritten += int(np.count_nonzero(bad & poisoned))
             non_finite += int(np.count_nonzero(~finite & ~poisoned))
             if first is None:
                 at = int(np.argmax(bad))
                 first = Mismatch(position=position + at, got=float(values[at]), expected=float(expected[at]))
+        max_error = max(max_error, largest)
         wrong += count
         position += raw.size
     if position != reference.size:

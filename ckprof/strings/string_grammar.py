@@ -39,7 +39,7 @@ _REMEMBERED: Final = 20_000
 class StringGrammar:
     """All kinds of instance strings.
 
-    :raises PluginError: two kinds cannot be told apart, or a table contradicts itself.
+    :raises PluginError: two kinds cannot be distinguished, or a table contradicts itself.
     """
 
     def __init__(self, known: Sequence[StringKind]) -> None:

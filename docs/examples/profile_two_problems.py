@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Two problems, one list
-# Reads a list that ships with ckprof, chooses some of its instances, profiles two problems, and shows the outcomes
-# as a table. Open it as a notebook, or run it with `python docs/examples/profile_two_problems.py`.
+# Reads a list that ships with ckprof, chooses some of its instances, profiles two problems, and shows the
+# outcomes as a table. Open it as a notebook, or run it with `python docs/examples/profile_two_problems.py`.
 
 # %% A session, and what the list holds
 import ckprof

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from math import gcd, prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import DispatcherForm, PositionalForm
+from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +20,40 @@ if TYPE_CHECKING:
 
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+
+#: The C++ names of the direction.
+OPERATION: Final = Operation(
+    variant="bwd_data",
+    kernel=ConvKernel.BACKWARD_DATA,
+    tensors=("output", "weight", "input"),
+    string_kind=string_kinds.BACKWARD_DATA,
+    kernel_header=f"{KERNELS}/grouped_convolution_backward_data_kernel.hpp",
+    host_args="GroupedConvBwdDataHostArgs",
+    traits_suffix="BwdData",
+    name_constant="CONV_BWD_DATA_KERNEL_NAME",
+    selected_kernel="SelectedConvBwdDataKernel",
+    selected_launcher="SelectedConvBwdDataLauncher",
+    gemm_k_factor="K_",
+    gemm_k_lengths="filter_spatial_lengths_",
+    result_factors=("G_", "N_", "C_"),
+    result_lengths="input_spatial_lengths_",
+    zeroing=Zeroing.ALWAYS,
+    split_k=(
+        # CK Tile accepts these and launches an empty grid.
+        SplitKRule(
+            rejected_if="k_batch < 1",
+            reason="split_k = {k_batch}: a backward-data kernel does not choose it by itself",
+        ),
+        # CK Tile accepts these as well; some splits of every GEMM would have nothing to do.
+        SplitKRule(
+            rejected_if="k_batch > 1 && k_batch > reduction_steps(param)",
+            reason="split_k = {k_batch} is more than the {reduction_steps(param)} MMA steps of the "
+            "longest reduction",
+        ),
+    ),
+    counts_reduction_steps=True,
+    deduces_split_k=False,
+)
 
 
 class BackwardData:
@@ -31,8 +67,9 @@ class BackwardData:
     label = "backward data: the input's gradient from the output's gradient and the weight"
     aliases = ("backward_data",)
     miopen_flag = 2
-    tensors = ("output", "weight", "input")
-    host_args_type = "GroupedConvBwdDataHostArgs"
+    operation = OPERATION
+    tensors = OPERATION.tensors
+    host_args_type = OPERATION.host_args
 
     positional_form = PositionalForm(
         operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),

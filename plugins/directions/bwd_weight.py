@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import DispatcherForm, PositionalForm
+from ckprof.plugin.protocols import DispatcherForm, InterfaceExtension, PositionalForm
+from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, Zeroing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +21,30 @@ if TYPE_CHECKING:
 
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+
+_EMBED: Final = Path(__file__).parent / "embed"
+
+#: The C++ names of the direction.
+OPERATION: Final = Operation(
+    variant="bwd_weight",
+    kernel=ConvKernel.BACKWARD_WEIGHT,
+    tensors=("output", "input", "weight"),
+    string_kind=string_kinds.BACKWARD_WEIGHT,
+    kernel_header=f"{KERNELS}/grouped_convolution_backward_weight_kernel.hpp",
+    host_args="GroupedConvBwdWeightHostArgs",
+    traits_suffix="BwdWeight",
+    name_constant="CONV_BWD_WEIGHT_KERNEL_NAME",
+    selected_kernel="SelectedConvBwdWeightKernel",
+    selected_launcher="SelectedConvBwdWeightLauncher",
+    gemm_k_factor="N_",
+    gemm_k_lengths="output_spatial_lengths_",
+    result_factors=("G_", "K_", "C_"),
+    result_lengths="filter_spatial_lengths_",
+    zeroing=Zeroing.IF_SPLIT,
+    split_k=(),
+    counts_reduction_steps=False,
+    deduces_split_k=True,
+)
 
 
 class BackwardWeight:
@@ -30,8 +57,9 @@ class BackwardWeight:
     label = "backward weight: the weight's gradient from the output's gradient and the input"
     aliases = ("backward_weight",)
     miopen_flag = 4
-    tensors = ("output", "input", "weight")
-    host_args_type = "GroupedConvBwdWeightHostArgs"
+    operation = OPERATION
+    tensors = OPERATION.tensors
+    host_args_type = OPERATION.host_args
 
     #: The numbers are this operation's own. Number 2, bf16 with a weight in fp32, is no single data type.
     positional_form = PositionalForm(
@@ -42,7 +70,14 @@ class BackwardWeight:
         layouts=MappingProxyType({2: ("nwgc", "nhwgc", "ndhwgc")}),
     )
 
-    dispatcher_form = DispatcherForm(number=2, buffers=("input", "output", "weight"))
+    dispatcher_form = DispatcherForm(
+        number=2,
+        buffers=("input", "output", "weight"),
+        # programs that were written before the dispatcher had other directions
+        extension=InterfaceExtension(
+            header=_EMBED / "ckprof_conv_bwdw.h", source=_EMBED / "ckprof_conv_bwdw.cpp"
+        ),
+    )
 
     default_problem = DEFAULT_PROBLEMS
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import DispatcherForm, PositionalForm
+from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +20,33 @@ if TYPE_CHECKING:
 
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+
+#: The C++ names of the direction.
+OPERATION: Final = Operation(
+    variant="forward",
+    kernel=ConvKernel.FORWARD,
+    tensors=("input", "weight", "output"),
+    string_kind=string_kinds.FORWARD,
+    kernel_header=f"{KERNELS}/grouped_convolution_forward_kernel.hpp",
+    host_args="GroupedConvFwdHostArgs<>",
+    traits_suffix="Fwd",
+    name_constant="CONV_FWD_KERNEL_NAME",
+    selected_kernel="SelectedConvFwdKernel",
+    selected_launcher="SelectedConvKernelLauncher",
+    gemm_k_factor="C_",
+    gemm_k_lengths="filter_spatial_lengths_",
+    result_factors=("G_", "N_", "K_"),
+    result_lengths="output_spatial_lengths_",
+    zeroing=Zeroing.NEVER,
+    split_k=(
+        SplitKRule(
+            rejected_if="k_batch != 1",
+            reason="split_k = {k_batch}: a forward kernel does not split its reduction",
+        ),
+    ),
+    counts_reduction_steps=False,
+    deduces_split_k=False,
+)
 
 
 class Forward:
@@ -30,8 +59,9 @@ class Forward:
     label = "forward: the output from input and weight"
     aliases = ("forward",)
     miopen_flag = 1
-    tensors = ("input", "weight", "output")
-    host_args_type = "GroupedConvFwdHostArgs<>"
+    operation = OPERATION
+    tensors = OPERATION.tensors
+    host_args_type = OPERATION.host_args
 
     positional_form = PositionalForm(
         operations=("grouped_conv_fwd", "grouped_conv_fwd_tile"),

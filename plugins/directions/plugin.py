@@ -1,4 +1,4 @@
-"""Announces the built-in directions."""
+"""Announces the built-in directions, and the instance strings of CK Tile's kernels for them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from ckprof import hookimpl
 from ckprof_plugins.directions.bwd_data import BackwardData
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.directions.string_kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols import Direction
+    from ckprof.strings.kind import StringKind
 
 
 @hookimpl
 def ckprof_register_directions() -> Sequence[Direction]:
     """Add forward convolution and the two gradients."""
     return [Forward(), BackwardData(), BackwardWeight()]
+
+
+@hookimpl
+def ckprof_register_string_kinds() -> Sequence[StringKind]:
+    """Add the strings of forward, backward data, backward weight and depthwise kernels."""
+    return KINDS

@@ -14,8 +14,7 @@ import pytest
 
 import ckprof
 from ckprof.errors import InputError, NothingLeftError, UsageError
-from ckprof.model.layout import find_layout
-from ckprof.model.tensor import tensor_shape
+from ckprof.model.layout import find_layout, tensor_shape
 from ckprof_plugins.directions.fwd import Forward
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")

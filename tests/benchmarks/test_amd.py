@@ -20,7 +20,7 @@ import pytest
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import ToolchainError
 from ckprof.flow.code_objects import FILE, read_code_objects, write_code_objects
 from ckprof.flow.inspect_build import inspect_build
@@ -75,13 +75,15 @@ def instances(make_record):
 
 def build(root: Path, instances, recipe):
     tree = generate_tree(
-        root,
-        "bench",
-        instances,
-        {"implicit_gemm": ImplicitGemmPipeline()},
-        Forward(),
-        "gfx942",
-        recipe.api_level,
+        TreeRequest(
+            root=root,
+            library_name="bench",
+            direction=Forward(),
+            arch="gfx942",
+            api_level=recipe.api_level,
+            instances=instances,
+            pipelines={"implicit_gemm": ImplicitGemmPipeline()},
+        )
     )
     cache = ObjectCache(root / "cache")
     result = build_library(tree, recipe, timeout_s=3600, work_dir=root, cache=cache)

@@ -51,9 +51,7 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
             timed.append(event)
 
     layout = find_layout("nhwgc")
-    problem = prepare_problem(
-        ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path
-    ).request
+    problem = prepare_problem(ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path)
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path, on_event=note) as executor:
         executor.open()
         executor.set_problem(problem)
@@ -65,3 +63,24 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
     overhead = timed[-1].timing_s / kernel_s - 1
     benchmark.extra_info["overhead_percent"] = 100 * overhead
     assert overhead <= LARGEST_SHARE
+
+
+@pytest.mark.parametrize("size", [64, 1024])
+def test_verification_overhead(benchmark, library, tmp_path, size):
+    """Measure what a right kernel costs beside its timing: two verifications, guards, and the way there."""
+    options = RunOptions(
+        cache=CacheMode.WARM,
+        warmup=0,
+        criterion="sample-count",
+        criterion_parameters=(("count", 1),),
+        min_samples=1,
+        max_time_s=0.0,
+    )
+    layout = find_layout("nhwgc")
+    problem = prepare_problem(ScaleDirection(), make_problem(size), layout, DataType.FP32, options, tmp_path)
+    with Executor(library, arch=ARCH, options=options, work_dir=tmp_path) as executor:
+        executor.open()
+        executor.set_problem(problem)
+        outcome = benchmark.pedantic(executor.measure, args=("ok", 0), rounds=9, warmup_rounds=1)
+    assert outcome.status is Status.OK, outcome.reason
+    benchmark.extra_info["tensor_bytes"] = [tensor.size_bytes for tensor in problem.tensors]

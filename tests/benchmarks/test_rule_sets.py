@@ -19,7 +19,7 @@ import pytest
 
 from ckprof.arch.architectures import find_architecture
 from ckprof.codegen.embedding import Embedding
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.flow.rule_sets import entry_candidates, shipped_list_reader
 from ckprof.flow.validity import check_validity
 from ckprof.model.api_level import LATEST_API_LEVEL
@@ -81,14 +81,16 @@ def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str
 
     def generate(root: Path) -> Any:
         return generate_tree(
-            root,
-            "ckprof_conv_fwd",
-            instances,
-            registry.pipelines.as_mapping(),
-            registry.direction("fwd"),
-            ARCH.name,
-            LATEST_API_LEVEL,
-            embedding,
+            TreeRequest(
+                root=root,
+                library_name="ckprof_conv_fwd",
+                direction=registry.direction("fwd"),
+                arch=ARCH.name,
+                api_level=LATEST_API_LEVEL,
+                instances=instances,
+                pipelines=registry.pipelines.as_mapping(),
+                embedding=embedding,
+            )
         )
 
     if state == "empty":

@@ -12,16 +12,15 @@ import pytest
 
 from ckprof import ConvLibrary, ConvProblem
 from ckprof.bindings.conv_library import Timing
-from ckprof.bindings.foreign import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from ckprof.cli.main import main
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
 from ckprof.codegen.library_api import EMBED_DIR
 from ckprof.errors import InputError, UsageError
-from ckprof.model.layout import find_layout
-from ckprof.model.tensor import tensor_shape
+from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.run.storage import decode, encode
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
+from tests.bindings.c_interface import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from tests.bindings.conftest import HAND
 
 C_COMPILER = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
@@ -192,6 +191,7 @@ def test_a_forked_child_has_a_library_of_its_own(library, fp32_2d):
 
 def test_structs_are_those_of_the_header():
     header = (EMBED_DIR / "ckprof_conv_api.h").read_text()
+    header += BackwardWeight.dispatcher_form.extension.header.read_text()
     for mirror, end in (
         (ConvProblemC, "} ConvProblemC;"),
         (ConvBwdwProblemC, "} ConvBwdwProblemC;"),
@@ -246,6 +246,7 @@ def test_other_directions(direction, split_k, tmp_path, cache, capsys):
     binary = load(path)
     expected = (direction == "bwd_data", direction == "bwd_weight")
     assert (binary.conv_dispatcher_has_bwd_data(), binary.conv_dispatcher_has_bwd_weight()) == expected
+    assert hasattr(binary, "conv_bwdw_init") == (direction == "bwd_weight")
     if direction == "bwd_weight":
         check_older_interface(binary)
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import ckprof_plugins
-from ckprof.codegen import ABI_INCLUDE_DIR, generate_tree, write_library_source
-from ckprof.model.layout import find_layout
+from ckprof.codegen import ABI_INCLUDE_DIR, TreeRequest, generate_tree, write_library_source
+from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import tensor_shape
 from ckprof.run.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.targets.cpu.device_table import device_table_source
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 
@@ -73,7 +73,17 @@ def compile_(*arguments):
 
 def generate(root, instances):
     pipelines = {PIPELINE.id: PIPELINE}
-    return generate_tree(root, "test_library", instances, pipelines, Forward(), "gfx942", "2026-06")
+    return generate_tree(
+        TreeRequest(
+            root=root,
+            library_name="test_library",
+            direction=Forward(),
+            arch="gfx942",
+            api_level="2026-06",
+            instances=instances,
+            pipelines=pipelines,
+        )
+    )
 
 
 def test_every_gemm_pipeline_compiles_without_warning(tmp_path, make_instance):
@@ -109,7 +119,8 @@ def library(tmp_path_factory, make_instance):
     target.write_text(TARGET)
     table = write_library_source(tree, [kernel.symbol for kernel in linked])
     path = root / "library.so"
-    sources = (table, target, *(kernel.entry for kernel in linked), CPU / "src" / "host_model_runtime.cpp")
+    runtime = (CPU / "src" / "host_model_runtime.cpp", device_table_source())
+    sources = (table, target, *(kernel.entry for kernel in linked), *runtime)
     compile_("-O1", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", *sources, "-o", path)
     loaded = ctypes.CDLL(str(path))
     loaded.ckprof_get_library.restype = ctypes.POINTER(CLibrary)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.codegen import generate_tree, state
+from ckprof.codegen import TreeRequest, generate_tree, state
 from ckprof.codegen.embedding import Embedding
 from ckprof.codegen.jinja import render
 from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import UsageError
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
 
@@ -47,7 +48,16 @@ def generate(tmp_path, recipe):
         embedding = Embedding(recipe=recipe, chunk_size=chunk_size) if chunk_size else None
         pipelines = {PIPELINE.id: PIPELINE}
         return generate_tree(
-            root, "ckprof_conv_fwd", instances, pipelines, Forward(), "gfx942", "2026-06", embedding
+            TreeRequest(
+                root=root,
+                library_name="ckprof_conv_fwd",
+                direction=Forward(),
+                arch="gfx942",
+                api_level="2026-06",
+                instances=instances,
+                pipelines=pipelines,
+                embedding=embedding,
+            )
         )
 
     return call
@@ -159,6 +169,7 @@ def test_a_chunk_holds_a_kernel(recipe):
 def test_filling_is_rendering(make_instance):
     for changes in ({}, {"pipeline": "wavelet"}, {"dtype": "fp32", "tile_m": 256}, {"split_image": True}):
         instance = make_instance(**changes)
-        header = PIPELINE.header_of(instance, "gfx942")
+        request = HeaderRequest(name="a_kernel", arch="gfx942", operation=Forward.operation)
+        header = PIPELINE.header_of(instance, request)
         filled = render_cached(*PIPELINE.template, header, header.literal_fields)
         assert filled == render(*PIPELINE.template, p=header)

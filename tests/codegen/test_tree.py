@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from ckprof.codegen import generate_tree, kernel_symbol, state, write_library_source
+from ckprof.codegen import TreeRequest, generate_tree, kernel_symbol, state, write_library_source
 from ckprof.errors import InputError, PluginError
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
@@ -23,7 +23,17 @@ PIPELINES = {"implicit_gemm": ImplicitGemmPipeline()}
 
 
 def generate(root, instances, pipelines=PIPELINES):
-    return generate_tree(root, "test_library", instances, pipelines, Forward(), "gfx942", "2026-06")
+    return generate_tree(
+        TreeRequest(
+            root=root,
+            library_name="test_library",
+            direction=Forward(),
+            arch="gfx942",
+            api_level="2026-06",
+            instances=instances,
+            pipelines=pipelines,
+        )
+    )
 
 
 def contents(root):
@@ -63,11 +73,8 @@ def test_manifest(tmp_path, make_instance):
     assert kernel["files"] == [f"kernels/{kernel['name']}.hpp", f"kernels/{kernel['name']}.cpp"]
 
 
-def test_two_trees_of_the_same_instances_are_equal(tmp_path, make_instance):
-    instances = [make_instance(), make_instance(pipeline="mem")]
-    generate(tmp_path / "a", instances)
-    generate(tmp_path / "b", instances)
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+def test_no_file_names_the_folder(tmp_path, make_instance):
+    generate(tmp_path / "a", [make_instance(), make_instance(pipeline="mem")])
     assert str(tmp_path).encode() not in b"".join(contents(tmp_path / "a").values())
 
 
@@ -165,12 +172,37 @@ class ToyPipeline:
 
     id = "toy"
 
+    def kernel_name(self, instance):
+        return "toy"
+
     def instance_string(self, instance):
         return f"Toy<{instance.number}>"
 
     def render(self, instance, arch, api_level):
-        header = '#include "toy.hpp"\nstruct toy_Launcher { /* toy */ };\n'
-        return KernelSource(name="toy", header=header, launcher="toy_Launcher")
+        return self.render_named(instance, "toy", arch, api_level)
+
+    def render_named(self, instance, name, arch, api_level):
+        header = f'#include "toy.hpp"\nstruct {name}_Launcher {{ /* a toy */ }};\n'
+        return KernelSource(name=name, header=header, launcher=f"{name}_Launcher")
+
+
+class OldPipeline:
+    """A pipeline that knows nothing of names that are given to it."""
+
+    id = "toy"
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def kernel_name(self, instance):
+        return "_".join(["toy", *(str(getattr(instance, part)) for part in self.parts)])
+
+    def instance_string(self, instance):
+        return f"Toy<{instance.number}>"
+
+    def render(self, instance, arch, api_level):
+        name = self.kernel_name(instance)
+        return KernelSource(name=name, header=f"struct {name} {{}};\n", launcher=name)
 
 
 def toy(number):
@@ -186,13 +218,64 @@ def test_equal_names_of_different_instances(tmp_path):
     suffix = instances[1].key[:8]
     assert (first.name, second.name) == ("toy", f"toy_{suffix}")
     assert second.header.name == f"toy_{suffix}.hpp"
-    # The types are renamed as well: the linker would take two of one name for the same.
+    # The types are named alike: the linker would take two of one name for the same. Nothing else is touched.
     assert second.header.read_text().splitlines() == [
         '#include "toy.hpp"',
-        f"struct toy_{suffix}_Launcher {{ /* toy_{suffix} */ }};",
+        f"struct toy_{suffix}_Launcher {{ /* a toy */ }};",
     ]
     assert f"<toy_{suffix}_Launcher, " in second.entry.read_text()
     assert f'#include "toy_{suffix}.hpp"' in second.entry.read_text()
+
+
+def test_names_that_were_decided_before_are_kept(tmp_path):
+    instances = [toy(1), toy(2)]
+    request = TreeRequest(
+        root=tmp_path,
+        library_name="test_library",
+        direction=Forward(),
+        arch="gfx942",
+        api_level="2026-06",
+        instances=instances,
+        pipelines={"toy": ToyPipeline()},
+        names={instances[1].key: "toy"},
+    )
+    tree = generate_tree(request)
+    names = [f"toy_{instances[0].key[:8]}", "toy"]
+    assert [kernel.name for kernel in tree.kernels] == names
+    assert [kernel["name"] for kernel in json.loads(tree.manifest.read_text())["kernels"]] == names
+    assert [kernel.name for kernel in generate_tree(request).kernels] == names
+
+
+def test_pipelines_without_given_names_are_written_as_they_are(tmp_path):
+    tree = generate(tmp_path, [toy(1), toy(2)], {"toy": OldPipeline("number")})
+    assert [kernel.header.read_text() for kernel in tree.kernels] == [
+        "struct toy_1 {};\n",
+        "struct toy_2 {};\n",
+    ]
+    with pytest.raises(
+        PluginError, match=r"pipeline toy: instances 1 and 2 are both written as kernel toy; give"
+    ):
+        generate(tmp_path, [toy(1), toy(2)], {"toy": OldPipeline()})
+
+
+def test_a_pipeline_that_ignores_the_given_name_is_named(tmp_path):
+    class Deaf(ToyPipeline):
+        def render_named(self, instance, name, arch, api_level):
+            return super().render_named(instance, "other", arch, api_level)
+
+    with pytest.raises(PluginError, match="render_named returned kernel 'other', expected 'toy'"):
+        generate(tmp_path, [toy(1)], {"toy": Deaf()})
+
+
+def test_the_key_of_an_instance_is_computed_once(tmp_path, monkeypatch):
+    computed = []
+    compute = Toy._content_key
+    monkeypatch.setattr(Toy, "_content_key", lambda self: (computed.append(self.id), compute(self))[1])
+    instances = [toy(number) for number in range(5)]
+    for _ in range(2):
+        tree = generate(tmp_path, instances, {"toy": ToyPipeline()})
+        assert len({kernel.instance.key for kernel in tree.kernels}) == 5
+    assert sorted(computed) == list(range(5))
 
 
 def test_jinja_is_loaded_on_first_use():

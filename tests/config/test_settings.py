@@ -23,6 +23,20 @@ def test_the_file_of_a_parent_folder_is_found(tmp_path: Path) -> None:
     assert settings.plugins == (str(tmp_path / "mine.py"), "package.module")
 
 
+def test_files_of_architectures_are_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "ckprof.toml").write_text(
+        'architectures = ["mine.json", "/abs/other.json", "~/third.json"]\n'
+    )
+    inner = tmp_path / "a"
+    inner.mkdir()
+    expected = (str(tmp_path / "mine.json"), "/abs/other.json", "~/third.json")
+    assert load_settings(None, inner, {}).architectures == expected
+    assert load_settings(None, inner, {"CKPROF_ARCHITECTURES": "x.json,y.json"}).architectures == (
+        "x.json",
+        "y.json",
+    )
+
+
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "ckprof.toml").write_text("jobs = 3\ntimeout = 5\n")
     settings = load_settings(None, tmp_path, {"CKPROF_JOBS": "7", "CKPROF_PLUGINS": "a,b"})

@@ -16,7 +16,7 @@ from ckprof.strings.string_grammar import StringGrammar
 from ckprof_converters.builder_reader import BuilderReader
 from ckprof_converters.families import FAMILIES
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
-from ckprof_plugins.pipelines._base.string_kinds import KINDS as TILE_KINDS
+from ckprof_plugins.directions.string_kinds import KINDS as TILE_KINDS
 
 STRINGS = StringGrammar([*OLD_KINDS, *TILE_KINDS])
 READER = BuilderReader(FAMILIES)

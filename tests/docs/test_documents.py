@@ -16,9 +16,7 @@ from tests.docs.blocks import DOCUMENTS, ROOT, blocks
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 LISTS = ROOT / "conf"
 
-RUN = [
-    path for path in DOCUMENTS if any(one.has_commands and not one.reason_not_run for one in blocks(path))
-]
+RUN = [path for path in DOCUMENTS if any(one.has_commands and not one.reason_not_run for one in blocks(path))]
 PROGRAMS = [
     one for path in DOCUMENTS for one in blocks(path) if one.kind == "python" and not one.reason_not_run
 ]
@@ -71,7 +69,9 @@ def test_commands_work(path: Path, folder: Path) -> None:
             ["bash", "-euo", "pipefail", "-c", one.text],
             cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False,
         )  # fmt: skip
-        assert done.returncode == expected, f"{path.name}:{one.line}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}"
+        assert done.returncode == expected, (
+            f"{path.name}:{one.line}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}"
+        )
 
 
 @pytest.mark.compiler

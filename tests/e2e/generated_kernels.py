@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.source_tree import generate_tree
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
@@ -43,7 +43,15 @@ def build_kernels(root: Path, direction: str, instances: Sequence[Instance]) -> 
     recipe = target.recipe(BuildRequest(arch=target.default_arch))
     pipelines = registry.pipelines.as_mapping()
     tree = generate_tree(
-        root, direction, instances, pipelines, registry.direction(direction), recipe.arch, recipe.api_level
+        TreeRequest(
+            root=root,
+            library_name=direction,
+            direction=registry.direction(direction),
+            arch=recipe.arch,
+            api_level=recipe.api_level,
+            instances=instances,
+            pipelines=pipelines,
+        )
     )
     result = build_library(tree, recipe, timeout_s=200, work_dir=root, cache=ObjectCache(object_cache_dir()))
     assert not result.failures and result.library is not None, result.failures

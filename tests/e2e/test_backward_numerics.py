@@ -20,8 +20,8 @@ from scipy.signal import convolve, correlate
 
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
+from ckprof.model.layout import tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import tensor_shape
 from ckprof.run.storage import decode, encode
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline

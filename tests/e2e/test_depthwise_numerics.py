@@ -13,9 +13,8 @@ from scipy.signal import correlate
 
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import tensor_shape
 from ckprof.run.storage import decode, encode
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT, DepthwisePipeline

@@ -18,8 +18,8 @@ from scipy.signal import correlate
 
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
+from ckprof.model.layout import tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import tensor_shape
 from ckprof.run.storage import decode, encode
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, problems, run_kernel
 

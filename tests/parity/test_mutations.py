@@ -10,8 +10,9 @@ from ckprof.model.conversion import Conversion
 from ckprof.parity.compare import compare
 from ckprof.parity.dispatcher_side import catalog_side
 from ckprof.paths import conf_root
-from ckprof.strings import ck_tile, kinds
+from ckprof.strings import kinds
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions import string_kinds
 
 from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, DEPTHWISE, FORWARD, STREAM_K
 
@@ -61,7 +62,8 @@ def test_turning_stream_k_off_is_seen(registry, side_of):
 
 
 def test_every_kind_of_generated_kernels_is_covered(registry):
-    assert {registry.strings.parse(text).kind_id for text in STRINGS} == {kind.id for kind in ck_tile.KINDS}
+    covered = {registry.strings.parse(text).kind_id for text in STRINGS}
+    assert covered == {kind.id for kind in string_kinds.KINDS}
 
 
 #: field of a record -> field of the string that gives it away

@@ -15,12 +15,13 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.run import prepare
 from ckprof.run.abi import AbiStatus, CBuffers, CProblem, Support
-from ckprof.run.executor import timing_settings
-from ckprof.run.measure import LoadedProblem, measure_kernel
-from ckprof.run.messages import Measured
+from ckprof.run.guards import GUARD_BYTES
+from ckprof.run.measure import Measured
 from ckprof.run.options import RunOptions
-from ckprof.run.prepare import prepare_problem
+from ckprof.run.prepare import PreparedProblem, prepare_problem
 from ckprof_plugins.directions.plugin import ckprof_register_directions
+
+from . import local_worker
 
 PROBLEM = ConvProblem(
     groups=2, batch=1, out_channels=3, in_channels=2, filter=(3, 2), input=(5, 4), strides=(2, 1),
@@ -28,37 +29,6 @@ PROBLEM = ConvProblem(
 )  # fmt: skip
 DIRECTIONS = {direction.id: direction for direction in ckprof_register_directions()}
 OPTIONS = RunOptions(flush_bytes=0, min_samples=3, max_time_s=0.01)
-
-
-class HostTarget:
-    """Target memory in this process."""
-
-    checks_memory = False
-
-    id = "host"
-    workspace_bytes = 0
-
-    def __init__(self) -> None:
-        self._blocks: dict[int, ctypes.Array] = {}
-
-    def allocate(self, size_bytes: int) -> int:
-        block = ctypes.create_string_buffer(size_bytes)
-        self._blocks[ctypes.addressof(block)] = block
-        return ctypes.addressof(block)
-
-    def release(self, address: int) -> None:
-        del self._blocks[address]
-
-    def copy_to_device(self, device: int, host: int, size_bytes: int) -> None:
-        ctypes.memmove(device, host, size_bytes)
-
-    copy_to_host = copy_to_device
-
-    def flush_cache(self, size_bytes: int) -> None:
-        pass
-
-    def available_bytes(self) -> int | None:
-        return None
 
 
 class Kernel:
@@ -81,6 +51,12 @@ class Kernel:
             ctypes.memset(address - 4, 0, 4)
         elif fault == "writes after":
             ctypes.memset(address + self._right.nbytes + 8, 0, 1)
+        elif fault == "writes far before":
+            ctypes.memset(address - GUARD_BYTES, 0, 1)
+        elif fault == "writes 5000 bytes after":
+            ctypes.memset(address + self._right.nbytes + 5000, 0, 1)
+        elif fault == "writes far after":
+            ctypes.memset(address + self._right.nbytes + GUARD_BYTES - 1, 0, 1)
         elif fault == "changes an operand":
             ctypes.memset(getattr(buffers, self._operand), 0x40, 4)
         return AbiStatus.OK, "", 0.01
@@ -90,11 +66,17 @@ def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int =
     direction = DIRECTIONS[direction_id]
     layout = find_layout("nhwgc")
     assert layout is not None
-    request = prepare_problem(direction, PROBLEM, layout, DataType.FP32, OPTIONS, folder).request
-    loaded = LoadedProblem(HostTarget(), request)
-    right = np.load(request.result.path).astype(np.float32)
+    prepared = prepare_problem(direction, PROBLEM, layout, DataType.FP32, OPTIONS, folder)
+    request = prepared.request
+    right = values_of(prepared).astype(np.float32)
     kernel = Kernel(right, request.result.name, request.operands[1].name, fault, faulty_from_run)
-    return measure_kernel(kernel, loaded, 1, timing_settings(OPTIONS), lambda _: None)
+    return local_worker.measured(kernel, prepared, OPTIONS)
+
+
+def values_of(prepared: PreparedProblem) -> np.ndarray:
+    """Return the reference."""
+    assert prepared.reference is not None
+    return prepared.reference[0 : prepared.reference.size]
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -109,6 +91,9 @@ def test_a_right_kernel_passes(direction: str, tmp_path: Path) -> None:
         ("leaves one unwritten", "1 of"),
         ("writes before", "wrote outside the {result} tensor, before its memory"),
         ("writes after", "wrote outside the {result} tensor, after its memory"),
+        ("writes far before", "wrote outside the {result} tensor, before its memory"),
+        ("writes 5000 bytes after", "wrote outside the {result} tensor, after its memory"),
+        ("writes far after", "wrote outside the {result} tensor, after its memory"),
         ("changes an operand", "changed its operand, the {operand} tensor"),
     ],
 )
@@ -120,7 +105,7 @@ def test_faults_are_caught(direction: str, fault: str, words: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("fault", ["writes after", "changes an operand"])
+@pytest.mark.parametrize("fault", ["leaves one unwritten", "writes after", "changes an operand"])
 def test_faults_of_timed_runs_are_caught(direction: str, fault: str, tmp_path: Path) -> None:
     wrong = measured(direction, fault, tmp_path, faulty_from_run=3)
     assert wrong.status is Status.WRONG_RESULT and wrong.reason.endswith("(in a timed run)")
@@ -136,10 +121,8 @@ def test_the_reference_is_the_same_computed_image_by_image(
     answers = []
     for images in (5, 2, 1):
         monkeypatch.setattr(prepare, "_images_at_once", lambda _, images=images: images)
-        request = prepare_problem(
-            DIRECTIONS[direction], problem, layout, DataType.FP32, OPTIONS, tmp_path
-        ).request
-        answers.append((np.load(request.result.path), request.magnitude))
+        prepared = prepare_problem(DIRECTIONS[direction], problem, layout, DataType.FP32, OPTIONS, tmp_path)
+        answers.append((values_of(prepared), prepared.magnitude))
     for values, magnitude in answers[1:]:
         np.testing.assert_allclose(values, answers[0][0], rtol=1e-13, atol=1e-13)
         assert magnitude == pytest.approx(np.abs(values).max(), rel=1e-12)

@@ -3,40 +3,36 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.run import messages
+from ckprof.run.messages import AbiStatus
 
 
-def test_measured_survives_the_way():
-    reply = messages.Measured(
-        status=Status.OK,
-        measurement=Measurement(
-            median_ms=1.5,
-            spread_ms=0.1,
-            min_ms=1.25,
-            mean_ms=1.75,
-            samples=2,
-            stopped_by="stdrel",
-            samples_ms=(1.25, 2.25),
-        ),
-        verification=Verification(max_error=1e-9, wrong_elements=0, elements=4, rtol=1e-7, atol=0.0),
-        timing_s=0.5,
+def test_a_reply_survives_the_way():
+    reply = messages.Sampled(
+        key="k", samples_ms=(1.25, 2.25), stopped_by="stdrel", warmup=1, wall_s=0.5, flush_s=0.0
     )
-    line = messages.encode_line(reply)
-    assert line.count(b"\n") == 1 and line.endswith(b"\n")
-    assert messages.decode_reply(line) == reply
+    line = messages.encode_line("abc", reply)
+    assert line.count(b"\n") == 1 and line.endswith(b"\n") and line.startswith(b"abc ")
+    assert messages.decode_reply(line, "abc") == reply
 
 
 def test_requests_and_replies_are_told_apart():
-    line = messages.encode_line(messages.Quit())
-    assert messages.decode_request(line) == messages.Quit()
+    line = messages.encode_line("1", messages.Quit())
+    assert messages.decode_request(line) == ("1", messages.Quit())
     with pytest.raises(msgspec.ValidationError):
-        messages.decode_reply(line)
+        messages.decode_reply(line, "1")
+
+
+@pytest.mark.parametrize("nonce", ["", "a", "ab", "abcd", "ABC"])
+def test_a_reply_to_something_else_is_none(nonce):
+    line = messages.encode_line(nonce, messages.Ran(key="k", status=AbiStatus.OK))
+    with pytest.raises(msgspec.DecodeError, match="does not answer the request"):
+        messages.decode_reply(line, "abc")
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"hello", b"[]", b'{"type":"progress"}', b'{"type":"progress","stage":"run","more":1}']
+    "body", [b"", b"hello", b"[]", b'{"type":"ran"}', b'{"type":"copied_out","size":1,"more":1}']
 )
-def test_anything_else_is_rejected(line):
+def test_anything_else_is_rejected(body):
     with pytest.raises(msgspec.DecodeError):
-        messages.decode_reply(line)
+        messages.decode_reply(b"abc " + body, "abc")

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import TENSORS, find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import TENSORS, tensor_shape
-from ckprof.run.inputs import InitKind
-from ckprof.run.operands import make_operand
+from ckprof.run.operands import InitKind, OperandValues, make_operand
 from ckprof.run.storage import decode, storage_type
 
 PROBLEM = ConvProblem(
@@ -27,7 +25,8 @@ NHWGC, NGCHW = find_layout("nhwgc"), find_layout("ngchw")
 
 
 def operand(tensor="input", layout=NHWGC, dtype=DataType.FP32, kind=InitKind.DECIMAL, seed=1):
-    return make_operand(PROBLEM, layout, tensor, dtype, kind, seed)
+    wanted = OperandValues(kind=kind, seed=seed, reduction_length=640)
+    return make_operand(PROBLEM, layout, tensor, dtype, wanted)
 
 
 @pytest.mark.parametrize("tensor", TENSORS)
@@ -71,3 +70,20 @@ def test_integers_are_exact_in_every_type():
 
 def test_zeros():
     assert not operand(kind=InitKind.ZEROS, dtype=DataType.BF16).any()
+
+
+def test_sums_of_exact_operands_are_exact_in_every_type():
+    length = 100_000
+    wanted = OperandValues(kind=InitKind.EXACT, seed=3, reduction_length=length)
+    long = ConvProblem(
+        groups=1, batch=1, out_channels=1, in_channels=length, filter=(8,), input=(8,), strides=(1,),
+        dilations=(1,), left_pads=(0,), right_pads=(0,),
+    )  # fmt: skip
+    layout = find_layout("nwgc")
+    first, second = (
+        make_operand(long, layout, name, DataType.FP32, wanted).reshape(8, length).astype(int)
+        for name in ("input", "weight")
+    )
+    assert set(np.unique(first)) == set(np.unique(second)) == {-1, 0, 1}
+    terms = np.abs(first * second).sum(axis=1)
+    assert terms.max() < 256 and terms.mean() == pytest.approx(64, rel=0.2)

@@ -18,7 +18,7 @@ from ckprof.model.outcome import Status
 from ckprof.run import events, prepare
 from ckprof.run.executor import Executor, timing_settings
 from ckprof.run.host import last_level_cache_bytes
-from ckprof.run.inputs import InitKind
+from ckprof.run.operands import InitKind
 from ckprof.run.options import CacheMode, RunOptions
 from ckprof.run.schedule import run_instances
 from tests.interrupts import heed_interrupts
@@ -72,7 +72,8 @@ def test_operands_and_reference_are_computed_once_per_problem_layout_and_type(ru
     assert direction.references == kinds(seen).count(events.OperandsReady) == 4
     assert [outcome.problem_index for outcome in outcomes] == [0] * 4 + [1] * 4
     assert [outcome.status.value for outcome in outcomes[:4]] == ["ok", "run_error", "ok", "ok"]
-    assert kinds(seen).count(events.WorkerLost) == 2
+    # each crash is tried once more in a worker that has run nothing else
+    assert kinds(seen).count(events.WorkerLost) == 4
 
 
 def test_events_of_a_run(run):
@@ -111,6 +112,15 @@ def test_without_verification(run):
 def test_all_zero_operands_verify(run):
     outcomes, _, _ = run(["ok", "wrong"], options=RunOptions(init=InitKind.ZEROS, max_time_s=0.02))
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
+
+
+def test_exact_operands_leave_no_tolerance(run):
+    outcomes, _, _ = run(
+        ["ok", "wrong"], options=RunOptions(init=InitKind.EXACT, splits=(64,), max_time_s=0.02)
+    )
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
+    for outcome in outcomes:
+        assert outcome.verification.rtol == outcome.verification.atol == 0
 
 
 def test_cold_mode_flushes_and_reports_it(run):
@@ -162,7 +172,7 @@ def test_too_large_for_the_target(run, monkeypatch):
     options = RunOptions(verify=False, init=InitKind.ZEROS, max_time_s=0.02)
     outcomes, seen, _ = run(["ok", "ok"], [big], options)
     assert [outcome.status for outcome in outcomes] == [Status.UNSUPPORTED] * 2
-    assert "not enough memory: target fake cannot allocate 83894272" in outcomes[0].reason
+    assert "not enough memory: target fake cannot allocate 84410368" in outcomes[0].reason
     assert events.WorkerLost not in kinds(seen)
 
 

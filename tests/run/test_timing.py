@@ -4,7 +4,8 @@ import pytest
 import scipy.stats
 
 from ckprof.run.messages import TimingSettings
-from ckprof.run.timing import summarise, take_samples
+from ckprof.run.samples import summarise
+from ckprof.run.timing import Launches, take_samples
 
 
 class FakeMachine:
@@ -46,10 +47,9 @@ def settings(**changes):
     return TimingSettings(**(values | changes))
 
 
-def sample(machine, *, cold=False, first_ms=1.0, **changes):
+def sample(machine, *, cold=False, first_ms=1.0, after_warmup=None, **changes):
     return take_samples(
-        machine.run_once,
-        machine.flush if cold else None,
+        Launches(run_once=machine.run_once, flush=machine.flush if cold else None, after_warmup=after_warmup),
         settings(**changes),
         first_ms=first_ms,
         first_s=first_ms / 1e3,
@@ -72,7 +72,7 @@ def test_cold_mode_flushes_before_every_sample_and_reports_the_cost():
     sampling = sample(machine, cold=True)
     assert machine.flushes == 10
     assert sampling.flush_s == pytest.approx(0.1)
-    assert sampling.measurement(keep_samples=False).median_ms == 1.0
+    assert set(sampling.samples_ms) == {1.0}
 
 
 def test_max_time_ends_a_slow_kernel_with_three_samples():
@@ -113,7 +113,7 @@ def test_single_sample():
     sampling = sample(
         FakeMachine(1.0), min_samples=1, criterion="sample-count", criterion_parameters={"count": 1}
     )
-    measurement = sampling.measurement(keep_samples=True)
+    measurement = summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=True)
     assert (measurement.samples, measurement.spread_ms, measurement.samples_ms) == (1, 0.0, (1.0,))
 
 
@@ -129,3 +129,10 @@ def test_summary():
 
 def test_equal_samples_do_not_collapse():
     assert summarise((1.0, 1.0, 1.0, 5.0), "stdrel", keep_samples=False).median_ms == 1
+
+
+def test_what_is_done_between_warmup_and_samples():
+    machine = FakeMachine(1.0)
+    seen = []
+    sampling = sample(machine, warmup=3, after_warmup=lambda: seen.append(machine.runs))
+    assert seen == [sampling.warmup] == [3]

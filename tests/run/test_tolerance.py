@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
 from ckprof.run.storage import decode, encode
-from ckprof.run.tolerance import derive_tolerance, unit_roundoff
+from ckprof.run.tolerance import Tolerance, derive_tolerance, unit_roundoff
 
 magnitudes = st.floats(min_value=-(2.0**100), max_value=2.0**100, width=32)
 
@@ -26,18 +27,17 @@ def test_long_reductions_widen_it():
     assert tolerance.rtol == pytest.approx(100_000 * 2.0**-24)
 
 
-def test_split_k_adds_partial_sums_in_the_type_of_the_result():
-    tolerance = derive_tolerance(DataType.BF16, reduction_length=6400, magnitude=2.0, split_k=64)
-    assert tolerance.rtol == 0.25
-    assert tolerance.atol == 0.5
-
-
-def test_split_k_shortens_the_first_stage():
-    whole = derive_tolerance(DataType.FP32, reduction_length=1 << 20, magnitude=8.0)
-    split = derive_tolerance(DataType.FP32, reduction_length=1 << 20, magnitude=8.0, split_k=4)
-    assert whole.rtol == 2.0**-4
-    assert split.rtol == 2.0**-6
-    assert split.atol == 2.0**-6 * 8 / 4
+def test_splits_that_meet_in_the_accumulator_get_no_slack():
+    whole = derive_tolerance(DataType.BF16, reduction_length=6400, magnitude=2.0, deviation=0.5)
+    split = derive_tolerance(
+        DataType.BF16,
+        reduction_length=6400,
+        magnitude=2.0,
+        deviation=0.5,
+        split_k=64,
+        split_sum=SplitSum.ACCUMULATOR,
+    )
+    assert split == whole == Tolerance(rtol=2.0**-8, atol=2.0**-7)
 
 
 def test_all_zero_reference_must_be_met_exactly():
@@ -66,3 +66,124 @@ def assert_covered(reference, values, dtype):
     smallest_normal = 2.0**-126 if dtype is DataType.BF16 else 2.0**-14
     if magnitude >= smallest_normal * 2**9:
         assert (np.abs(values - reference) <= tolerance.atol + tolerance.rtol * np.abs(reference)).all()
+
+
+#: elements of a simulated result
+ELEMENTS = 4000
+#: products in each of them
+LENGTH = 896
+
+
+def simulated(dtype, length, splits, seed):
+    """Return reference, parts in fp32 and the deviation of sums of products as operands give them."""
+    draw = np.random.default_rng(seed)
+    per_split = length // splits
+    exact = np.empty((splits, ELEMENTS))
+    parts = np.empty((splits, ELEMENTS), dtype=np.float32)
+    squares = np.zeros(2)
+    for split in range(splits):
+        a = decode(encode(draw.random((per_split, ELEMENTS), dtype=np.float32), dtype), dtype)
+        b = decode(encode(draw.random((per_split, ELEMENTS), dtype=np.float32) - 0.5, dtype), dtype)
+        exact[split] = (a * b).sum(axis=0)
+        parts[split] = (a.astype(np.float32) * b.astype(np.float32)).sum(axis=0, dtype=np.float32)
+        squares += [np.mean(a * a), np.mean(b * b)]
+    deviation = float(np.sqrt(length * np.prod(squares / splits)))
+    return exact.sum(axis=0), parts, deviation
+
+
+def stored(values, dtype, *, truncated):
+    if not truncated:
+        return decode(encode(values, dtype), dtype)
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
+    return bits.view(np.float32).astype(float)
+
+
+def added_in_the_results_type(parts, dtype, *, truncated, seed=0):
+    total = np.zeros(parts.shape[1])
+    for part in np.random.default_rng(seed).permutation(parts):
+        total = stored(total + stored(part, dtype, truncated=truncated), dtype, truncated=truncated)
+    return total
+
+
+def within(values, reference, deviation, dtype, length, splits, split_sum):
+    tolerance = derive_tolerance(
+        dtype,
+        reduction_length=length,
+        magnitude=float(np.abs(reference).max()),
+        deviation=deviation,
+        split_k=splits,
+        split_sum=split_sum,
+    )
+    return np.abs(values - reference) <= tolerance.atol + tolerance.rtol * np.abs(reference)
+
+
+WAYS = [(DataType.FP16, False), (DataType.BF16, False), (DataType.BF16, True)]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from(WAYS),
+    st.sampled_from([2, 3, 8, 32, 64, 128]),
+    st.sampled_from([1, 9]),
+    st.integers(0, 99),
+)
+def test_right_results_pass_however_they_are_added_up(way, splits, per_split, seed):
+    dtype, truncated = way
+    length = splits * per_split
+    reference, parts, deviation = simulated(dtype, length, splits, seed)
+    many = added_in_the_results_type(parts, dtype, truncated=truncated, seed=seed)
+    assert within(many, reference, deviation, dtype, length, splits, SplitSum.RESULT_TYPE).all()
+    once = stored(parts.sum(axis=0, dtype=np.float32), dtype, truncated=truncated)
+    assert within(once, reference, deviation, dtype, length, splits, SplitSum.ACCUMULATOR).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_single_element_does_not_narrow_it(way):
+    """One element may be close to 0 by chance; its running sums are not."""
+    dtype, truncated = way
+    reference, parts, deviation = simulated(dtype, 576, 64, seed=5)
+    computed = added_in_the_results_type(parts, dtype, truncated=truncated)
+    for at in np.argsort(np.abs(reference))[:100]:
+        one = slice(at, at + 1)
+        args = (reference[one], deviation, dtype, 576, 64, SplitSum.RESULT_TYPE)
+        assert within(computed[one], *args).all()
+
+
+@pytest.mark.parametrize(
+    ("splits", "split_sum"),
+    [(64, SplitSum.RESULT_TYPE), (64, SplitSum.ACCUMULATOR), (128, SplitSum.ACCUMULATOR)],
+)
+def test_an_error_of_a_quarter_of_the_largest_value_is_found(splits, split_sum):
+    """It is what one unit of roundoff per split allows with 64 splits: about 4.4 here."""
+    reference, _, deviation = simulated(DataType.BF16, LENGTH, splits, seed=1)
+    error = np.abs(reference).max() / 4
+    assert 4 < error < 5.5
+    typical = np.abs(reference) < deviation / 2
+    passed = within(reference + error, reference, deviation, DataType.BF16, LENGTH, splits, split_sum)
+    assert not passed[typical].any()
+    if split_sum is SplitSum.ACCUMULATOR:
+        # not even a twentieth of that
+        assert not within(
+            reference + error / 20, reference, deviation, DataType.BF16, 640, splits, split_sum
+        ).any()
+
+
+def test_a_lost_part_is_found():
+    reference, parts, deviation = simulated(DataType.FP16, LENGTH, 64, seed=2)
+    computed = added_in_the_results_type(parts[1:], DataType.FP16, truncated=False)
+    passed = within(computed, reference, deviation, DataType.FP16, LENGTH, 64, SplitSum.RESULT_TYPE)
+    assert np.mean(passed) < 0.1
+    for dtype in (DataType.FP16, DataType.BF16):
+        once = stored(parts[1:].sum(axis=0, dtype=np.float32), dtype, truncated=False)
+        passed = within(once, reference, deviation, dtype, LENGTH, 64, SplitSum.ACCUMULATOR)
+        assert np.mean(passed) < 0.2
+
+
+def test_no_number_of_splits_excuses_everything():
+    limits = [
+        derive_tolerance(
+            DataType.FP16, reduction_length=10**9, magnitude=1.0, deviation=0.2, split_k=splits
+        ).atol
+        for splits in (1024, 2**20, 2**30)
+    ]
+    assert limits[0] == limits[1] == limits[2]

@@ -7,7 +7,7 @@ import pytest
 from ckprof.strings.revision import find_revision
 from ckprof.strings.string_grammar import StringGrammar
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
-from ckprof_plugins.pipelines._base.string_kinds import KINDS as TILE_KINDS
+from ckprof_plugins.directions.string_kinds import KINDS as TILE_KINDS
 
 GRAMMAR = StringGrammar([*OLD_KINDS, *TILE_KINDS])
 

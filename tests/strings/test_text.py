@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import PluginError, UsageError
-from ckprof.strings import ck_tile, kinds
+from ckprof.strings import kinds
 from ckprof.strings.fields import Field
 from ckprof.strings.kind import StringKind
 from ckprof.strings.rendering import StringError, counts, render
 from ckprof.strings.revision import all_revisions, default_revision, find_revision
 from ckprof.strings.string_grammar import StringGrammar
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
-from ckprof_plugins.pipelines._base.string_kinds import KINDS as TILE_KINDS
+from ckprof_plugins.directions import string_kinds
+from ckprof_plugins.directions.string_kinds import KINDS as TILE_KINDS
 
 GRAMMAR = StringGrammar([*OLD_KINDS, *TILE_KINDS])
 FLAG_SPELLINGS = {"0": "false", "false": "0", "1": "true", "true": "1"}
@@ -156,20 +157,20 @@ def test_the_number_of_fields_follows_the_revision(
 
 
 def test_a_field_that_a_revision_lacks_has_the_value_that_its_absence_means() -> None:
-    old = render(ck_tile.BACKWARD_WEIGHT, _weight(streamk_enabled=False), find_revision("2026-01"))
-    new = render(ck_tile.BACKWARD_WEIGHT, _weight(streamk_enabled=False))
+    old = render(string_kinds.BACKWARD_WEIGHT, _weight(streamk_enabled=False), find_revision("2026-01"))
+    new = render(string_kinds.BACKWARD_WEIGHT, _weight(streamk_enabled=False))
     assert new == f"{old[:-1]},0>"
     assert GRAMMAR.parse(old) == GRAMMAR.parse(new)
     with pytest.raises(StringError, match="no field streamk_enabled in revision 2026-01: it cannot say 1"):
         render(
-            ck_tile.BACKWARD_WEIGHT,
+            string_kinds.BACKWARD_WEIGHT,
             _weight(streamk_enabled=True, streamk_reduction_strategy=2, streamk_persistent=False),
             find_revision("2026-01"),
         )
 
 
 def _weight(**changes: object) -> dict[str, object]:
-    sizes = {field.name: 4 for field in ck_tile.BACKWARD_WEIGHT.fields if field.kind is kinds.POSITIVE}
+    sizes = {field.name: 4 for field in string_kinds.BACKWARD_WEIGHT.fields if field.kind is kinds.POSITIVE}
     layouts = {"layout_input": "NHWGC", "layout_weight": "GKYXC", "layout_output": "NHWGK"}
     types = {"type_a": "bf16", "type_b": "bf16", "type_result": "bf16"}
     words = {"specialization": "Default", "pipeline_name": "COMPUTE_V3", "scheduler": "Intrawave"}
@@ -177,7 +178,7 @@ def _weight(**changes: object) -> dict[str, object]:
     return {**sizes, "ndim": 2, **layouts, **types, **words, **flags, **changes}
 
 
-GOOD = render(ck_tile.BACKWARD_WEIGHT, _weight(streamk_enabled=False))
+GOOD = render(string_kinds.BACKWARD_WEIGHT, _weight(streamk_enabled=False))
 
 
 @pytest.mark.parametrize(
@@ -209,11 +210,11 @@ def test_the_place_of_a_wrong_field_is_told() -> None:
 
 def test_what_cannot_be_rendered() -> None:
     with pytest.raises(StringError, match="nothing gives a value for tile_m"):
-        render(ck_tile.FORWARD, {name: v for name, v in _weight().items() if name != "tile_m"})
+        render(string_kinds.FORWARD, {name: v for name, v in _weight().items() if name != "tile_m"})
     with pytest.raises(StringError, match="tile_m '-1' has no spelling, expected an integer"):
-        render(ck_tile.FORWARD, _weight(tile_m=-1))
+        render(string_kinds.FORWARD, _weight(tile_m=-1))
     with pytest.raises(StringError, match="split_image 'yes' has no spelling"):
-        render(ck_tile.FORWARD, _weight(split_image="yes"))
+        render(string_kinds.FORWARD, _weight(split_image="yes"))
 
 
 def test_differences_name_the_fields() -> None:
@@ -224,7 +225,7 @@ def test_differences_name_the_fields() -> None:
     )
     stream_k = GRAMMAR.parse(GOOD.replace(",0>", ",1,2,0>"))
     assert ("streamk_persistent", "-", "0") in GRAMMAR.differences(GRAMMAR.parse(GOOD), stream_k)
-    forward = GRAMMAR.parse(render(ck_tile.FORWARD, _weight()))
+    forward = GRAMMAR.parse(render(string_kinds.FORWARD, _weight()))
     assert GRAMMAR.differences(forward, stream_k) == (("kernel", "forward kernel", "backward-weight kernel"),)
 
 
@@ -257,10 +258,10 @@ def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: di
 
 def test_kinds_that_contradict_themselves_are_rejected() -> None:
     with pytest.raises(PluginError, match="two plugins offer the kind of instance string 'tile_forward'"):
-        StringGrammar([ck_tile.FORWARD, ck_tile.FORWARD])
+        StringGrammar([string_kinds.FORWARD, string_kinds.FORWARD])
     with pytest.raises(PluginError, match=r"\['nothing'\] must be among them"):
-        StringGrammar([replace(ck_tile.FORWARD, fixed={"nothing": "1"})])
-    twice = replace(ck_tile.FORWARD, fields=(*ck_tile.FORWARD.fields, Field("ndim", kinds.INT)))
+        StringGrammar([replace(string_kinds.FORWARD, fixed={"nothing": "1"})])
+    twice = replace(string_kinds.FORWARD, fields=(*string_kinds.FORWARD.fields, Field("ndim", kinds.INT)))
     with pytest.raises(PluginError, match="fields must be named once"):
         StringGrammar([twice])
 

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 3
+#define CKPROF_ABI_VERSION 2
 
 /* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C
  * are per group. A split_k of less than 0 leaves the number of splits to the kernel. */
@@ -87,45 +87,6 @@ typedef struct ckprof_kernel
                          size_t reason_size);
 } ckprof_kernel;
 
-typedef enum ckprof_element
-{
-    CKPROF_FP32 = 0,
-    CKPROF_FP16 = 1,
-    CKPROF_BF16 = 2
-} ckprof_element;
-
-/* A result in target memory and its reference there, in double precision. */
-typedef struct ckprof_comparison_request
-{
-    const void* result;
-    const double* reference;
-    uint64_t elements;
-    int32_t element; /* a ckprof_element */
-    int32_t poison;  /* what every byte of an element that was not written holds */
-    double rtol;
-    double atol;
-} ckprof_comparison_request;
-
-/* An element is wrong unless it is finite and |out - ref| <= atol + rtol * |ref|. */
-typedef struct ckprof_comparison
-{
-    double max_error; /* among finite elements */
-    uint64_t wrong;
-    uint64_t unwritten;  /* wrong elements that hold the poison */
-    uint64_t non_finite; /* of the other wrong ones */
-    uint64_t first;      /* position of the first wrong element, if there is one */
-} ckprof_comparison;
-
-/* Checks that a device does on its own memory. Each takes addresses in target memory and returns
- * when it is done. */
-typedef struct ckprof_device_checks
-{
-    ckprof_status (*fill)(void* memory, int32_t byte, uint64_t bytes);
-    /* The same for the same content; different content gives the same sum once in 2^64 times. */
-    ckprof_status (*checksum)(const void* memory, uint64_t bytes, uint64_t* sum);
-    ckprof_status (*compare)(const ckprof_comparison_request* request, ckprof_comparison* answer);
-} ckprof_device_checks;
-
 /* What the target offers to the worker. */
 typedef struct ckprof_target
 {
@@ -149,8 +110,6 @@ typedef struct ckprof_target
     ckprof_status (*flush_cache)(size_t bytes);
     /* Bytes that can still be allocated; 0 if that is not known. */
     uint64_t (*available_bytes)(void);
-    /* NULL: the worker copies memory to the host and checks it there. */
-    const ckprof_device_checks* checks;
 } ckprof_target;
 
 typedef struct ckprof_library

@@ -187,7 +187,8 @@ struct functions
             Launcher::NDimSpatial, &Launcher::is_supported, nullptr, nullptr, nullptr};
         if constexpr(requires { &Launcher::rejects; }) test.launcher = &Launcher::rejects;
         // what families call it that are older than the name
-        else if constexpr(requires { &Launcher::refuses; }) test.launcher = &Launcher::refuses;
+        else if constexpr(requires { &Launcher::refuses; })
+            test.launcher = &Launcher::refuses;
         if constexpr(requires { &Launcher::workspace_bytes; })
             test.workspace_bytes = &Launcher::workspace_bytes;
         if constexpr(requires { &Launcher::deduce_split_k; })

@@ -14,7 +14,7 @@ namespace ckprof {
 //
 // All kernels of a library share one piece, which grows with the largest demand and is never given
 // back: kernels are launched one after the other and none expects to find what it left. Allocating
-// anew for every launch would be measured wherever the system hands out memory on first touch.
+// again for every launch would be measured wherever the system hands out memory on first touch.
 inline ck_tile::DeviceMem& workspace(std::size_t bytes)
 {
     // Never destroyed: the device may be gone by then.

@@ -5,7 +5,7 @@
  * The conv_dispatcher_* functions are those of CK Tile's dispatcher, version 2.0.0: same names,
  * same struct, same return codes. The ckprof_conv_* functions add what they lack: any of the
  * library's kernels by number, its reasons, one to three dimensions, pads that differ between the
- * sides, and how to time.
+ * sides, and how to time. A direction may add functions of its own, with a header of their own.
  *
  * Tensors are packed, in the layout of the kernel, in memory of the target (ckprof_conv_allocate;
  * on the CPU any memory will do). The device is initialised by the first call that needs it.
@@ -59,28 +59,6 @@ int conv_dispatcher_select_kernel(const ConvProblemC* problem, char* name, int s
  * kernel has these dimensions; -3 if the kernel rejected or threw. The stream must be null. */
 float conv_dispatcher_run(
     const void* a, const void* b, void* c, const ConvProblemC* problem, void* stream);
-
-/* The older interface for backward weight alone, version 1.0.0: x, dy, dw; -1 on any error. A
- * library of another direction has no kernels here. */
-typedef struct ConvBwdwProblemC
-{
-    int N, G, C, K;
-    int input_d, input_h, input_w;
-    int filter_z, filter_y, filter_x;
-    int stride_d, stride_h, stride_w;
-    int pad_d, pad_h, pad_w;
-    int dilation_d, dilation_h, dilation_w;
-    int split_k;
-} ConvBwdwProblemC;
-
-int conv_bwdw_init(void);
-void conv_bwdw_cleanup(void);
-const char* conv_bwdw_version(void);
-int conv_bwdw_has_kernels(void);
-int conv_bwdw_get_kernel_count(void);
-int conv_bwdw_get_kernel_name(int index, char* name, int size);
-float conv_bwdw_run(
-    const void* x, const void* dy, void* dw, const ConvBwdwProblemC* problem, void* stream);
 
 /* How a run is timed; all zero runs once. */
 typedef struct ckprof_conv_timing

@@ -29,7 +29,7 @@ struct registered_kernel
 {
     const ckprof_kernel* kernel;
     std::string_view arch;
-    // every field that tells two kernels apart
+    // every field that distinguishes two kernels
     const kernel_field* fields;
     std::size_t field_count;
 

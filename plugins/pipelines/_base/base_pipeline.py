@@ -5,19 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
+from ckprof.arch.architectures import find_architecture
 from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof.plugin.protocols import KernelSource
-from ckprof_plugins.pipelines._base.rules import broken_rules
+from ckprof_plugins.pipelines._base.operations import built_in_operations, operations_of
+from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
+from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
     from ckprof.model.requirement import UnmetRequirement
+    from ckprof.plugin.protocols import Direction
+    from ckprof_plugins.directions.operation import ConvKernel, Operation
     from ckprof_plugins.pipelines._base.rules import Rule
     from ckprof_plugins.pipelines._base.template_values import KernelHeader
 
@@ -30,13 +35,40 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
 
     id: ClassVar[str]
     label: ClassVar[str]
-    directions: ClassVar[frozenset[str]]
+    #: the family has kernels for every direction that one of these computes
+    kernels: ClassVar[frozenset[ConvKernel]]
 
     #: the only instances that the family takes
     instance_type: ClassVar[type[Instance]]
     rules: ClassVar[tuple[Rule, ...]]
     #: import name of the package that holds the template, and its file name
     template: ClassVar[tuple[str, str]]
+
+    def __init__(self) -> None:
+        self._serve(built_in_operations())
+
+    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+        """Write kernels for these directions, as far as they declare an operation that the family knows.
+
+        Until it is called, the family knows the directions that ship with ckprof.
+        """
+        self._serve(operations_of(directions.values()))
+
+    @property
+    def directions(self) -> frozenset[str]:
+        """Ids of the directions for which the family has kernels."""
+        return self._direction_ids
+
+    def operation_of(self, instance: Instance) -> Operation:
+        """Return what the instance's direction computes.
+
+        :raises InputError: the family has no kernels for the direction.
+        """
+        operation = self._operations.get(instance.direction)
+        if operation is None:
+            known = ", ".join(sorted(self._operations))
+            raise InputError(f"direction is {instance.direction!r}, expected one of {known}")
+        return operation
 
     @abstractmethod
     def claims(self, variant: str, record: RecordT) -> bool:
@@ -58,11 +90,8 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         """Return CK Builder's text for the instance."""
 
     @abstractmethod
-    def header_of(self, instance: InstanceT, arch: str) -> KernelHeader:
-        """Return what the template shows, under the name ``p``.
-
-        :param arch: recorded in the header, of no influence on the code.
-        """
+    def header_of(self, instance: InstanceT, request: HeaderRequest) -> KernelHeader:
+        """Return what the template shows, under the name ``p``."""
 
     def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
         """Return the instance that a claimed record describes.
@@ -83,8 +112,18 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         return self.string_of(self._own(instance))
 
     def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
-        """Return every rule that forbids building the instance."""
-        return broken_rules(self.rules, self._own(instance), arch, api_level)
+        """Return every rule that forbids building the instance.
+
+        :raises UsageError: there is no such architecture.
+        """
+        candidate = Candidate(
+            instance=self._own(instance),
+            arch=find_architecture(arch),
+            api_level=api_level,
+            operation=self._operations.get(instance.direction),
+            directions=self._direction_ids,
+        )
+        return broken_rules(self.rules, candidate)
 
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
         """Return the direction's problem: a family that cannot compute it names another one."""
@@ -99,12 +138,19 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         return None
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of an instance under the name that :meth:`kernel_name` gives it."""
+        return self.render_named(instance, self.kernel_name(instance), arch, api_level)
+
+    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance.
 
         Validity is not checked again: what :meth:`unmet_requirements` rejects may not compile, or be wrong.
+
+        :param name: the kernel's name, unique in its library.
         """
         own = self._own(instance)
-        header = self.header_at(own, arch, api_level)
+        request = HeaderRequest(name=name, arch=arch, operation=self.operation_of(own))
+        header = self.header_at(own, request, api_level)
         launcher = f"{header.name}_Launcher"
         return KernelSource(
             name=header.name,
@@ -115,13 +161,19 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
             device_functions=header.device_functions,
         )
 
-    def header_at(self, instance: InstanceT, arch: str, api_level: str) -> KernelHeader:
+    def header_at(self, instance: InstanceT, request: HeaderRequest, api_level: str) -> KernelHeader:
         """Return what the template of an API level shows; a family with several templates overrides this."""
-        return self.header_of(instance, arch)
+        return self.header_of(instance, request)
 
     def template_at(self, api_level: str) -> tuple[str, str]:
         """Return the template of an API level; a family with several templates overrides this."""
         return self.template
+
+    def _serve(self, operations: Mapping[str, Operation]) -> None:
+        self._operations = {
+            id_: operation for id_, operation in operations.items() if operation.kernel in self.kernels
+        }
+        self._direction_ids = frozenset(self._operations)
 
     def _own(self, instance: Instance) -> InstanceT:
         expected = self.instance_type

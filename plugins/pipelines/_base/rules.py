@@ -1,6 +1,6 @@
 """Rules that an instance must obey to be built, as values with stable ids.
 
-This is the one place that says what is valid: lists, rule sets, instances given by hand and runs all ask it,
+This is the one place that says what is valid: lists, rule sets, single instances and runs all ask it,
 through :meth:`unmet_requirements <ckprof.plugin.protocols.Pipeline.unmet_requirements>`.
 A rule sees the instance, the architecture and the API level of the CK Tile headers, and answers with what is
 broken. What depends on the problem is no business of a rule: the kernel's own support test answers that.
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ckprof.arch.architecture import Architecture
-from ckprof.arch.architectures import find_architecture
 from ckprof.model.api_level import API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
+from ckprof_plugins.directions.operation import ConvKernel, Operation
 
 #: Lanes of a wave that kernels of several families are laid out for.
 _WIDE_WAVE = 64
@@ -31,6 +31,15 @@ class Candidate(Generic[_Instance_co]):
     instance: _Instance_co
     arch: Architecture
     api_level: str
+    #: what the instance's direction computes; ``None`` for a direction that the family has no kernels for
+    operation: Operation | None
+    #: ids of the directions that the family has kernels for
+    directions: frozenset[str]
+
+    @property
+    def kernel(self) -> ConvKernel | None:
+        """Which of CK Tile's kernels computes the instance's direction."""
+        return self.operation.kernel if self.operation else None
 
 
 class Violation(NamedTuple):
@@ -53,21 +62,15 @@ class Rule:
     check: Callable[[Candidate[Any]], Violation | None]
 
 
-def broken_rules(
-    rules: Sequence[Rule], instance: Instance, arch: str, api_level: str
-) -> tuple[UnmetRequirement, ...]:
-    """Return every rule that the instance breaks, in the order of ``rules``.
-
-    :raises UsageError: there is no such architecture.
-    """
-    candidate = Candidate(instance=instance, arch=find_architecture(arch), api_level=api_level)
+def broken_rules(rules: Sequence[Rule], candidate: Candidate[Any]) -> tuple[UnmetRequirement, ...]:
+    """Return every rule that the candidate breaks, in the order of ``rules``."""
     found = []
     for rule in rules:
-        breach = rule.check(candidate)
-        if breach is not None:
+        violation = rule.check(candidate)
+        if violation is not None:
             found.append(
                 UnmetRequirement(
-                    rule=rule.id, message=breach.message, found=breach.found, allowed=breach.allowed
+                    rule=rule.id, message=violation.message, found=violation.found, allowed=violation.allowed
                 )
             )
     return tuple(found)
@@ -122,16 +125,15 @@ API_LEVEL_RULE = Rule(id="api-level", check=_api_level)
 WAVE_SIZE_RULE = Rule(id="wave-size", check=_wave_size)
 
 
-def direction_rule(directions: frozenset[str]) -> Rule:
-    """Return the rule that an instance belongs to one of its family's directions."""
+def _direction(candidate: Candidate[Instance]) -> Violation | None:
+    if candidate.operation is not None:
+        return None
+    direction = candidate.instance.direction
+    known = ", ".join(sorted(candidate.directions))
+    return Violation(
+        f"no kernel can be written for direction {direction}, only for {known}", direction, known
+    )
 
-    def check(candidate: Candidate[Instance]) -> Violation | None:
-        direction = candidate.instance.direction
-        if direction in directions:
-            return None
-        known = ", ".join(sorted(directions))
-        return Violation(
-            f"no kernel can be written for direction {direction}, only for {known}", direction, known
-        )
 
-    return Rule(id="direction", check=check)
+#: The instance belongs to one of its family's directions.
+DIRECTION_RULE = Rule(id="direction", check=_direction)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.codegen.cpp import string_literal
 
 if TYPE_CHECKING:
-    from ckprof_plugins.pipelines._base.operation import Operation
+    from ckprof_plugins.directions.operation import Operation
 
 _STANDARD = ("<cstdint>", "<functional>", "<numeric>", "<stdexcept>", "<string>")
 
@@ -35,6 +35,17 @@ class LauncherRequirement:
     condition: str
     #: C++ expression of a string that says why
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderRequest:
+    """What a header is written for, beside its instance."""
+
+    #: the kernel's name, unique in its library
+    name: str
+    #: recorded in the header, of no influence on the code
+    arch: str
+    operation: Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
 
 #: Smallest m, n and k of a block tile, which must be multiples of these as well. The image's pixels are m for
 #: all directions but the one whose result is the weight, where they are k.
-_TILE_GRAIN = {"fwd": (1, 16, 16), "bwd_data": (1, 16, 16), "bwd_weight": (16, 16, 1)}
+_TILE_GRAIN = {
+    ConvKernel.FORWARD: (1, 16, 16),
+    ConvKernel.BACKWARD_DATA: (1, 16, 16),
+    ConvKernel.BACKWARD_WEIGHT: (16, 16, 1),
+}
 
 #: Widest MMA tile of waves of 32 lanes.
 _NARROW_WAVE = 32
@@ -23,9 +28,9 @@ _NARROW_WAVE_MMA = 16
 
 def _tile_grain(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance = candidate.instance
-    for axis, size, grain in zip(
-        "mnk", instance.tile.sizes, _TILE_GRAIN.get(instance.direction, (1, 1, 1)), strict=True
-    ):
+    if candidate.kernel is None:
+        return None
+    for axis, size, grain in zip("mnk", instance.tile.sizes, _TILE_GRAIN[candidate.kernel], strict=True):
         if size % grain:
             return Violation(
                 f"tile_{axis} is {size}, a {instance.direction} kernel needs a multiple of {grain}",
@@ -139,7 +144,7 @@ def _listed(sizes: Iterable[tuple[int, int, int]]) -> str:
     return ", ".join("x".join(map(str, one)) for one in sizes)
 
 
-#: In the order in which they are checked and told.
+#: In the order in which they are checked and reported.
 ARCH_RULES = (
     Rule(id="tile-grain", check=_tile_grain),
     Rule(id="wave-grid", check=_wave_grid),

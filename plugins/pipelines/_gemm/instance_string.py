@@ -1,37 +1,34 @@
 """CK Builder's text for a GEMM kernel: what ``GetInstanceString()`` of the built kernel says.
 
-The text is put together here from the instance alone, so that it can be compared with what the kernel says.
+The text is composed here from the instance alone, so that it can be compared with what the kernel says.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.errors import InputError
 from ckprof.strings.rendering import render
-from ckprof_plugins.pipelines._base.string_kinds import GEMM_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.strings.kind import StringKind
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
 def gemm_instance_string(
     instance: GemmInstance,
+    kind: StringKind,
     *,
     result_type: str | None = None,
     stream_k: Mapping[str, object] | None = None,
 ) -> str:
     """Return the text: the kernel class and its fields, separated by commas without spaces.
 
+    :param kind: of the instance's direction.
     :param result_type: what the kernel itself stores; ``None`` for the type of the tensors.
     :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
-    :raises InputError: the instance's direction has no such text.
     """
-    kind = GEMM_KINDS.get(instance.direction)
-    if kind is None:
-        raise InputError(f"direction is {instance.direction!r}, expected one of {', '.join(GEMM_KINDS)}")
     dtype = instance.dtype.value
     tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
     return render(

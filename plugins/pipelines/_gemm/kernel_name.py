@@ -43,7 +43,7 @@ def gemm_kernel_name(
 ) -> str:
     """Return the name of the kernel that these values describe.
 
-    Every value that tells two kernels apart is in the name; those that have their usual value are left out.
+    Every value that distinguishes two kernels is in the name; those that have their usual value are left out.
     All families are named by the same rule.
 
     :param stream_k_strategy: ``tree`` or ``linear`` for a stream-K kernel, else ``None``.

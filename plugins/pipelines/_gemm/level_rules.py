@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof.model.dtype import DataType
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
@@ -26,8 +27,8 @@ class LevelSurface:
 
     #: family ids
     families: frozenset[str]
-    #: direction -> GEMM pipelines that work there
-    gemm_pipelines: Mapping[str, frozenset[GemmPipeline]]
+    #: kernel -> GEMM pipelines that work there
+    gemm_pipelines: Mapping[ConvKernel, frozenset[GemmPipeline]]
     #: those with an interwave scheduler
     interwave: frozenset[GemmPipeline]
     dtypes: frozenset[DataType]
@@ -47,8 +48,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         # two-stage does not compile there: the kernel stores through a pointer of its operands' type
         families=frozenset({"implicit_gemm"}),
         gemm_pipelines={
-            "fwd": _FORWARD_2025_07,
-            "bwd_weight": _FORWARD_2025_07 - {GemmPipeline.COMPV5},
+            ConvKernel.FORWARD: _FORWARD_2025_07,
+            ConvKernel.BACKWARD_WEIGHT: _FORWARD_2025_07 - {GemmPipeline.COMPV5},
         },
         interwave=frozenset({GemmPipeline.MEM}),
         # the dispatcher of MMA tiles has none for fp32
@@ -66,21 +67,22 @@ def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
     surface = SURFACES.get(candidate.api_level)
     if surface is None:
         return None
-    missing = _missing(candidate.instance, surface)
+    missing = _missing(candidate, surface)
     if missing is None:
         return None
     feature, has = missing
     return Violation(f"API level {candidate.api_level} has no {feature} (it has {has})", feature, has)
 
 
-def _missing(instance: GemmInstance, surface: LevelSurface) -> tuple[str, str] | None:
+def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
     """Return the first feature that the level lacks, and what it has instead."""
-    pipelines = surface.gemm_pipelines.get(instance.direction)
+    instance = candidate.instance
+    pipelines = surface.gemm_pipelines.get(candidate.kernel) if candidate.kernel else frozenset()
     gemm_pipeline = instance.gemm_pipeline
     if instance.pipeline not in surface.families:
         return f"{instance.pipeline} kernels", ", ".join(sorted(surface.families))
     if pipelines is None:
-        return f"{instance.direction} kernels", ", ".join(surface.gemm_pipelines)
+        return f"{instance.direction} kernels", ", ".join(kernel.value for kernel in surface.gemm_pipelines)
     if gemm_pipeline not in pipelines:
         known = ", ".join(sorted(pipeline.value for pipeline in pipelines))
         return f"{gemm_pipeline.value} for {instance.direction}", known

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.version import __version__
-from ckprof_plugins.pipelines._base.operation import OPERATIONS
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
 if TYPE_CHECKING:
     from ckprof.model.layout import ConvLayout
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
@@ -60,19 +60,17 @@ _RUN_STATEMENTS = {
 
 
 def gemm_values(
-    instance: GemmInstance, arch: str, name: str, further_includes: tuple[str, ...] = ()
+    instance: GemmInstance, request: HeaderRequest, further_includes: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Return the arguments of :class:`GemmHeader` for an instance; a family replaces what differs.
 
-    :param arch: recorded in the Config, of no influence on the code.
-    :param name: name of the kernel.
     :param further_includes: files behind those of every GEMM kernel.
     """
     properties = instance.gemm_pipeline.properties
-    operation = OPERATIONS[instance.direction]
+    operation = request.operation
     return {
         "version": __version__,
-        "name": name,
+        "name": request.name,
         "key": instance.key,
         "variant": operation.variant,
         "operation": operation,
@@ -85,7 +83,7 @@ def gemm_values(
         "unmet_requirements": split_k_requirements(operation),
         "deduces_split_k": operation.deduces_split_k,
         "types": _types(instance.dtype.properties.cpp_type, instance.layout),
-        "constants": _constants(instance, arch),
+        "constants": _constants(instance, request.arch),
         "specialization": instance.specialization.enumerator,
         "pipeline_class": properties.cpp_class,
         "pipeline_base": properties.cpp_base,

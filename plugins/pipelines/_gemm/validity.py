@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ckprof.model.dtype import DataType
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
+    DIRECTION_RULE,
     Candidate,
     Rule,
     Violation,
-    direction_rule,
 )
 from ckprof_plugins.pipelines._gemm.arch_rules import ARCH_RULES
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
@@ -115,7 +118,7 @@ def _explicit_gemm(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if not instance.explicit_gemm:
         return None
-    if instance.direction == "bwd_data":
+    if candidate.kernel is ConvKernel.BACKWARD_DATA:
         return Violation("backward data has no explicit GEMM", instance.direction, "other directions")
     if instance.gemm_pipeline is GemmPipeline.WAVELET:
         return Violation(
@@ -136,7 +139,7 @@ def _explicit_gemm(candidate: Candidate[GemmInstance]) -> Violation | None:
 
 def _gemm_pipeline(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance = candidate.instance
-    if instance.gemm_pipeline is GemmPipeline.COMPV5 and instance.direction != "fwd":
+    if instance.gemm_pipeline is GemmPipeline.COMPV5 and candidate.kernel is not ConvKernel.FORWARD:
         return Violation(
             f"compv5 is a forward pipeline, it is not available for {instance.direction}",
             instance.direction,
@@ -150,9 +153,10 @@ def _merged_groups(candidate: Candidate[GemmInstance]) -> Violation | None:
     merged = instance.num_groups_to_merge
     if merged == 1:
         return None
-    if instance.direction == "bwd_data":
+    if candidate.kernel is ConvKernel.BACKWARD_DATA:
         return Violation(f"backward data does not merge groups (num_groups_to_merge is {merged})", merged, 1)
-    if instance.direction == "bwd_weight" and (merged & (merged - 1) or merged > _MOST_MERGED_GROUPS):
+    possible = merged <= _MOST_MERGED_GROUPS and not merged & (merged - 1)
+    if candidate.kernel is ConvKernel.BACKWARD_WEIGHT and not possible:
         return Violation(
             f"num_groups_to_merge is {merged}, expected a power of two up to {_MOST_MERGED_GROUPS}",
             merged,
@@ -163,7 +167,7 @@ def _merged_groups(candidate: Candidate[GemmInstance]) -> Violation | None:
 
 def _split_image(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance = candidate.instance
-    if instance.split_image and instance.direction != "fwd":
+    if instance.split_image and candidate.kernel is not ConvKernel.FORWARD:
         return Violation(
             f"only forward kernels split the image, not {instance.direction}", instance.direction, "fwd"
         )
@@ -174,7 +178,7 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     shape = (instance.tile.sizes, instance.wave_grid.sizes[:2])
     if (
-        instance.direction == "bwd_weight"
+        candidate.kernel is ConvKernel.BACKWARD_WEIGHT
         and instance.scheduler is Scheduler.INTERWAVE
         and instance.gemm_pipeline in (GemmPipeline.COMPV1, GemmPipeline.MEM)
         and instance.specialization is Specialization.DEFAULT
@@ -190,22 +194,21 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def gemm_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
-    """Return the rules of a family with kernels for ``directions``, those of the architecture last."""
-    return (
-        API_LEVEL_RULE,
-        LEVEL_FEATURE_RULE,
-        direction_rule(directions),
-        Rule(id="layout", check=_layout),
-        Rule(id="wave-divides-tile", check=_wave_divides_tile),
-        Rule(id="vector-size", check=_vector_size),
-        Rule(id="gemm-pipeline", check=_gemm_pipeline),
-        Rule(id="smem-buffering", check=_smem_buffering),
-        Rule(id="scheduler", check=_scheduler),
-        Rule(id="pads", check=_pads),
-        Rule(id="explicit-gemm", check=_explicit_gemm),
-        Rule(id="merged-groups", check=_merged_groups),
-        Rule(id="split-image", check=_split_image),
-        Rule(id="wrong-interwave", check=_wrong_interwave),
-        *ARCH_RULES,
-    )
+#: The rules of every GEMM family, those of the architecture last.
+GEMM_RULES: Final = (
+    API_LEVEL_RULE,
+    LEVEL_FEATURE_RULE,
+    DIRECTION_RULE,
+    Rule(id="layout", check=_layout),
+    Rule(id="wave-divides-tile", check=_wave_divides_tile),
+    Rule(id="vector-size", check=_vector_size),
+    Rule(id="gemm-pipeline", check=_gemm_pipeline),
+    Rule(id="smem-buffering", check=_smem_buffering),
+    Rule(id="scheduler", check=_scheduler),
+    Rule(id="pads", check=_pads),
+    Rule(id="explicit-gemm", check=_explicit_gemm),
+    Rule(id="merged-groups", check=_merged_groups),
+    Rule(id="split-image", check=_split_image),
+    Rule(id="wrong-interwave", check=_wrong_interwave),
+    *ARCH_RULES,
+)

@@ -10,15 +10,19 @@ import math
 from typing import TYPE_CHECKING
 
 from ckprof.model.gemm_work import GemmWork
+from ckprof_plugins.directions.operation import ConvKernel
 
 if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
-def gemm_work(instance: GemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
+def gemm_work(
+    instance: GemmInstance, kernel: ConvKernel, problem: ConvProblem, splits: int
+) -> GemmWork | None:
     """Return the products, or ``None`` where the kernel does not divide a problem that way.
 
+    :param kernel: which of CK Tile's kernels the instance is.
     :param splits: parts of the reduction.
     """
     if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
@@ -26,9 +30,9 @@ def gemm_work(instance: GemmInstance, problem: ConvProblem, splits: int) -> Gemm
     pixels = problem.batch * math.prod(problem.output)
     taps = math.prod(problem.filter)
     channels, features = problem.in_channels, problem.out_channels
-    if instance.direction == "fwd":
+    if kernel is ConvKernel.FORWARD:
         m, n, k = pixels, features, channels * taps
-    elif instance.direction == "bwd_weight":
+    elif kernel is ConvKernel.BACKWARD_WEIGHT:
         m, n, k = features, channels * taps, pixels
     else:
         # each tap reaches every stride-th element of the image

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
 from ckprof_plugins.pipelines.depthwise.default_problem import problem_for
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader, depthwise_header
-from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
+from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import DepthwiseRecord
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 #: The catalog variant whose records describe depthwise kernels.
 VARIANT = "forward_depthwise"
@@ -26,9 +28,9 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
 
     id = DepthwiseInstance.pipeline
     label = "depthwise: one channel per group, tiles of the image in local memory"
-    directions = frozenset({"fwd"})
+    kernels = frozenset({ConvKernel.FORWARD})
     instance_type = DepthwiseInstance
-    rules = depthwise_rules(directions)
+    rules = DEPTHWISE_RULES
     template = (__package__, "depthwise.hpp.j2")
 
     def claims(self, variant: str, record: DepthwiseRecord) -> bool:
@@ -57,9 +59,9 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
         """Return CK Builder's text for the instance."""
         return text.instance_string(instance)
 
-    def header_of(self, instance: DepthwiseInstance, arch: str) -> DepthwiseHeader:
+    def header_of(self, instance: DepthwiseInstance, request: HeaderRequest) -> DepthwiseHeader:
         """Return what the template shows; it does not record the architecture."""
-        return depthwise_header(instance, VARIANT)
+        return depthwise_header(instance, request, VARIANT)
 
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
         """Return a problem with the filter, strides and pads that the instance is made for."""

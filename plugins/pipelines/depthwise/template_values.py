@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.version import __version__
-from ckprof_plugins.pipelines._base.operation import OPERATIONS
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DILATION
-from ckprof_plugins.pipelines.depthwise.text import kernel_name
 
 if TYPE_CHECKING:
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
 
 
@@ -30,16 +29,16 @@ class DepthwiseHeader(KernelHeader):
     traits: tuple[tuple[str, int], ...]
 
 
-def depthwise_header(instance: DepthwiseInstance, variant: str) -> DepthwiseHeader:
+def depthwise_header(instance: DepthwiseInstance, request: HeaderRequest, variant: str) -> DepthwiseHeader:
     """Return the values of an instance's header.
 
     :param variant: catalog variant, for the comment on top.
     """
     i = instance
-    operation = OPERATIONS[i.direction]
+    operation = request.operation
     return DepthwiseHeader(
         version=__version__,
-        name=kernel_name(i),
+        name=request.name,
         key=i.key,
         variant=variant,
         operation=operation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.strings.rendering import render
-from ckprof_plugins.pipelines._base.string_kinds import DEPTHWISE_KIND
+from ckprof_plugins.directions.string_kinds import DEPTHWISE
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def instance_string(instance: DepthwiseInstance) -> str:
     i = instance
     dtype = i.dtype.value
     return render(
-        DEPTHWISE_KIND,
+        DEPTHWISE,
         {
             **{name: getattr(i, name) for name in _SAME_NAME},
             "weight_vec": i.in_vec,

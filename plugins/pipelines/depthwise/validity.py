@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
+    DIRECTION_RULE,
     WAVE_SIZE_RULE,
     Candidate,
     Rule,
     Violation,
-    direction_rule,
     latest_level_rule,
 )
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DepthwiseInstance
@@ -115,20 +117,19 @@ def _lds(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     return Violation(f"a block needs {needed} bytes of LDS, there are {_LDS_BYTES}", needed, _LDS_BYTES)
 
 
-def depthwise_rules(directions: frozenset[str]) -> tuple[Rule, ...]:
-    """Return the rules of the family with kernels for ``directions``."""
-    return (
-        API_LEVEL_RULE,
-        latest_level_rule("depthwise kernels"),
-        direction_rule(directions),
-        WAVE_SIZE_RULE,
-        Rule(id="layout", check=_layout),
-        Rule(id="filter", check=_filter),
-        Rule(id="vector-size", check=_vector_size),
-        Rule(id="sub-tile", check=_sub_tile),
-        Rule(id="batch", check=_batch),
-        Rule(id="stride", check=_stride),
-        Rule(id="pad", check=_pad),
-        Rule(id="row-access", check=_row_access),
-        Rule(id="lds", check=_lds),
-    )
+#: The rules of the family.
+DEPTHWISE_RULES: Final = (
+    API_LEVEL_RULE,
+    latest_level_rule("depthwise kernels"),
+    DIRECTION_RULE,
+    WAVE_SIZE_RULE,
+    Rule(id="layout", check=_layout),
+    Rule(id="filter", check=_filter),
+    Rule(id="vector-size", check=_vector_size),
+    Rule(id="sub-tile", check=_sub_tile),
+    Rule(id="batch", check=_batch),
+    Rule(id="stride", check=_stride),
+    Rule(id="pad", check=_pad),
+    Rule(id="row-access", check=_row_access),
+    Rule(id="lds", check=_lds),
+)

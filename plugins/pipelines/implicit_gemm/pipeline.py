@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
-from ckprof_plugins.pipelines._base.operation import OPERATIONS
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
-from ckprof_plugins.pipelines._gemm.validity import gemm_rules
+from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 from ckprof_plugins.pipelines.implicit_gemm.template_values import ImplicitGemmHeader, implicit_gemm_header
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 
 class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
@@ -31,9 +32,9 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
 
     id = ImplicitGemmInstance.pipeline
     label = "implicit GEMM: the image is read as a matrix, tile by tile"
-    directions = frozenset(OPERATIONS)
+    kernels = frozenset(ConvKernel)
     instance_type = ImplicitGemmInstance
-    rules = gemm_rules(directions)
+    rules = GEMM_RULES
     template = (__package__, "implicit_gemm.hpp.j2")
 
     def claims(self, variant: str, record: GemmRecord) -> bool:
@@ -54,19 +55,19 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
 
     def work_of(self, instance: ImplicitGemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
-        return gemm_work(instance, problem, splits)
+        return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
     def string_of(self, instance: ImplicitGemmInstance) -> str:
         """Return CK Builder's text for the instance."""
-        return gemm_instance_string(instance)
+        return gemm_instance_string(instance, self.operation_of(instance).string_kind)
 
     def header_at(
-        self, instance: ImplicitGemmInstance, arch: str, api_level: str
+        self, instance: ImplicitGemmInstance, request: HeaderRequest, api_level: str
     ) -> ImplicitGemmHeader | ImplicitGemmHeader202507:
         """Return what the template of an API level shows."""
         if api_level == API_LEVEL_2025_07:
-            return implicit_gemm_header_2025_07(instance, arch)
-        return self.header_of(instance, arch)
+            return implicit_gemm_header_2025_07(instance, request)
+        return self.header_of(instance, request)
 
     def template_at(self, api_level: str) -> tuple[str, str]:
         """Return the template of an API level."""
@@ -74,6 +75,6 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
             return self.template[0], "implicit_gemm_2025_07.hpp.j2"
         return self.template
 
-    def header_of(self, instance: ImplicitGemmInstance, arch: str) -> ImplicitGemmHeader:
+    def header_of(self, instance: ImplicitGemmInstance, request: HeaderRequest) -> ImplicitGemmHeader:
         """Return what the template shows."""
-        return implicit_gemm_header(instance, arch)
+        return implicit_gemm_header(instance, request)

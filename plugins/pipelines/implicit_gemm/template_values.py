@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckprof_plugins.pipelines._base.operation import OPERATIONS, Zeroing
-from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
+from ckprof_plugins.directions.operation import Zeroing
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 
 if TYPE_CHECKING:
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 
 
@@ -32,14 +32,11 @@ _COMMENTS = {
 }
 
 
-def implicit_gemm_header(instance: ImplicitGemmInstance, arch: str) -> ImplicitGemmHeader:
-    """Return the values of an instance's header.
-
-    :param arch: recorded in the Config, of no influence on the code.
-    """
-    zeroing = OPERATIONS[instance.direction].zeroing
+def implicit_gemm_header(instance: ImplicitGemmInstance, request: HeaderRequest) -> ImplicitGemmHeader:
+    """Return the values of an instance's header."""
+    zeroing = request.operation.zeroing
     return ImplicitGemmHeader(
-        **gemm_values(instance, arch, name_of_instance(instance)),
+        **gemm_values(instance, request),
         zeroes=zeroing is not Zeroing.NEVER,
         zeroes_if="kargs.k_batch > 1" if zeroing is Zeroing.IF_SPLIT else "",
         zeroing_comment=_COMMENTS[zeroing],

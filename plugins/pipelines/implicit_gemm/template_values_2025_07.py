@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.pipelines._base.operation import OPERATIONS, Zeroing
+from ckprof_plugins.directions.operation import Operation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
-from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 
 #: names of types that the headers of this level lack or spell differently
@@ -51,18 +52,22 @@ def _tails(instance: ImplicitGemmInstance) -> int:
     return 2 * min(max(-(-in_flight // stage_bytes), 2), 8)
 
 
-def implicit_gemm_header_2025_07(instance: ImplicitGemmInstance, arch: str) -> ImplicitGemmHeader202507:
-    """Return the values of an instance's header.
-
-    :param arch: recorded in the Config, of no influence on the code.
-    """
-    operation = OPERATIONS[instance.direction]
-    operation = replace(
+@lru_cache(maxsize=16)
+def _operation_2025_07(operation: Operation) -> Operation:
+    """Return an operation with the names that the headers of this level have."""
+    return replace(
         operation,
         host_args=_HOST_ARGS.get(operation.host_args, operation.host_args),
         deduces_split_k=False,
     )
-    values = gemm_values(instance, arch, name_of_instance(instance))
+
+
+def implicit_gemm_header_2025_07(
+    instance: ImplicitGemmInstance, request: HeaderRequest
+) -> ImplicitGemmHeader202507:
+    """Return the values of an instance's header."""
+    operation = _operation_2025_07(request.operation)
+    values = gemm_values(instance, request)
     properties = instance.gemm_pipeline.properties
     unmet_requirements = values["unmet_requirements"]
     if operation.zeroing is Zeroing.IF_SPLIT:

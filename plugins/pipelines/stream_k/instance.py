@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from ckprof.model.accumulation import SplitSum
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
@@ -39,6 +40,7 @@ class StreamKInstance(GemmInstance):
     """A kernel that hands each workgroup the same number of iterations, wherever tiles begin and end."""
 
     pipeline: ClassVar[str] = "stream_k"
+    split_sum: ClassVar[SplitSum] = SplitSum.ACCUMULATOR
 
     strategy: ReductionStrategy
     #: as many workgroups as fit on the device, each of which takes several tiles

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields
-from ckprof_plugins.pipelines._gemm.validity import gemm_rules
+from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
 from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
@@ -18,6 +19,7 @@ from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, str
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 
 class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
@@ -25,9 +27,9 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
 
     id = StreamKInstance.pipeline
     label = "stream-K: iterations are shared evenly, partial tiles are added up"
-    directions = frozenset({"bwd_weight"})
+    kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
     instance_type = StreamKInstance
-    rules = (*gemm_rules(directions), WAVE_SIZE_RULE)
+    rules = (*GEMM_RULES, WAVE_SIZE_RULE)
     template = (__package__, "stream_k.hpp.j2")
 
     def claims(self, variant: str, record: GemmRecord) -> bool:
@@ -58,12 +60,13 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
         """Return CK Builder's text for the instance."""
         return gemm_instance_string(
             instance,
+            self.operation_of(instance).string_kind,
             stream_k={
                 "streamk_reduction_strategy": instance.strategy.number,
                 "streamk_persistent": instance.persistent,
             },
         )
 
-    def header_of(self, instance: StreamKInstance, arch: str) -> StreamKHeader:
+    def header_of(self, instance: StreamKInstance, request: HeaderRequest) -> StreamKHeader:
         """Return what the template shows."""
-        return stream_k_header(instance, arch)
+        return stream_k_header(instance, request)

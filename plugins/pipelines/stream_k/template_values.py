@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ckprof.codegen.cpp import boolean
 from ckprof_plugins.pipelines._base.template_values import rejection
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
-from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
 
 if TYPE_CHECKING:
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance
 
 _REQUIREMENTS = (
@@ -37,15 +37,11 @@ class StreamKHeader(GemmHeader):
     persistent: str
 
 
-def stream_k_header(instance: StreamKInstance, arch: str) -> StreamKHeader:
-    """Return the values of an instance's header.
-
-    :param arch: recorded in the Config, of no influence on the code.
-    """
+def stream_k_header(instance: StreamKInstance, request: HeaderRequest) -> StreamKHeader:
+    """Return the values of an instance's header."""
     values = gemm_values(
         instance,
-        arch,
-        kernel_name(instance),
+        request,
         (
             "ck_tile/ops/gemm/kernel/streamk_gemm/streamk_gemm_tile_partitioner.hpp",
             "ckprof_workspace.hpp",

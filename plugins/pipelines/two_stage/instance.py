@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ckprof.model.accumulation import SplitSum
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
@@ -13,3 +14,4 @@ class TwoStageInstance(GemmInstance):
     """A kernel that sums into a workspace of fp32 and a second one that converts to the result's type."""
 
     pipeline: ClassVar[str] = "two_stage"
+    split_sum: ClassVar[SplitSum] = SplitSum.ACCUMULATOR

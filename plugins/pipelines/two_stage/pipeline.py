@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.model.dtype import DataType
+from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
-from ckprof_plugins.pipelines._gemm.validity import gemm_rules
+from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader, two_stage_header
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 
 class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
@@ -27,9 +29,9 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
 
     id = TwoStageInstance.pipeline
     label = "two-stage: sums in an fp32 workspace, then converts"
-    directions = frozenset({"bwd_weight"})
+    kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
     instance_type = TwoStageInstance
-    rules = (*gemm_rules(directions), WAVE_SIZE_RULE)
+    rules = (*GEMM_RULES, WAVE_SIZE_RULE)
     template = (__package__, "two_stage.hpp.j2")
 
     def claims(self, variant: str, record: GemmRecord) -> bool:
@@ -50,12 +52,14 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
 
     def work_of(self, instance: TwoStageInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
-        return gemm_work(instance, problem, splits)
+        return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
     def string_of(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
-        return gemm_instance_string(instance, result_type=DataType.FP32.value)
+        return gemm_instance_string(
+            instance, self.operation_of(instance).string_kind, result_type=DataType.FP32.value
+        )
 
-    def header_of(self, instance: TwoStageInstance, arch: str) -> TwoStageHeader:
+    def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> TwoStageHeader:
         """Return what the template shows."""
-        return two_stage_header(instance, arch)
+        return two_stage_header(instance, request)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from ckprof.model.problem import MAX_LENGTH
 from ckprof_plugins.pipelines._base.template_values import rejection
-from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 
 if TYPE_CHECKING:
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
 #: Elements of a block of the converting kernel, its waves and the lanes of a wave.
@@ -28,15 +28,11 @@ class TwoStageHeader(GemmHeader):
     convert_lanes: int
 
 
-def two_stage_header(instance: TwoStageInstance, arch: str) -> TwoStageHeader:
-    """Return the values of an instance's header.
-
-    :param arch: recorded in the Config, of no influence on the code.
-    """
+def two_stage_header(instance: TwoStageInstance, request: HeaderRequest) -> TwoStageHeader:
+    """Return the values of an instance's header."""
     values = gemm_values(
         instance,
-        arch,
-        name_of_instance(instance, two_stage=True),
+        request,
         ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp"),
     )
     too_large = rejection(

@@ -1,17 +1,17 @@
 """An instruction-level estimate of how fast a kernel can be at best.
 
 The formulas stand in ``docs/inspect.md``. Everything comes from the code object (which matrix instruction,
-how many workgroups fit), from the problem (how many tiles) and from the table of machines (peak rates);
-nothing is measured.
+how many workgroups fit), from the problem (how many tiles) and from the record of the architecture (peak
+rates); nothing is measured.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof.arch.architectures import find_architecture
 from ckprof.model.gemm_work import Estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, operand_type
-from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
 
 if TYPE_CHECKING:
     from ckprof.model.device_kernel import DeviceKernel
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
     """Return the bounds of a kernel on a problem.
 
-    :returns: ``None`` where the table has no such machine, or the kernel uses no matrix instruction with a
-        known rate.
+    :returns: ``None`` where the record of the architecture has no rates, or the kernel uses no matrix
+        instruction with a known rate.
     """
-    machine = machine_table().find(kernel.arch)
+    arch = find_architecture(kernel.arch)
+    machine = arch.machine
     rate = _operations_per_cycle(kernel)
     if machine is None or not rate or kernel.occupancy.workgroups_per_cu < 1:
         return None
@@ -32,16 +33,16 @@ def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
     loops = -(-work.k // (work.tile_k * work.splits))
     workgroups = tiles_m * tiles_n * work.batch * work.splits
     share = 2 * work.tile_m * work.tile_n * work.tile_k * loops
-    busy_simds = min(SIMDS_PER_CU, work.waves)
+    busy_simds = min(arch.simds_per_cu, work.waves)
     cycles = share / rate / busy_simds
 
     resident = kernel.occupancy.workgroups_per_cu
-    slots = machine.compute_units * resident
+    slots = arch.compute_units * resident
     rounds = -(-workgroups // slots)
     # workgroups of few waves leave matrix units of a compute unit idle unless others share it
-    per_cu = -(-workgroups // machine.compute_units)
+    per_cu = -(-workgroups // arch.compute_units)
     together = min(resident, per_cu) * work.waves
-    cu_cycles = per_cu * share / rate / min(SIMDS_PER_CU, together)
+    cu_cycles = per_cu * share / rate / min(arch.simds_per_cu, together)
 
     flops = 2 * work.m * work.n * work.k * work.batch
     padded = share * workgroups
@@ -49,7 +50,7 @@ def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
     matrix_us = cu_cycles / hertz * 1e6
     memory_us = work.tensor_bytes / (machine.memory_gb_per_s * 1e9) * 1e6
     bound_us = max(matrix_us, memory_us)
-    peak = _peak_operations_per_cycle(kernel) * SIMDS_PER_CU * machine.compute_units * hertz
+    peak = _peak_operations_per_cycle(kernel) * arch.simds_per_cu * arch.compute_units * hertz
     operands = (work.tile_m + work.tile_n) * work.tile_k * loops * work.element_bytes
     results = work.tile_m * work.tile_n * work.element_bytes
     return Estimate(
@@ -81,7 +82,7 @@ def _operations_per_cycle(kernel: DeviceKernel) -> float:
 
 def _peak_operations_per_cycle(kernel: DeviceKernel) -> float:
     """Return the best rate of a SIMD for the data type that the kernel multiplies."""
-    machine = machine_table().find(kernel.arch)
+    machine = find_architecture(kernel.arch).machine
     names = list(kernel.matrix_instructions)
     if machine is None or not names:
         return 0.0

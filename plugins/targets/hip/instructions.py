@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from ckprof.arch.architectures import find_architecture
 from ckprof.build.tool_output import ask
 from ckprof.errors import ToolchainError
-from ckprof_plugins.targets.hip.machine import machine_table
 from ckprof_plugins.targets.hip.rocm import rocm_roots
 
 if TYPE_CHECKING:
@@ -159,12 +159,14 @@ def _plain(name: str) -> str:
 @lru_cache(maxsize=512)
 def matrix_cycles(name: str, arch: str) -> int:
     """Return the cycles that a matrix instruction keeps a SIMD's matrix unit busy, 0 if that is unknown."""
-    known = machine_table().cycles_of(arch).get(name)
+    machine = find_architecture(arch).machine
+    if machine is None:
+        return 0
+    known = machine.mfma_cycles.get(name)
     if known is not None:
         return known
-    machine = machine_table().find(arch)
     operations = matrix_operations(name)
-    if machine is None or not operations:
+    if not operations:
         return 0
     rate = machine.flops_per_cycle.get(operand_type(name), 0)
     return operations // rate if rate else 0

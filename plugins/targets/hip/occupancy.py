@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ckprof.arch.architectures import find_architecture
 from ckprof.model.device_kernel import Occupancy
-from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
-
-if TYPE_CHECKING:
-    pass
 
 
 def occupancy(
@@ -24,19 +18,21 @@ def occupancy(
     :param vgprs: vector registers of a lane; with accumulation registers where both share one file.
     :param agprs: accumulation registers of a lane.
     """
-    machine = machine_table().find(arch)
     properties = find_architecture(arch)
+    machine = properties.machine
     if machine is None:
         return Occupancy(waves_per_simd=0, workgroups_per_cu=0, limited_by="unknown")
     waves = max(1, -(-workgroup_lanes // properties.lanes_per_wave))
     limits = {
-        "waves": machine.waves_per_simd,
+        "waves": properties.waves_per_simd,
         "vgpr": _fitting(machine.vgprs_per_simd, vgprs, machine.vgpr_grain),
         "sgpr": _fitting(machine.sgprs_per_simd, sgprs, machine.sgpr_grain),
     }
     if machine.agprs_per_simd:
         limits["agpr"] = _fitting(machine.agprs_per_simd, agprs, machine.vgpr_grain)
-    resident = {name: _workgroups(per_simd, waves) for name, per_simd in limits.items()}
+    resident = {
+        name: _workgroups(per_simd, waves, properties.simds_per_cu) for name, per_simd in limits.items()
+    }
     resident["lds"] = _fitting(properties.lds_bytes, lds_bytes, machine.lds_grain)
     if waves > 1:
         resident["workgroup"] = machine.workgroups_per_cu
@@ -45,7 +41,7 @@ def occupancy(
     order = ("lds", "vgpr", "agpr", "sgpr", "workgroup", "waves")
     limited_by = next(name for name in order if resident.get(name) == workgroups)
     return Occupancy(
-        waves_per_simd=min(-(-workgroups * waves // SIMDS_PER_CU), min(limits.values())),
+        waves_per_simd=min(-(-workgroups * waves // properties.simds_per_cu), min(limits.values())),
         workgroups_per_cu=workgroups,
         limited_by=limited_by,
     )
@@ -56,9 +52,9 @@ def _fitting(available: int, needed: int, grain: int) -> int:
     return available // rounded
 
 
-def _workgroups(waves_per_simd: int, waves: int) -> int:
+def _workgroups(waves_per_simd: int, waves: int, simds_per_cu: int) -> int:
     """Return how many workgroups fit if each SIMD takes so many waves."""
-    if waves <= SIMDS_PER_CU:
+    if waves <= simds_per_cu:
         # a SIMD that gets no wave of one workgroup gets one of the next
-        return waves_per_simd * SIMDS_PER_CU // waves
-    return waves_per_simd // -(-waves // SIMDS_PER_CU)
+        return waves_per_simd * simds_per_cu // waves
+    return waves_per_simd // -(-waves // simds_per_cu)

@@ -11,11 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from ckprof.arch.architectures import USUAL_CLANG_MAJOR, find_architecture
 from ckprof.errors import ToolchainError
 
-INSTALL_COMMAND: Final = (
-    "apt-get install clang-19 lld-19 llvm-19 clang-tools-19 libamdhip64-dev rocm-device-libs"
+_INSTALL_COMMAND: Final = (
+    "apt-get install clang-{0} lld-{0} llvm-{0} clang-tools-{0} libamdhip64-dev rocm-device-libs"
 )
+INSTALL_COMMAND: Final = _INSTALL_COMMAND.format(USUAL_CLANG_MAJOR)
 _OPT: Final = Path("/opt")
 _LIBRARY_FOLDERS: Final = (
     "amdgcn/bitcode",
@@ -24,12 +26,11 @@ _LIBRARY_FOLDERS: Final = (
     "lib64/amdgcn/bitcode",
 )
 _ISA: Final = "oclc_isa_version_{}.bc"
-#: architecture -> instruction sets whose library holds the same properties, best first
-_SAME_ISA: Final = {
-    "gfx942": ("942", "940", "90a"),
-    "gfx950": ("950", "942", "940", "90a"),
-    "gfx1201": ("1201", "1200"),
-}
+
+
+def install_advice(arch: str) -> str:
+    """Return the command that installs what building for an architecture needs."""
+    return f"install ROCm, or: {_INSTALL_COMMAND.format(find_architecture(arch).clang_major)}"
 
 
 def rocm_roots() -> tuple[Path, ...]:
@@ -84,7 +85,7 @@ def isa_library(folder: Path, arch: str) -> Path:
     :param arch: e.g. ``gfx942``, without features.
     :raises ToolchainError: there is none for the architecture.
     """
-    for isa in _SAME_ISA.get(arch, (arch.removeprefix("gfx"),)):
+    for isa in find_architecture(arch).device_libraries or (arch.removeprefix("gfx"),):
         path = folder / _ISA.format(isa)
         if path.is_file():
             return path

@@ -11,14 +11,26 @@ from ckprof.build.cache import ObjectCache
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.keys import abi_dir
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
+from ckprof.model.dtype import DataType
+from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip import doctor
 from ckprof_plugins.targets.hip.devices import devices
+from ckprof_plugins.targets.hip.flags import (
+    ANSWER_FLAGS,
+    DEVICE_FLAGS,
+    FLAGS,
+    LIBRARY_FLAGS,
+    PRECOMPILING,
+)
 from ckprof_plugins.targets.hip.headers import find_headers
-from ckprof_plugins.targets.hip.machine import machine_table
-from ckprof_plugins.targets.hip.rocm import find_device_libraries, find_hip_root, library_folder
-from ckprof_plugins.targets.hip.toolchain import find_hip_compiler, install_advice
+from ckprof_plugins.targets.hip.rocm import (
+    find_device_libraries,
+    find_hip_root,
+    install_advice,
+    library_folder,
+)
+from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +38,7 @@ if TYPE_CHECKING:
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.recipe import BuildRequest
+    from ckprof.model.recipe import BuildRequest, Precompiling
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -54,34 +66,7 @@ PREFIX_HEADER: Final = """\
 #include "ckprof_entry.hpp"
 """
 
-_FLAGS: Final = (
-    "-std=c++20",
-    # the headers are the user's: their warnings help nobody here
-    "-w",
-    "-Wno-invalid-constexpr",
-    "-Wno-missing-template-arg-list-after-template-kw",
-    "-D__HIP_PLATFORM_AMD__",
-    # with modules, device and host overloads in a precompiled header count as two definitions of one function
-    "-Xclang",
-    "-fno-cxx-modules",
-)
-_DEVICE_FLAGS: Final = ("-O3", "--offload-device-only", "--no-gpu-bundle-output")
-_ANSWER_FLAGS: Final = (
-    "-O0",
-    "--offload-host-only",
-    "-nogpulib",
-    "-no-hip-rt",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-DCKPROF_SUPPORT_ONLY",
-)
-_LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
-#: the driver puts a header of its own in front, which a precompiled header already holds
-_PRECOMPILING: Final = Precompiling(
-    make=("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
-    use=("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
-)
-#: what the newest compilers make unless told otherwise
+#: what the newest compilers make unless requested otherwise
 _USUAL_OBJECT_VERSION: Final = 6
 #: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more device function in
 #: the same source
@@ -182,6 +167,11 @@ def _object_version(libraries: Path) -> tuple[str, ...]:
     return (f"-mcode-object-version={known}",) if known < _USUAL_OBJECT_VERSION else ()
 
 
+#: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
+#: as xf32, at most four times as fast
+_RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataType.BF16: ("bf16", 1.0)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ProductParts:
     """What recipes say differently for each kind of product; the fields are those of a recipe."""
@@ -201,9 +191,9 @@ class _ProductParts:
 def _code_objects() -> _ProductParts:
     return _ProductParts(
         product=Product.CODE_OBJECTS,
-        flags=_DEVICE_FLAGS,
+        flags=DEVICE_FLAGS,
         prefix_header=PREFIX_HEADER,
-        precompiling=_PRECOMPILING,
+        precompiling=PRECOMPILING,
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
     )
@@ -211,7 +201,7 @@ def _code_objects() -> _ProductParts:
 
 def _answers() -> _ProductParts:
     return _ProductParts(
-        flags=_ANSWER_FLAGS,
+        flags=ANSWER_FLAGS,
         # without it, objects of host code alone all define the same symbol
         unit_flags=("-Xclang", "-cuid={key}"),
         support_sources=_ANSWERS,
@@ -228,12 +218,26 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
             f"{install_advice(request.arch.partition(':')[0])}"
         )
     return _ProductParts(
-        flags=_LIBRARY_FLAGS,
+        flags=LIBRARY_FLAGS,
         support_sources=_RUNTIME,
         link_flags=("-pthread", "-Wl,-z,defs", "-lamdhip64"),
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
         cannot_run="" if runnable else _why_not(request.arch.partition(":")[0]),
+    )
+
+
+def _peak_flops(arch: str) -> tuple[tuple[DataType, float], ...]:
+    """Return operations per second that no kernel can exceed, by type of its tensors."""
+    architecture = find_architecture(arch)
+    machine = architecture.machine
+    if machine is None:
+        return ()
+    per_rate = architecture.compute_units * architecture.simds_per_cu * machine.clock_mhz * 1e6
+    return tuple(
+        (dtype, factor * per_rate * machine.flops_per_cycle[name])
+        for dtype, (name, factor) in _RATES.items()
+        if name in machine.flops_per_cycle
     )
 
 
@@ -257,6 +261,7 @@ def _recipe(
     digested: tuple[Path, ...] = (),
 ) -> BuildRecipe:
     base = request.arch.partition(":")[0]
+    machine = find_architecture(base).machine
     shim = _shim(hip, hip_root, base)
     hip_headers = hip_root / "include" / "hip"
     digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
@@ -269,7 +274,7 @@ def _recipe(
             "-x",
             "hip",
             f"--offload-arch={request.arch}",
-            *_FLAGS,
+            *FLAGS,
             *parts.flags,
             *shim,
             *request.extra_flags,
@@ -293,7 +298,8 @@ def _recipe(
         unit_flags=parts.unit_flags,
         precompiling=parts.precompiling,
         cannot_run=parts.cannot_run,
-        last_level_cache_bytes=machine_table().last_level_cache_bytes(base),
+        last_level_cache_bytes=machine.last_level_cache_bytes if machine else 0,
+        peak_flops=_peak_flops(base),
     )
 
 

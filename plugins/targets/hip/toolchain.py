@@ -18,7 +18,7 @@ from ckprof.build.probe import Rejection, probe
 from ckprof.build.tool_output import ask
 from ckprof.build.toolchain import probe_store
 from ckprof.errors import ToolchainError
-from ckprof_plugins.targets.hip.rocm import INSTALL_COMMAND, rocm_roots
+from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,14 +111,6 @@ def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
         + (f"; found but unusable:{unusable}" if unusable else "")
         + f"\n{install_advice(arch)}"
     )
-
-
-def install_advice(arch: str) -> str:
-    """Return the command that installs what building for an architecture needs."""
-    if arch == "gfx950":
-        packages = "clang-22 lld-22 llvm-22 clang-tools-22 libamdhip64-dev rocm-device-libs"
-        return f"install ROCm, or: apt-get install {packages}"
-    return f"install ROCm, or: {INSTALL_COMMAND}"
 
 
 def _candidates() -> Iterator[tuple[tuple[str, ...], bool]]:

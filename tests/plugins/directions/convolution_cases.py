@@ -9,9 +9,8 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.layout import LAYOUTS
+from ckprof.model.layout import LAYOUTS, tensor_shape
 from ckprof.model.problem import ConvProblem
-from ckprof.model.tensor import tensor_shape
 
 
 def operands(direction, problem, layout, seed=0):

@@ -10,7 +10,7 @@ import pytest
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
-from ckprof_plugins.pipelines.depthwise.validity import depthwise_rules
+from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
@@ -54,9 +54,9 @@ def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_inst
 def test_other_families_are_named(make_instance):
     for pipeline in (TwoStagePipeline(), StreamKPipeline()):
         assert "api-level-feature" in [rule.id for rule in pipeline.rules]
-    rule = next(rule for rule in depthwise_rules(frozenset()) if rule.id == "api-level-feature")
-    breach = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
-    assert "has no depthwise kernels" in breach.message
+    rule = next(rule for rule in DEPTHWISE_RULES if rule.id == "api-level-feature")
+    violation = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
+    assert "has no depthwise kernels" in violation.message
     assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
 
 

@@ -11,7 +11,8 @@ from families import ARCH, FAMILIES, GOLDEN, LEVEL, STREAM_K, TWO_STAGE, depthwi
 
 from ckprof.errors import InputError
 from ckprof.model.problem import ConvProblem
-from ckprof_plugins.pipelines._base.operation import OPERATIONS, Zeroing
+from ckprof_plugins.directions.operation import Zeroing
+from ckprof_plugins.pipelines._base.operations import built_in_operations
 from ckprof_plugins.pipelines._base.template_values import rejection
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT
 
@@ -145,7 +146,7 @@ def test_only_depthwise_asks_for_a_problem_of_its_own(instance):
 
 def test_zeroing(make_instance):
     """Backward data leaves elements without a tap alone; splits add; everything else stores each element."""
-    assert OPERATIONS["fwd"].zeroing is Zeroing.NEVER
+    assert built_in_operations()["fwd"].zeroing is Zeroing.NEVER
     assert "hipMemsetAsync" not in header(make_instance())
     data = flat(header(make_instance(direction="bwd_data")))
     assert "const auto zero_result = [&] { const auto bytes" in data
@@ -166,7 +167,7 @@ def test_zeroing(make_instance):
     ],
 )
 def test_roles_of_the_tensors(direction, roles, pointer, make_instance):
-    operation = OPERATIONS[direction]
+    operation = built_in_operations()[direction]
     assert (operation.a_type, operation.b_type, operation.c_type) == roles
     assert operation.result_pointer == pointer
     text = flat(header(make_instance(direction=direction)))

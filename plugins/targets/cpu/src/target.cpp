@@ -25,8 +25,6 @@ constexpr size_t line_bytes      = 64;
 // Below this a thread takes longer to start than to do its share.
 constexpr size_t bytes_per_thread = size_t{4} << 20;
 
-constexpr const char* known_archs = "gfx908, gfx90a, gfx942, gfx950, gfx1201";
-
 void copy_text(const char* text, char* buffer, size_t size) noexcept
 {
     if(buffer == nullptr || size == 0) return;
@@ -47,7 +45,8 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
             return CKPROF_REJECTED;
         }
         if(ck_tile::host_model::set_device(name)) return CKPROF_OK;
-        const std::string why = "'" + name + "' is not modelled; known are " + known_archs;
+        const std::string why =
+            "'" + name + "' is not modelled; known are " + ck_tile::host_model::device_names();
         copy_text(why.c_str(), reason, reason_size);
         return CKPROF_REJECTED;
     }

@@ -18,9 +18,6 @@
 #define CKPROF_CUDA_CAPABILITY 90
 #endif
 
-// See checks.cu.
-const ckprof_device_checks* ckprof_cuda_checks();
-
 namespace {
 
 constexpr const char* known_archs = "gfx908, gfx90a, gfx942, gfx950, gfx1201";
@@ -165,7 +162,7 @@ uint64_t available_bytes() noexcept
     return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
 }
 
-const ckprof_target table = {"cuda",
+constexpr ckprof_target table = {"cuda",
                                  select_device,
                                  set_workers,
                                  describe_device,
@@ -174,8 +171,7 @@ const ckprof_target table = {"cuda",
                                  copy_to_device,
                                  copy_to_host,
                                  flush_cache,
-                              available_bytes,
-                              ckprof_cuda_checks()};
+                              available_bytes};
 
 } // namespace
 

@@ -556,7 +556,7 @@ void backward_support()
     expect_rejection(stream_k,
                      plain_problem,
                      1,
-                     "stream-K runs on gfx90a, gfx942 and gfx950; the device is gfx1201");
+                     "stream-K runs on gfx90a, gfx942, gfx950; the device is gfx1201");
     host_model::set_device("gfx950");
 }
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ckprof_plugins.targets.cpu.device_table import device_table_source
+
 HERE = Path(__file__).parent
 CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
 INCLUDES = [f"-I{CPU_TARGET / 'include'}", f"-I{HERE}"]
@@ -63,8 +65,8 @@ def build(compiler: str, program: str, folder: Path, flags: list[str], *, header
         if header_only
         else [CPU_TARGET / "src" / "host_model_runtime.cpp"]
     )
-    source = HERE / f"{program}.cpp"
-    run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, source, *runtime, "-o", binary])
+    sources = [HERE / f"{program}.cpp", *runtime, device_table_source()]
+    run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *sources, "-o", binary])
     return binary
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof.arch.architectures import find_architecture
 from ckprof.model.device_kernel import DeviceKernel, Occupancy
 from ckprof.model.gemm_work import GemmWork
 from ckprof_plugins.targets.hip.estimate import estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, read_disassembly
-from ckprof_plugins.targets.hip.machine import SIMDS_PER_CU, machine_table
 from ckprof_plugins.targets.hip.occupancy import occupancy
 
 TEXT = """
@@ -90,8 +90,9 @@ def test_cycles_of_matrix_instructions(name, arch, cycles):
 
 @pytest.mark.parametrize(("arch", "tflops"), [("gfx90a", 191.5), ("gfx942", 1307.4), ("gfx950", 2516.6)])
 def test_peak_rates_are_the_vendor_s(arch, tflops):
-    machine = machine_table().find(arch)
-    peak = machine.flops_per_cycle["f16"] * SIMDS_PER_CU * machine.compute_units * machine.clock_mhz * 1e6
+    record = find_architecture(arch)
+    per_cycle = record.machine.flops_per_cycle["f16"] * record.simds_per_cu * record.compute_units
+    peak = per_cycle * record.machine.clock_mhz * 1e6
     assert peak / 1e12 == pytest.approx(tflops, rel=0.001)
 
 

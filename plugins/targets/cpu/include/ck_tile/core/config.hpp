@@ -8,7 +8,8 @@
 // Interface level of CK Tile that the model follows (year and month).
 #define CK_TILE_HOST_MODEL_LEVEL 202606
 
-// CK_TILE_HOST_MODEL_HEADER_ONLY: everything is inline, a program needs nothing but these headers.
+// CK_TILE_HOST_MODEL_HEADER_ONLY: everything is inline, a program needs nothing but these headers
+// and the table of devices (host_model/device_table.hpp).
 // Without it the heavy routines (micro-kernels, packing, thread pool, support tests, strings) are
 // only declared here and come from plugins/targets/cpu/src/host_model_runtime.cpp, which is
 // compiled once and linked; a kernel's translation unit then compiles in a fraction of a second.

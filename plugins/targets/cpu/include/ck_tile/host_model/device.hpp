@@ -15,14 +15,21 @@ struct device_model
     int lanes            = 64; // threads per wave
     int lds_bytes        = 0;  // local memory per workgroup
     int max_waves_per_cu = 0;  // bound of the occupancy estimate
+    std::string capabilities;  // names, each followed by a space
+
+    // Says whether the device has a capability, by its name in ckprof's record.
+    bool has(const std::string& capability) const;
 };
 
-// gfx950 until set_device() says otherwise. Not to be changed while a kernel runs.
+// The table's initial device until set_device() is called. Not to be changed while a kernel runs.
 CK_TILE_HOST_MODEL_API const device_model& current_device();
 
 // Accepts a gcnArchName such as "gfx942" or "gfx90a:sramecc+:xnack-". Returns false and leaves the
 // device as it was if the architecture is not modelled.
 CK_TILE_HOST_MODEL_API bool set_device(const std::string& name);
+
+// Names of all devices that can be modelled, or of those with a capability, separated by commas.
+CK_TILE_HOST_MODEL_API std::string device_names(const std::string& capability = "");
 
 // Overrides the number of compute units of the current device (as a partitioned GPU would have).
 CK_TILE_HOST_MODEL_API void set_compute_units(int count);

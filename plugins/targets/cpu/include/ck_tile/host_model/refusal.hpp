@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The former names of rejection.hpp, for headers of kernel families that are older than the renaming.
+// The former names of rejection.hpp, for headers of kernel families that are older than the
+// renaming.
 #pragma once
 
 #include <string>
@@ -12,9 +13,7 @@ namespace ck_tile::host_model {
 using refusal = rejection;
 
 inline bool refuse(std::string condition, std::string reason)
-{
-    return reject(std::move(condition), std::move(reason));
-}
+{ return reject(std::move(condition), std::move(reason)); }
 
 inline bool refuse(std::string reason) { return reject(std::move(reason)); }
 

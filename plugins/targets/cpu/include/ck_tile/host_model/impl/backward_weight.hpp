@@ -203,14 +203,12 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     if(!check_problem(shape) || !check_async(facts)) { return false; }
     if(facts.stream_k)
     {
-        const std::string& device = current_device().name;
-        if(device != "gfx90a" && device != "gfx942" && device != "gfx950")
+        if(!current_device().has("stream_k") &&
+           !reject("stream-k-device",
+                   "stream-K runs on " + device_names("stream_k") + "; the device is " +
+                       current_device().name))
         {
-            if(!reject("stream-k-device",
-                       "stream-K runs on gfx90a, gfx942 and gfx950; the device is " + device))
-            {
-                return false;
-            }
+            return false;
         }
         if(k_batch != 1 &&
            !reject("split-k", equation("k_batch", k_batch) + ": stream-K does not split K"))

@@ -9,37 +9,28 @@
 #endif
 
 #include "ck_tile/host_model/device.hpp"
+#include "ck_tile/host_model/device_table.hpp"
 
 namespace ck_tile::host_model {
 
 namespace impl {
 
-struct known_device
-{
-    const char* name;
-    int compute_units;
-    int lanes;
-    int lds_bytes;
-    int max_waves_per_cu;
-};
+inline bool lists(const std::string& capabilities, const std::string& wanted)
+{ return (" " + capabilities).find(" " + wanted + " ") != std::string::npos; }
 
-inline constexpr known_device known_devices[] = {
-    {"gfx908", 120, 64, 65536, 40},
-    {"gfx90a", 104, 64, 65536, 32},
-    {"gfx942", 304, 64, 65536, 32},
-    {"gfx950", 256, 64, 163840, 32},
-    {"gfx1201", 64, 32, 65536, 64},
-};
-
-inline device_model model_of(const known_device& device)
+inline device_model model_of(const device_record& device)
 {
-    return {
-        device.name, device.compute_units, device.lanes, device.lds_bytes, device.max_waves_per_cu};
+    return {device.name,
+            device.compute_units,
+            device.lanes,
+            device.lds_bytes,
+            device.max_waves_per_cu,
+            device.capabilities};
 }
 
 inline device_model& device_slot()
 {
-    static device_model device = model_of(known_devices[3]);
+    static device_model device = model_of(known_devices.records[known_devices.initial]);
     return device;
 }
 
@@ -71,8 +62,9 @@ CK_TILE_HOST_MODEL_API const device_model& current_device() { return impl::devic
 CK_TILE_HOST_MODEL_API bool set_device(const std::string& name)
 {
     const std::string base = name.substr(0, name.find(':'));
-    for(const impl::known_device& device : impl::known_devices)
+    for(int index = 0; index < known_devices.count; ++index)
     {
+        const device_record& device = known_devices.records[index];
         if(base == device.name)
         {
             impl::device_slot() = impl::model_of(device);
@@ -80,6 +72,21 @@ CK_TILE_HOST_MODEL_API bool set_device(const std::string& name)
         }
     }
     return false;
+}
+
+CK_TILE_HOST_MODEL_API bool device_model::has(const std::string& capability) const
+{ return impl::lists(capabilities, capability); }
+
+CK_TILE_HOST_MODEL_API std::string device_names(const std::string& capability)
+{
+    std::string names;
+    for(int index = 0; index < known_devices.count; ++index)
+    {
+        const device_record& device = known_devices.records[index];
+        if(!capability.empty() && !impl::lists(device.capabilities, capability)) { continue; }
+        names += (names.empty() ? "" : ", ") + std::string(device.name);
+    }
+    return names;
 }
 
 CK_TILE_HOST_MODEL_API void set_compute_units(int count)

@@ -127,11 +127,11 @@ inline bool check_problem(const conv_shape& shape)
 
 inline bool check_async(const kernel_facts& facts)
 {
-    if(!facts.async || current_device().name == "gfx950") { return true; }
+    if(!facts.async || current_device().has("direct_lds")) { return true; }
     return reject("async-device",
                   "the pipeline " + std::string(facts.pipeline_name) +
-                      " needs direct loads to local memory (gfx950); the device is " +
-                      current_device().name);
+                      " needs direct loads to local memory (" + device_names("direct_lds") +
+                      "); the device is " + current_device().name);
 }
 
 inline bool check_specialization(const kernel_facts& facts, const conv_shape& shape)

@@ -1,0 +1,176 @@
+"""Sweeps: many kernels on many problems, in rounds, into a store, for as long as it takes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ckprof.api.building import build_dir_for, build_library
+from ckprof.api.events import SweepMessage, SweepPlanned, SweepProgress, SweepRound, SweepWarning
+from ckprof.errors import PluginError
+from ckprof.model.recipe import Purpose
+from ckprof.store.shard import ShardWriter
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from ckprof.sweep.engine import Sweep, Watch
+from ckprof.sweep.identity import built_kernels, new_session, planned_kernels, shared_key
+from ckprof.sweep.kernel_bench import KernelBench
+from ckprof.sweep.observer import HostObserver, Observer
+from ckprof.sweep.plan import PlanRequest, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.api.requests import StoreOptions, SweepOptions
+    from ckprof.api.running import RunRequest
+    from ckprof.api.session import Session
+    from ckprof.model.problem import ConvProblem
+    from ckprof.model.recipe import BuildRecipe
+    from ckprof.run.options import RunOptions
+    from ckprof.store.key import DeviceKey
+    from ckprof.store.query import PastVisit, SharedKey
+    from ckprof.sweep.engine import Summary
+    from ckprof.sweep.plan import Plan, PlannedKernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepResult:
+    """What a sweep did."""
+
+    plan: Plan
+    #: ``None`` after a dry run
+    summary: Summary | None
+    #: where the outcomes are: the store, or this session's shard; ``None`` after a dry run
+    path: Path | None
+    #: uid of the session in the store
+    session: str = ""
+
+
+def is_shard_folder(path: Path | str) -> bool:
+    """Say whether ``--store`` names a folder for shards: an existing one, or a name that ends in a slash."""
+    return str(path).endswith("/") or Path(path).is_dir()
+
+
+def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> Plan:
+    """Plan without building: earlier objects of an instance count as its own.
+
+    :raises CkprofError: the store cannot be read, or there is no toolchain.
+    """
+    build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
+    run = _run_options(request, build_dir.recipe)
+    target = session.target(request.build.target)
+    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, "")
+    kernels = planned_kernels(request.selection.candidates, None)
+    path = Path(options.store)
+    if is_shard_folder(options.store) or not path.exists():
+        return make_plan(_plan_request(request, options, kernels, shared), _nothing)
+    with Store(path) as store:
+        if not target.embedded:
+            shared = replace(shared, device=_only_device(store, shared))
+        return make_plan(_plan_request(request, options, kernels, shared), store.past_visits)
+
+
+def _only_device(store: Store, shared: SharedKey) -> DeviceKey:
+    """Return the store's device of that target and architecture, if there is just one.
+
+    A device says its name only to a library that is built.
+    """
+    wanted = (shared.device.target, shared.device.arch)
+    found = [one for one in store.devices() if (one.target, one.arch) == wanted]
+    return found[0] if len(found) == 1 else shared.device
+
+
+def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
+    """Build what is missing, measure what is left, and store every outcome before the next begins.
+
+    :raises CkprofError: the store cannot be written, no toolchain, or a plugin broke its contract.
+    """
+    with ExitStack() as stack:
+        # The store first: who cannot write it need not build for hours.
+        sink = open_sink(session, options)
+        stack.callback(sink.close)
+        library = build_library(
+            session,
+            request.selection.candidates,
+            request.build,
+            Purpose.RUN,
+            keep_invalid=request.selection.keep_invalid,
+        )
+        run = _run_options(request, library.recipe)
+        seen_by = observers(session)
+        bench = stack.enter_context(KernelBench(library, run, session.manager, seen_by, session.tell))
+        target = session.target(request.build.target)
+        shared = shared_key(library.direction.id, target, library.recipe, run, bench.device)
+        past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
+        plan = make_plan(_plan_request(request, options, built_kernels(library), shared), past)
+        session.tell(SweepPlanned(plan=plan, dry_run=False))
+        record = new_session(run, options.rounds.seed, options.tags, bench.device)
+        summary = Sweep(plan, bench, sink, record, _watch(session, options)).run()
+    return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
+
+
+def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:
+    """Open the store, or make a shard in a folder of shards."""
+    if is_shard_folder(options.store):
+        return ShardWriter(Path(options.store))
+    return StoreWriter(
+        options.store,
+        wait_s=None if options.wait else 0,
+        on_wait=lambda text: session.tell(SweepMessage(text=text)),
+    )
+
+
+def _run_options(request: RunRequest, recipe: BuildRecipe) -> RunOptions:
+    """Return how kernels are run: always verified, and with their raw samples."""
+    return replace(
+        request.options,
+        last_level_cache_bytes=recipe.last_level_cache_bytes,
+        peak_flops=recipe.peak_flops,
+        verify=True,
+        keep_samples=True,
+    )
+
+
+def _plan_request(
+    request: RunRequest, options: SweepOptions, kernels: Sequence[PlannedKernel], shared: SharedKey
+) -> PlanRequest:
+    return PlanRequest(
+        kernels=kernels,
+        problems=request.problems,
+        splits=request.options.splits,
+        shared=shared,
+        rounds=options.rounds,
+        fresh=options.fresh,
+        retry_failed=options.retry_failed,
+    )
+
+
+def _nothing(shared: SharedKey, problem: ConvProblem) -> Sequence[PastVisit]:
+    """Say what was measured where there is no store to ask."""
+    del shared, problem
+    return ()
+
+
+def observers(session: Session) -> list[Observer]:
+    """Return what reads evidence: the host, and what plugins add."""
+    embedded = frozenset(target.id for target in session.registry.targets if target.embedded)
+    found: list[Observer] = [HostObserver(embedded)]
+    for plugin, added in session.manager.call("ckprof_register_observers"):
+        for observer in cast("Sequence[object]", added):
+            if not isinstance(observer, Observer):
+                raise PluginError(f"plugin {plugin}: {observer!r} is no observer: it has no id or no read()")
+            found.append(observer)
+    return found
+
+
+def _watch(session: Session, options: SweepOptions) -> Watch:
+    tell = session.tell
+    return Watch(
+        on_progress=lambda progress: tell(SweepProgress(progress=progress)),
+        on_round=lambda planned, report: tell(SweepRound(planned=planned, report=report)),
+        on_warning=lambda text: tell(SweepWarning(text=text)),
+        should_stop=options.should_stop,
+        max_time_s=options.max_time_s,
+    )

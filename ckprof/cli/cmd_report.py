@@ -1,0 +1,114 @@
+"""``ckprof report``: a store as one HTML page, or as Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.cli.report_file import write_report
+from ckprof.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof.plugin.protocols import StoreReportFormat
+    from ckprof.store_report.options import ReportOptions
+
+_EPILOG: Final = """\
+examples:
+  ckprof report results.db -o report.html
+  ckprof report yesterday.db results.db -o report.html
+  ckprof report results.db@main --format md
+  ckprof report results.db -o report.html --roof theoretical=163400,5300 --roof measured=121000,4100
+
+With two stores, the report is of the second one, and compares it with the first. The page needs no network
+and no other file. Roofs are in GFLOP/s and GB/s.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof report``."""
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="STORE",
+        help="one store, or two to compare; files that can be imported, and STORE@TAG, work as well",
+    )
+    group = parser.add_argument_group("content")
+    group.add_argument("--title", default="", metavar="TEXT", help="heading of the report")
+    group.add_argument(
+        "--roof",
+        action="append",
+        default=[],
+        metavar="KIND=GFLOPS,GBYTES",
+        help="a roof of the device: theoretical=95000,5300 or measured=80000,4100; - where one number is not "
+        "known (repeatable)",
+    )
+    group.add_argument(
+        "--tie",
+        type=float,
+        default=2.0,
+        metavar="PERCENT",
+        help="runner-ups this close are ties (default: 2)",
+    )
+    group = parser.add_argument_group("output")
+    formats = session.registry.store_report_formats
+    group.add_argument(
+        "--format",
+        metavar="ID",
+        help="output format (default: what the name of the file says, else html): "
+        + "; ".join(f"{one.id}: {one.label}" for one in formats),
+    )
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file")
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: an input or an option is wrong.
+    """
+    chosen = _format(arguments, session)
+    content = session.profiler.report(*arguments.inputs, options=_options(arguments))
+    if not content.overview.rows:
+        session.console.warning(f"{content.side.label} has no measurements")
+    text = chosen.render(content)
+    if arguments.output is None:
+        session.console.exact(text)
+    else:
+        write_report(text, arguments.output)
+        size = len(text.encode()) / 1e6
+        session.console.info(
+            f"{arguments.output}: {content.overview.problems} problems, "
+            f"{content.overview.instances} instances, {size:.2f} MB"
+        )
+    return ExitCode.OK
+
+
+def _format(arguments: argparse.Namespace, session: Session) -> StoreReportFormat:
+    formats = session.registry.store_report_formats
+    if arguments.format is not None:
+        return formats.find(arguments.format)
+    if arguments.output is not None:
+        for one in formats:
+            if arguments.output.suffix == one.suffix:
+                return one
+        if arguments.output.suffix:
+            known = ", ".join(one.suffix for one in formats)
+            raise UsageError(
+                f"the format of {arguments.output} is not known by its name ({known}): say it with --format"
+            )
+    return formats.find("html")
+
+
+def _options(arguments: argparse.Namespace) -> ReportOptions:
+    from ckprof.store_report.options import ReportOptions, Roof
+
+    if not 0 < arguments.tie < 100:
+        raise UsageError(f"--tie {arguments.tie:g}: expected more than 0 and less than 100 percent")
+    return ReportOptions(
+        title=arguments.title,
+        roofs=tuple(Roof.parse(text) for text in arguments.roof),
+        tie=arguments.tie / 100,
+    )

@@ -1,0 +1,107 @@
+"""Writing problems: the output options of ``ckprof problems``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.catalog.writer import write_atomically
+from ckprof.errors import ExitCode, InputError
+from ckprof.model.dtype import DataType, spellings
+from ckprof.problems.list_file import FORMS, render_problems
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from ckprof.cli.session import Session
+    from ckprof.problems.counted import CountedProblem
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add the form, what the lines say besides the sizes, and the file."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--to", choices=FORMS, default="miopen", help="form (default: miopen)")
+    group.add_argument(
+        "--direction",
+        metavar="ID",
+        help="write lines for this direction; problems of other directions are left out and counted",
+    )
+    group.add_argument(
+        "--dtype", metavar="TYPE", help=f"element type of lines that name none: {spellings(DataType)}"
+    )
+    group.add_argument("--layout", metavar="NAME", help="layout of lines that name none, e.g. nhwgc")
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to this file; in a line form, problems of several directions go to one file each, "
+        "FILE with the direction in front of its suffix",
+    )
+
+
+def write_problems(
+    problems: Sequence[CountedProblem], arguments: argparse.Namespace, session: Session, origin: str
+) -> ExitCode:
+    """Write the problems in the form asked for.
+
+    :returns: FAILED if a problem cannot be expressed in that form.
+    :raises CkprofError: an option is wrong, no problem is left, or a file cannot be written.
+    """
+    chosen = _completed(problems, arguments, session)
+    split = arguments.output is not None and arguments.to != "json"
+    groups = _by_direction(chosen) if split else {None: chosen}
+    code = ExitCode.OK
+    for direction, some in groups.items():
+        rendered = render_problems(some, arguments.to, tuple(session.registry.directions), origin)
+        for _, why in rendered.inexpressible:
+            session.console.warning(why)
+            code = ExitCode.FAILED
+        if arguments.output is None:
+            session.console.exact(rendered.text)
+            continue
+        path = _path(arguments.output, direction, alone=len(groups) == 1)
+        try:
+            write_atomically(path, rendered.text)
+        except OSError as exc:
+            raise InputError(f"cannot write: {exc.strerror}", path) from None
+        written = len(some) - len(rendered.inexpressible)
+        session.console.info(f"{path}: {written} problems" + (f" of {direction}" if direction else ""))
+    return code
+
+
+def _completed(
+    problems: Sequence[CountedProblem], arguments: argparse.Namespace, session: Session
+) -> list[CountedProblem]:
+    direction = session.registry.direction(arguments.direction).id if arguments.direction else None
+    dtype = DataType.parse(arguments.dtype) if arguments.dtype else None
+    found = [
+        replace(
+            one,
+            direction=one.direction or direction,
+            dtype=one.dtype or dtype,
+            layout=one.layout or arguments.layout,
+        )
+        for one in problems
+        if direction is None or one.direction in (None, direction)
+    ]
+    if not found:
+        raise InputError(f"all {len(problems)} problems are of other directions than {direction}")
+    if len(found) < len(problems):
+        session.console.info(f"{len(problems) - len(found)} problems of other directions are left out")
+    return found
+
+
+def _by_direction(problems: Sequence[CountedProblem]) -> dict[str | None, list[CountedProblem]]:
+    groups: dict[str | None, list[CountedProblem]] = {}
+    for one in problems:
+        groups.setdefault(one.direction, []).append(one)
+    return groups
+
+
+def _path(path: Path, direction: str | None, *, alone: bool) -> Path:
+    if alone or direction is None:
+        return path
+    return path.with_name(f"{path.stem}.{direction}{path.suffix}")

@@ -1,0 +1,154 @@
+"""What a comparison found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ckprof.compare.side import ProblemKey, Row, RowKey
+from ckprof.model.outcome import Status
+from ckprof.statistics.change import ChangePolicy
+from ckprof.statistics.verdict import Judgement, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+class FailOn(Enum):
+    """What makes a comparison fail."""
+
+    #: a kernel is slower
+    SLOWER = "slower"
+    #: a kernel that worked does not any more
+    STATUS = "status"
+    #: a kernel of the old side is missing in the new one
+    MISSING = "missing"
+    #: a row is not settled
+    UNCLEAR = "unclear"
+    #: a kernel is faster: for tests of the machine itself
+    FASTER = "faster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRow:
+    """One kernel on one problem, on both sides."""
+
+    key: RowKey
+    old: Row
+    new: Row
+    #: ``None`` unless both sides have verified times
+    judgement: Judgement | None = None
+
+    @property
+    def status_changed(self) -> bool:
+        """True where the statuses differ."""
+        return self.old.status is not self.new.status
+
+    @property
+    def worsened(self) -> bool:
+        """True where a kernel that worked does not any more, or a failing one now computes wrong numbers."""
+        return self.status_changed and (self.old.status is Status.OK or self.computes_wrong)
+
+    @property
+    def computes_wrong(self) -> bool:
+        """True where the new side computes wrong numbers and the old one did not."""
+        return self.status_changed and self.new.status is Status.WRONG_RESULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedProblem:
+    """The best kernels of one problem."""
+
+    key: ProblemKey
+    old: Row
+    new: Row
+    #: new best time / old best time
+    ratio: float
+    #: whether the best instance or its splits are others
+    changed: bool
+    #: time of the old side's best on the new side / new best time; ``None`` where it has none
+    old_best_now: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeometricMean:
+    """Best-against-best over all problems: new time / old time."""
+
+    ratio: float
+    low: float
+    high: float
+    problems: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartChange:
+    """A part of the measurements' keys, or of their evidence, that differs between the sides."""
+
+    #: e.g. ``toolchain.compiler``
+    name: str
+    old: str
+    new: str
+    #: rows that it holds for; 0 for evidence, which is no part of a row's key
+    rows: int
+    #: times are taken in different ways, or on different devices: verdicts compare different things
+    incomparable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Everything that a comparison found: the input of every format."""
+
+    old_label: str
+    new_label: str
+    policy: ChangePolicy
+    #: matched rows, in the order of the old side
+    rows: tuple[ComparedRow, ...]
+    problems: tuple[ComparedProblem, ...]
+    #: ``None`` without a problem that both sides have verified times for
+    geometric_mean: GeometricMean | None
+    what_changed: tuple[PartChange, ...]
+    only_old: tuple[Row, ...]
+    only_new: tuple[Row, ...]
+    #: rows that were measured again, both sides beside each other, because they were unclear
+    settled: int = 0
+    #: rows of a side that stood back for later measurements of the same kernel and problem
+    superseded: int = 0
+
+    @property
+    def verdicts(self) -> Mapping[Verdict, int]:
+        """Return how many rows have each verdict."""
+        counts = Counter(row.judgement.verdict for row in self.rows if row.judgement)
+        return {verdict: counts[verdict] for verdict in Verdict}
+
+    def with_verdict(self, verdict: Verdict) -> list[ComparedRow]:
+        """Return the rows with a verdict, the largest change first."""
+        found = [row for row in self.rows if row.judgement and row.judgement.verdict is verdict]
+        return sorted(found, key=_size, reverse=True)
+
+    @property
+    def status_changes(self) -> list[ComparedRow]:
+        """Return the rows whose statuses differ, the worsened ones first."""
+        return sorted((row for row in self.rows if row.status_changed), key=lambda row: not row.worsened)
+
+    def failures(self, fail_on: Collection[FailOn]) -> list[str]:
+        """Return why the comparison fails, one phrase per reason; empty if it does not.
+
+        A kernel that computes wrong numbers now and did not before is a failure whatever ``fail_on`` says.
+        """
+        verdicts = self.verdicts
+        worsened = [row for row in self.rows if row.worsened]
+        counts = (
+            (FailOn.SLOWER in fail_on, verdicts[Verdict.SLOWER], "slower"),
+            (FailOn.FASTER in fail_on, verdicts[Verdict.FASTER], "faster"),
+            (FailOn.UNCLEAR in fail_on, verdicts[Verdict.UNCLEAR], "unclear"),
+            (FailOn.MISSING in fail_on, len(self.only_old), "missing"),
+            (FailOn.STATUS in fail_on, sum(not row.computes_wrong for row in worsened), "failing"),
+            (True, sum(row.computes_wrong for row in worsened), "computing wrong numbers"),
+        )
+        return [f"{count} {what}" for counted, count, what in counts if counted and count]
+
+
+def _size(row: ComparedRow) -> float:
+    return abs(row.judgement.change.log_ratio) if row.judgement else 0.0

@@ -1,0 +1,216 @@
+"""What the worker does for its parent: load, ask, run, sample, copy out. It judges nothing."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.run import messages
+from ckprof.run.abi import CProblem, Library, LibraryError
+from ckprof.run.memory import DeviceTensors
+from ckprof.run.messages import AbiStatus
+from ckprof.run.storage import storage_type
+from ckprof.run.stored_file import StoredFile
+from ckprof.run.timing import KernelFailure, Launches, checked_time, take_samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.problem import ConvProblem
+    from ckprof.run.abi import CBuffers, Kernel
+
+
+class KernelSession:
+    """Answers requests for one library.
+
+    :param library: the loaded library.
+    :param shared: memory into which tensors are copied.
+    """
+
+    def __init__(self, library: Library, shared: NDArray[np.uint8]) -> None:
+        self._library = library
+        self._shared = shared
+        self._tensors: DeviceTensors | None = None
+        self._problem: ConvProblem | None = None
+        self._result = ""
+
+    def reply(self, request: messages.Request) -> messages.Reply:
+        """Serve a request. What a kernel does wrong is a reply; what the request does wrong is one, too."""
+        try:
+            return self._serve(request)
+        except (KeyError, ValueError, OSError) as exc:
+            return messages.Failed(reason=f"{type(exc).__name__}: {exc}")
+
+    def _serve(self, request: messages.Request) -> messages.Reply:
+        match request:
+            case messages.LoadProblem():
+                return self._load(request)
+            case messages.QuerySupport():
+                return self._query(request)
+            case messages.RunOnce():
+                return self._run(request)
+            case messages.Sample():
+                return self._sample(request)
+            case messages.CopyOut():
+                self._loaded()[request.tensor].read(request.start, self._shared[: request.size])
+                return messages.CopiedOut(size=request.size)
+            case messages.ReadInstanceString():
+                return self._instance_text(request.key)
+            case messages.Describe():
+                return self._describe()
+            case _:
+                raise ValueError("it cannot be served now")
+
+    def _kernel(self, key: str) -> Kernel:
+        kernel = self._library.kernels.get(key)
+        if kernel is None:
+            raise KeyError(key)
+        return kernel
+
+    def _loaded(self) -> DeviceTensors:
+        if self._tensors is None:
+            raise ValueError("no problem is loaded")
+        return self._tensors
+
+    def _load(self, request: messages.LoadProblem) -> messages.Reply:
+        if self._tensors is not None:
+            self._tensors.release()
+            self._tensors = None
+        size = storage_type(request.dtype).itemsize
+        try:
+            tensors = DeviceTensors(
+                self._library.target,
+                {file.name: size * math.prod(file.shape) for file in (*request.operands, request.result)},
+            )
+        except MemoryError as exc:
+            return messages.ProblemRejected(reason=str(exc))
+        for file in request.operands:
+            tensors[file.name].upload(StoredFile.open(Path(file.path)))
+        self._tensors, self._problem, self._result = tensors, request.problem, request.result.name
+        return messages.ProblemLoaded()
+
+    def _query(self, request: messages.QuerySupport) -> messages.Reply:
+        kernel = self._library.kernels.get(request.key)
+        if kernel is None:
+            reason = f"the kernel library has no kernel with key {request.key}"
+            return messages.Failed(reason=reason)
+        answers = tuple(
+            self._with_room(kernel.is_supported(CProblem.of(query.problem, query.split_k)))
+            for query in request.queries
+        )
+        return messages.SupportAnswers(key=request.key, answers=answers)
+
+    def _with_room(self, support: messages.Support) -> messages.Support:
+        """Reject a workspace that does not fit into memory: to allocate it could end this process."""
+        target = self._library.target
+        available = target.available_bytes()
+        # The largest workspace so far is kept and used again.
+        if available is None or support.workspace_bytes - target.workspace_bytes <= available:
+            return support
+        message = (
+            f"the kernel needs a workspace of {support.workspace_bytes / 2**30:.1f} GiB, "
+            f"{available / 2**30:.1f} GiB of memory are available"
+        )
+        unmet = UnmetRequirement(rule="workspace", message=message)
+        return msgspec.structs.replace(support, status=AbiStatus.REJECTED, unmet_requirements=(unmet,))
+
+    def _run(self, request: messages.RunOnce) -> messages.Reply:
+        tensors, kernel = self._loaded(), self._kernel(request.key)
+        tensors[self._result].poison()
+        target = self._library.target
+        target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
+        status, reason, time_ms = kernel.run(CProblem.of(self._given(), request.split_k), tensors.buffers)
+        if status is AbiStatus.OK:
+            try:
+                time_ms = checked_time(time_ms)
+            except KernelFailure as failure:
+                status, reason, time_ms = AbiStatus.FAILED, str(failure), 0.0
+        return messages.Ran(key=request.key, status=status, reason=reason, time_ms=time_ms)
+
+    def _sample(self, request: messages.Sample) -> messages.Reply:
+        tensors, kernel = self._loaded(), self._kernel(request.key)
+        problem, buffers = CProblem.of(self._given(), request.split_k), tensors.buffers
+        flush_bytes = request.timing.flush_bytes
+        try:
+            sampling = take_samples(
+                Launches(
+                    run_once=lambda: timed_run(kernel, problem, buffers),
+                    flush=(lambda: self._library.target.flush_cache(flush_bytes)) if flush_bytes else None,
+                    # The results of runs before must not pass for those of the runs that are timed.
+                    after_warmup=tensors[self._result].poison,
+                ),
+                request.timing,
+                first_ms=request.first_ms,
+                first_s=request.first_s,
+            )
+        except KernelFailure as failure:
+            return messages.Ran(key=request.key, status=AbiStatus.FAILED, reason=str(failure))
+        return messages.Sampled(
+            key=request.key,
+            samples_ms=sampling.samples_ms,
+            stopped_by=sampling.stopped_by,
+            warmup=sampling.warmup,
+            wall_s=sampling.wall_s,
+            flush_s=sampling.flush_s,
+        )
+
+    def _given(self) -> ConvProblem:
+        if self._problem is None:
+            raise ValueError("no problem is loaded")
+        return self._problem
+
+    def _instance_text(self, key: str) -> messages.Reply:
+        kernel = self._library.kernels.get(key)
+        if kernel is None:
+            return messages.InstanceText(key=key, text="", error=f"the library has no kernel with key {key}")
+        status, text = kernel.instance_string()
+        if status is AbiStatus.OK:
+            return messages.InstanceText(key=key, text=text)
+        return messages.InstanceText(key=key, text="", error=text or "the kernel gave no text and no reason")
+
+    def _describe(self) -> messages.Reply:
+        info = self._library.info
+        if info is None:
+            return messages.Described()
+        kernels = tuple(
+            messages.KernelEntry(key=kernel.key, name=kernel.name, fields=msgspec.json.decode(fields))
+            for kernel, fields in zip(self._library.kernels.values(), info.fields, strict=True)
+        )
+        return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
+
+
+def timed_run(kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
+    """Run a kernel and return what its launcher measured, in milliseconds.
+
+    :param buffers: the C form of the tensors' addresses.
+    :raises KernelFailure: the run failed, or the duration is none.
+    """
+    status, reason, time_ms = kernel.run(problem, buffers)
+    if status is not AbiStatus.OK:
+        raise KernelFailure(f"failed in a timed run: {reason or 'no reason given'}")
+    return checked_time(time_ms)
+
+
+def open_library(request: messages.Request) -> tuple[Library | None, messages.Reply]:
+    """Load the library that the first request names, and select the device."""
+    if not isinstance(request, messages.Open):
+        return None, messages.OpenFailed(reason="the first request must open a library")
+    try:
+        library = Library.load(Path(request.library))
+    except LibraryError as exc:
+        return None, messages.OpenFailed(reason=str(exc))
+    device = ""
+    if request.device is not None:
+        arch = request.device.arch or (library.info.arch if library.info else "")
+        try:
+            library.target.select_device(arch, request.device.index)
+        except LibraryError as exc:
+            return None, messages.OpenFailed(reason=str(exc), loaded=True)
+        library.target.set_cpu_threads(request.device.cpu_threads)
+        device = library.target.describe_device()
+    return library, messages.Opened(target=library.target.id, device=device, keys=tuple(library.kernels))

@@ -1,0 +1,1 @@
+"""Statistics of measurements that were taken in rounds: intervals, noise, verdicts."""

@@ -1,0 +1,117 @@
+"""An attempt as one flat row: what data frames and Parquet show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ckprof.model.outcome import Measurement, Verification
+    from ckprof.model.problem import ConvProblem
+    from ckprof.store.attempt import Attempt
+
+#: name -> type of every column; a column may be empty
+COLUMNS: Final[dict[str, type[int] | type[float] | type[str] | type[bool]]] = {
+    **{"direction": str, "api_level": str, "problem": str, "ndim": int},
+    **{"G": int, "N": int, "K": int, "C": int, "filter": str, "input": str},
+    **{"strides": str, "dilations": str, "left_pads": str, "right_pads": str, "flop": int},
+    **{"split_k": int, "instance": str, "object": str, "kernel": str, "instance_string": str},
+    **{"pipeline": str, "dtype": str, "layout": str},
+    **{"target": str, "device": str, "arch": str, "compute_units": int, "compiler": str, "driver": str},
+    **{"cache": str, "clock": str},
+    **{"status": str, "reason": str, "requirements": str, "split_chosen": int, "ranked": bool},
+    **{"median_ms": float, "spread_ms": float, "min_ms": float, "mean_ms": float, "samples": int},
+    **{"gflops": float, "stopped_by": str, "max_error": float, "wrong_elements": int},
+    **{
+        "workspace_bytes": int,
+        "marks": str,
+        "started": float,
+        "round": int,
+        "position": int,
+        "wall_s": float,
+    },
+    **{"load": float, "clock_mhz": float, "temperature_c": float},
+    **{"session": str, "sequence": int, "host": str, "ckprof_version": str, "git_commit": str, "tags": str},
+}
+
+
+def flat_row(attempt: Attempt) -> dict[str, object]:
+    """Return the values of :data:`COLUMNS`; axes are joined with ``x``, lists with commas."""
+    key, kernel, seen, session = attempt.key, attempt.kernel, attempt.conditions, attempt.session
+    return {
+        "direction": key.operation.direction,
+        "api_level": key.operation.api_level,
+        **_problem(key.problem),
+        "split_k": key.split_k,
+        "instance": key.kernel.instance,
+        "object": key.kernel.object_digest,
+        "kernel": kernel.name,
+        "instance_string": kernel.instance_string,
+        "pipeline": kernel.pipeline,
+        "dtype": kernel.dtype.value if kernel.dtype is not None else "",
+        "layout": kernel.layout,
+        "target": key.device.target,
+        "device": key.device.model,
+        "arch": key.device.arch,
+        "compute_units": key.device.compute_units,
+        "compiler": key.toolchain.compiler,
+        "driver": key.toolchain.driver,
+        "cache": key.method.cache,
+        "clock": key.method.clock,
+        "status": attempt.status.value,
+        "reason": attempt.reason,
+        "requirements": ",".join(attempt.requirements),
+        "split_chosen": attempt.split_chosen,
+        "ranked": attempt.ranked,
+        **_timing(attempt.measurement, key.problem.flop),
+        **_check(attempt.verification),
+        "workspace_bytes": attempt.workspace_bytes,
+        "marks": ",".join(mark.value for mark in attempt.marks),
+        "started": seen.started,
+        "round": seen.round,
+        "position": seen.order,
+        "wall_s": seen.wall_s,
+        "load": seen.load,
+        "clock_mhz": seen.clock_mhz,
+        "temperature_c": seen.temperature_c,
+        "session": session.uid,
+        "sequence": attempt.sequence,
+        "host": session.host,
+        "ckprof_version": session.ckprof_version,
+        "git_commit": session.git_commit,
+        "tags": ",".join(session.tags),
+    }
+
+
+def _problem(problem: ConvProblem) -> dict[str, object]:
+    axes = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
+    return {
+        "problem": problem.describe(),
+        "ndim": problem.ndim,
+        "G": problem.groups,
+        "N": problem.batch,
+        "K": problem.out_channels,
+        "C": problem.in_channels,
+        **{name: "x".join(map(str, getattr(problem, name))) for name in axes},
+        "flop": problem.flop,
+    }
+
+
+def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:
+    if timing is None:
+        names = ("median_ms", "spread_ms", "min_ms", "mean_ms", "samples", "gflops")
+        return {**dict.fromkeys(names), "stopped_by": ""}
+    return {
+        "median_ms": timing.median_ms,
+        "spread_ms": timing.spread_ms,
+        "min_ms": timing.min_ms,
+        "mean_ms": timing.mean_ms,
+        "samples": timing.samples,
+        "gflops": flop / timing.median_ms / 1e6 if timing.median_ms > 0 else None,
+        "stopped_by": timing.stopped_by,
+    }
+
+
+def _check(check: Verification | None) -> dict[str, object]:
+    if check is None:
+        return {"max_error": None, "wrong_elements": None}
+    return {"max_error": check.max_error, "wrong_elements": check.wrong_elements}

@@ -1,0 +1,191 @@
+"""The JSON report of ``ckprof run`` as attempts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof.model.dtype import DataType
+from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.model.problem import ConvProblem
+from ckprof.run.options import AUTO_SPLITS
+from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
+from ckprof.store.errors import NewerStoreError
+from ckprof.store.format import ImportHints, StoreFormat
+from ckprof.store.formats.imported import file_session
+from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.store.query import SharedKey
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA: Final = "ckprof.run"
+#: the version of the report that is read
+VERSION: Final = 1
+
+
+class _Instance(msgspec.Struct, frozen=True):
+    key: str
+    name: str
+    instance_string: str = ""
+    pipeline: str = ""
+    dtype: DataType | None = None
+    layout: str = ""
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    condition: str
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    key: str
+    status: Status
+    reason: str = ""
+    refusals: tuple[_Condition, ...] = ()
+    requirements: tuple[_Condition, ...] = ()
+    split_k: int = 1
+    split_k_deduced: bool = False
+    measurement: dict[str, Any] | None = None
+    verification: dict[str, Any] | None = None
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    groups: int
+    batch: int
+    out_channels: int
+    in_channels: int
+    filter: tuple[int, ...]
+    input: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    left_pads: tuple[int, ...]
+    right_pads: tuple[int, ...]
+    outcomes: tuple[_Outcome, ...] = ()
+
+    def problem(self) -> ConvProblem:
+        names = [name for name in self.__struct_fields__ if name != "outcomes"]
+        return ConvProblem(**{name: getattr(self, name) for name in names})
+
+
+class _Report(msgspec.Struct, frozen=True):
+    schema: str
+    version: int
+    direction: str
+    target: str
+    arch: str
+    environment: dict[str, Any]
+    instances: tuple[_Instance, ...]
+    problems: tuple[_Problem, ...]
+
+
+def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
+    """Yield one attempt per outcome.
+
+    :raises InputError: the file is no such report, or is damaged.
+    """
+    try:
+        data = path.read_bytes()
+        report = msgspec.json.decode(data, type=_Report)
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
+        raise InputError(f"is no report of 'ckprof run': {exc}", path) from None
+    if report.schema != SCHEMA:
+        raise InputError(f"has the schema {report.schema!r}, expected {SCHEMA!r}", path)
+    if report.version > VERSION:
+        raise NewerStoreError(
+            f"has version {report.version}, this ckprof reads {VERSION}; update ckprof", path
+        )
+    shared = _shared(report)
+    session = file_session(path, data, "report", hints, _started(report.environment))
+    instances = {one.key: one for one in report.instances}
+    sequence = 0
+    for place in report.problems:
+        problem = place.problem()
+        for order, outcome in enumerate(place.outcomes):
+            instance = instances.get(outcome.key)
+            if instance is None:
+                raise InputError(f"names an instance that it does not list: {outcome.key}", path)
+            yield _attempt(outcome, instance, problem, shared, (session, sequence, order))
+            sequence += 1
+
+
+def _attempt(
+    outcome: _Outcome,
+    instance: _Instance,
+    problem: ConvProblem,
+    shared: SharedKey,
+    place: tuple[Session, int, int],
+) -> Attempt:
+    session, sequence, order = place
+    unmet = outcome.requirements or outcome.refusals
+    measured = outcome.measurement
+    check = {name: value for name, value in (outcome.verification or {}).items() if name != "passed"}
+    return Attempt(
+        key=MeasurementKey(
+            operation=shared.operation,
+            problem=problem,
+            split_k=AUTO_SPLITS if outcome.split_k_deduced else outcome.split_k,
+            kernel=KernelKey(instance=outcome.key),
+            device=shared.device,
+            toolchain=shared.toolchain,
+            method=shared.method,
+        ),
+        session=session,
+        sequence=sequence,
+        kernel=KernelInfo(
+            name=instance.name,
+            instance_string=instance.instance_string,
+            pipeline=instance.pipeline,
+            dtype=instance.dtype,
+            layout=instance.layout,
+        ),
+        status=outcome.status,
+        reason=outcome.reason,
+        requirements=tuple(dict.fromkeys(one.condition for one in unmet)),
+        split_chosen=outcome.split_k if outcome.split_k >= 1 else None,
+        measurement=msgspec.convert(measured, Measurement) if measured else None,
+        verification=msgspec.convert(check, Verification) if check else None,
+        conditions=Conditions(started=session.started, round=1, order=order),
+    )
+
+
+def _shared(report: _Report) -> SharedKey:
+    seen = report.environment
+    compiler: Mapping[str, Any] = seen.get("compiler") or {}
+    options: Mapping[str, Any] = seen.get("options") or {}
+    host: Mapping[str, Any] = seen.get("host") or {}
+    return SharedKey(
+        operation=OperationKey(direction=report.direction, api_level=str(seen.get("api_level", ""))),
+        device=DeviceKey(
+            target=report.target,
+            model=str(seen.get("device") or host.get("processor") or ""),
+            arch=report.arch,
+        ),
+        toolchain=ToolchainKey(
+            compiler=str(compiler.get("description", "")),
+            compiler_identity=str(compiler.get("identity", "")),
+            flags=tuple(map(str, seen.get("flags") or ())),
+        ),
+        method=MethodKey(cache=str(options.get("cache", "")), init=str(options.get("init", ""))),
+    )
+
+
+def _started(environment: Mapping[str, Any]) -> float | None:
+    try:
+        return datetime.datetime.fromisoformat(str(environment["started"])).timestamp()
+    except (KeyError, ValueError):
+        return None
+
+
+FORMAT = StoreFormat(
+    id="json",
+    label="reports of ckprof run --json",
+    suffixes=(".json",),
+    read=read,
+    recognises=lambda head: b'"ckprof.run"' in head[:200],
+)

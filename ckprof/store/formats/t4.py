@@ -1,0 +1,112 @@
+"""T4, the results format that autotuners share (schema 1.0.0 of the TuningSchema project).
+
+A row's ``configuration`` is free in that format. ckprof writes there what users of other tools look for, and
+the complete record of the attempt, from which it reads such a file again. Files of other tuners have no
+problem and no kernel that ckprof knows.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof.model.outcome import Status
+from ckprof.store.attempt import Attempt
+from ckprof.store.export_file import export_stream
+from ckprof.store.format import ExportResult, ImportHints, StoreFormat
+from ckprof.store.lines import decode_attempt, finite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.store.query import StoreQuery
+    from ckprof.store.store import Store
+
+SCHEMA_VERSION: Final = "1.0.0"
+
+#: the format's word for each status
+INVALIDITY: Final = {
+    Status.OK: "correct",
+    Status.UNSUPPORTED: "constraints",
+    Status.COMPILE_ERROR: "compile",
+    Status.COMPILE_TIMEOUT: "compile",
+    Status.RUN_ERROR: "runtime",
+    Status.RUN_TIMEOUT: "timeout",
+    Status.WRONG_RESULT: "correctness",
+}
+#: where the complete record is
+_RECORD: Final = "ckprof_attempt"
+
+
+def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
+    """Write one result per attempt."""
+    result = ExportResult()
+    with export_stream(path) as stream:
+        stream.write(f'{{"schema_version":"{SCHEMA_VERSION}","results":['.encode())
+        for attempt in store.attempts(query):
+            stream.write(b",\n" if result.rows else b"\n")
+            stream.write(msgspec.json.encode(_result(attempt)))
+            result.rows += 1
+        stream.write(b"\n]}\n")
+    return result
+
+
+def _result(attempt: Attempt) -> dict[str, Any]:
+    timing = attempt.measurement
+    started = datetime.datetime.fromtimestamp(attempt.conditions.started, datetime.timezone.utc)
+    return {
+        "timestamp": started.isoformat(timespec="milliseconds"),
+        "configuration": {
+            "kernel": attempt.kernel.name,
+            "problem": attempt.key.problem.describe(),
+            "split_k": attempt.key.split_k,
+            **attempt.kernel.fields,
+            _RECORD: finite(attempt),
+        },
+        "objectives": ["time"] if timing else [],
+        "times": {"runtimes": list(timing.samples_ms) if timing else []},
+        "invalidity": INVALIDITY[attempt.status],
+        "correctness": 1.0 if attempt.ranked else 0.0,
+        "measurements": [{"name": "time", "value": timing.median_ms, "unit": "ms"}] if timing else [],
+    }
+
+
+def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
+    """Yield the attempts of a file that ckprof wrote.
+
+    :raises InputError: the file is damaged, or another tuner's.
+    """
+    del hints
+    try:
+        data = msgspec.json.decode(path.read_bytes())
+        results = data["results"]
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as exc:
+        raise InputError(f"is no T4 file: {exc}", path) from None
+    for number, one in enumerate(results):
+        record = one.get("configuration", {}).get(_RECORD)
+        if record is None:
+            raise InputError(
+                f"result {number} was written by another tuner: it says neither the problem nor the kernel "
+                "in a way that ckprof knows",
+                path,
+            )
+        try:
+            yield decode_attempt(record)
+        except (msgspec.MsgspecError, InputError) as exc:
+            raise InputError(f"result {number} cannot be used: {exc}", path) from None
+
+
+FORMAT = StoreFormat(
+    id="t4",
+    label="T4 of autotuners such as kernel_tuner",
+    suffixes=(".t4.json", ".t4"),
+    read=read,
+    write=write,
+    recognises=lambda head: b'"schema_version"' in head[:400] and b'"results"' in head[:4000],
+)

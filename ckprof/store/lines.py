@@ -1,0 +1,157 @@
+"""Attempts as lines of JSON: what shards and NDJSON exports hold."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof.store.attempt import Attempt, Mark
+from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+SCHEMA: Final = "ckprof.attempts"
+#: raised whenever a field changes its meaning or vanishes
+VERSION: Final = 1
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a file."""
+
+    schema: str
+    version: int
+
+
+class LateMark(msgspec.Struct, frozen=True, kw_only=True):
+    """A mark on an attempt that was written before."""
+
+    session: str
+    sequence: int
+    mark: Mark
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Any other line: one of the two."""
+
+    attempt: Attempt | None = None
+    mark: LateMark | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadLine:
+    """A line that cannot be used."""
+
+    path: Path
+    #: one-based
+    line: int
+    reason: str
+    #: the last line, which its writer did not finish: what it was adding was not stored
+    torn: bool = False
+
+
+_LINES: Final = msgspec.json.Decoder(Line)
+_HEADERS: Final = msgspec.json.Decoder(Header)
+#: JSON has no infinity
+_INFINITE: Final = sys.float_info.max
+
+
+def header_line() -> bytes:
+    """Return the first line of a file."""
+    return msgspec.json.encode(Header(schema=SCHEMA, version=VERSION)) + b"\n"
+
+
+def attempt_line(attempt: Attempt) -> bytes:
+    """Return the line of an attempt."""
+    return msgspec.json.encode(Line(attempt=finite(attempt))) + b"\n"
+
+
+def mark_line(session: str, sequence: int, mark: Mark) -> bytes:
+    """Return the line of a mark that is added later."""
+    return msgspec.json.encode(Line(mark=LateMark(session=session, sequence=sequence, mark=mark))) + b"\n"
+
+
+def read_lines(path: Path) -> Iterator[Line | BadLine]:
+    """Yield what a file holds; lines that cannot be used are yielded as such.
+
+    :raises StoreError: the file cannot be read, holds something else, or is newer than this program.
+    """
+    try:
+        with path.open("rb") as stream:
+            first = stream.readline()
+            if not first.endswith(b"\n"):
+                # ended while it was made: nothing was measured
+                return
+            _check_header(first, path)
+            for number, line in enumerate(stream, 2):
+                yield _decode(line, number, path)
+    except OSError as exc:
+        raise StoreError(f"cannot be read: {exc.strerror}", path) from None
+
+
+def _check_header(line: bytes, path: Path) -> None:
+    try:
+        header = _HEADERS.decode(line)
+    except msgspec.MsgspecError:
+        header = None
+    if header is None or header.schema != SCHEMA:
+        raise NotAStoreError("this is not a file of attempts: the first line does not say so", path, 1)
+    if header.version > VERSION:
+        raise NewerStoreError(
+            f"the file has version {header.version}, this ckprof knows up to version {VERSION}; "
+            "update ckprof",
+            path,
+        )
+
+
+def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
+    if not line.endswith(b"\n"):
+        return BadLine(
+            path=path, line=number, reason="incomplete: its writer ended while it was written", torn=True
+        )
+    try:
+        found = _LINES.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
+        return BadLine(path=path, line=number, reason=str(exc))
+    return found if found.attempt is None else Line(attempt=_infinite(found.attempt))
+
+
+def finite(attempt: Attempt) -> Attempt:
+    """Return the attempt without infinite numbers, which JSON does not have."""
+    check = attempt.verification
+    if check is not None and not math.isfinite(check.max_error):
+        return replace(attempt, verification=replace(check, max_error=_INFINITE))
+    return attempt
+
+
+def _infinite(attempt: Attempt) -> Attempt:
+    """Undo :func:`finite`."""
+    check = attempt.verification
+    if check is not None and check.max_error == _INFINITE:
+        return replace(attempt, verification=replace(check, max_error=math.inf))
+    return attempt
+
+
+def without_samples(attempt: Attempt) -> Attempt:
+    """Return the attempt without its raw samples."""
+    if attempt.measurement is None or not attempt.measurement.samples_ms:
+        return attempt
+    return replace(attempt, measurement=replace(attempt.measurement, samples_ms=()))
+
+
+def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
+    """Return the attempt of a record that came from JSON.
+
+    :param samples_ms: raw samples that were kept apart from it.
+    :raises msgspec.MsgspecError: it is none.
+    """
+    attempt = _infinite(msgspec.convert(record, Attempt))
+    if samples_ms and attempt.measurement is not None:
+        return replace(attempt, measurement=replace(attempt.measurement, samples_ms=tuple(samples_ms)))
+    return attempt

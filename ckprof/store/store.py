@@ -1,0 +1,221 @@
+"""Reading a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ckprof.model.outcome import Status
+from ckprof.store.database import open_for_reading
+from ckprof.store.errors import store_errors
+from ckprof.store.flat import COLUMNS as COLUMNS_OF_ROWS
+from ckprof.store.flat import flat_row
+from ckprof.store.key import DeviceKey, canonical
+from ckprof.store.parts import PartReader
+from ckprof.store.query import MeasurementSummary, PastVisit, SharedKey, StoreQuery
+from ckprof.store.rows import COLUMNS, attempt_of
+from ckprof.store.selection import (
+    add_attempt_existence,
+    attempt_conditions,
+    measurement_conditions,
+    status_condition,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from types import TracebackType
+
+    import pandas
+
+    from ckprof.model.problem import ConvProblem
+    from ckprof.store.attempt import Attempt, Session
+
+EVERYTHING = StoreQuery()
+
+_ATTEMPT_COLUMNS = ", ".join(f"a.{column}" for column in COLUMNS)
+#: rows fetched at once
+_BATCH = 512
+
+
+class Store:
+    """A result store that is read, also while a sweep adds to it.
+
+    Iterating yields every :class:`~ckprof.store.attempt.Attempt`. A context manager: leaving it closes the
+    file. See :class:`~ckprof.store.reader.StoreReader` for what the methods promise.
+
+    :param path: the store's file.
+    :raises StoreError: it does not exist, is damaged, is newer than this program, or is something else.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._connection = open_for_reading(self.path)
+        self._parts = PartReader(self._connection)
+
+    @classmethod
+    def sharing(cls, path: Path, connection: sqlite3.Connection) -> Store:
+        """Return a store that reads through the connection of its writer, uncommitted rows included."""
+        store = cls.__new__(cls)
+        store.path = path
+        store._connection = connection
+        store._parts = PartReader(connection)
+        return store
+
+    def close(self) -> None:
+        """Close the file; closing twice is fine."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The path, for messages."""
+        return str(self.path)
+
+    def __len__(self) -> int:
+        with store_errors(self.path):
+            return int(self._connection.execute("SELECT count(*) FROM attempts").fetchone()[0])
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return self.attempts()
+
+    def attempts(self, query: StoreQuery = EVERYTHING, *, samples: bool = True) -> Iterator[Attempt]:
+        """Yield the attempts that the query asks for, in the order they were added."""
+        conditions = measurement_conditions(query)
+        own = attempt_conditions(query)
+        conditions.add("1")
+        status_condition(query, "a.status", own)
+        text = (
+            f"SELECT a.measurement_id, a.session_id, {'s.data' if samples else 'NULL'}, {_ATTEMPT_COLUMNS} "
+        )
+        text += "FROM attempts a"
+        if len(conditions.texts) > 1:
+            text += " JOIN measurements m ON m.id = a.measurement_id"
+        if samples:
+            text += " LEFT JOIN samples s ON s.attempt_id = a.id"
+        text += f" WHERE {' AND '.join([*conditions.texts, *own.texts])} ORDER BY a.id"
+        for row in self._rows(text, [*conditions.values, *own.values]):
+            yield attempt_of(row[0], row[1], row[3:], row[2], self._parts)
+
+    def measurements(self, query: StoreQuery = EVERYTHING) -> Iterator[MeasurementSummary]:
+        """Yield one summary per measurement key that the query asks for."""
+        conditions = measurement_conditions(query)
+        status_condition(query, "m.status", conditions)
+        add_attempt_existence(query, conditions)
+        text = f"SELECT m.id FROM measurements m{conditions.where()} ORDER BY m.id"  # noqa: S608
+        for (number,) in self._rows(text, conditions.values):
+            yield self._summary(number)
+
+    def best(self, query: StoreQuery = EVERYTHING) -> Sequence[MeasurementSummary]:
+        """Return the fastest measurement that may be ranked per problem."""
+        conditions = measurement_conditions(query)
+        conditions.add("m.median_ms IS NOT NULL")
+        add_attempt_existence(query, conditions)
+        # with a bare column beside min(), SQLite takes it from the row that has the minimum
+        text = (
+            f"SELECT m.id, min(m.median_ms) FROM measurements m{conditions.where()} "  # noqa: S608
+            "GROUP BY m.context_id, m.problem_id ORDER BY m.context_id, m.problem_id"
+        )
+        return [self._summary(number) for number, _ in self._rows(text, conditions.values)]
+
+    def sessions(self) -> Sequence[Session]:
+        """Return the sessions, oldest first."""
+        rows = self._rows("SELECT id FROM sessions ORDER BY started, id", [])
+        return [self._parts.session(number) for (number,) in rows]
+
+    def devices(self) -> Sequence[DeviceKey]:
+        """Return every device once, in the order they were added."""
+        rows = self._rows("SELECT body FROM devices ORDER BY id", [])
+        return [msgspec.json.decode(body, type=DeviceKey) for (body,) in rows]
+
+    def problems(self) -> Sequence[ConvProblem]:
+        """Return every problem once, in the order they were added."""
+        rows = self._rows("SELECT id FROM problems ORDER BY id", [])
+        return [self._parts.problem(number) for (number,) in rows]
+
+    def query(self, **conditions: Any) -> Iterator[Attempt]:
+        """Yield the attempts that meet conditions, by the names of :class:`~ckprof.store.query.StoreQuery`.
+
+        >>> import ckprof
+        >>> with ckprof.Store("results.db") as store:  # doctest: +SKIP
+        ...     failed = list(store.query(direction="fwd", tag="nightly", statuses={"wrong_result"}))
+        """
+        statuses = frozenset(Status(one) for one in conditions.pop("statuses", ()))
+        return self.attempts(StoreQuery(statuses=statuses, **conditions))
+
+    def to_dicts(self, query: StoreQuery = EVERYTHING) -> list[dict[str, object]]:
+        """Return one flat dictionary per attempt, with the columns of :data:`ckprof.store.flat.COLUMNS`."""
+        return [flat_row(attempt) for attempt in self.attempts(query, samples=False)]
+
+    def to_pandas(self, query: StoreQuery = EVERYTHING) -> pandas.DataFrame:
+        """Return a DataFrame with one row per attempt.
+
+        :raises ImportError: pandas is not installed.
+        """
+        import pandas
+
+        return pandas.DataFrame(self.to_dicts(query), columns=list(COLUMNS_OF_ROWS))
+
+    def past_visits(self, shared: SharedKey, problem: ConvProblem) -> list[PastVisit]:
+        """Return what earlier sweeps measured on a problem under the same conditions, in order.
+
+        Lean on purpose: a sweep that goes on reads all of it before it begins.
+        """
+        parts = (shared.operation, shared.device, shared.toolchain, shared.method)
+        rows = self._rows(
+            "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
+            "a.spread_ms, a.wrong_elements, t.body, a.wall_s FROM contexts c "
+            "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
+            "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "
+            "LEFT JOIN texts t ON t.id = a.marks_id "
+            "WHERE c.operation_id = (SELECT id FROM operations WHERE body = ?) "
+            "AND c.device_id = (SELECT id FROM devices WHERE body = ?) "
+            "AND c.toolchain_id = (SELECT id FROM toolchains WHERE body = ?) "
+            "AND c.method_id = (SELECT id FROM methods WHERE body = ?) AND c.dtype = ? AND c.layout = ? "
+            "AND m.problem_id = (SELECT id FROM problems WHERE body = ?) ORDER BY a.id",
+            [
+                *(canonical(part).decode() for part in parts),
+                shared.dtype.value if shared.dtype is not None else "",
+                shared.layout,
+                canonical(problem).decode(),
+            ],
+        )
+        return [PastVisit(*row) for row in rows]
+
+    def _summary(self, number: int) -> MeasurementSummary:
+        with store_errors(self.path):
+            key, kernel = self._parts.measurement(number)
+            status, attempts, ranked, median_ms, min_ms, reason = self._connection.execute(
+                "SELECT m.status, m.attempts, m.ranked, m.median_ms, m.min_ms, (SELECT t.body FROM "
+                "attempts a LEFT JOIN texts t ON t.id = a.reason_id WHERE a.measurement_id = m.id "
+                "ORDER BY a.id DESC LIMIT 1) FROM measurements m WHERE m.id = ?",
+                (number,),
+            ).fetchone()
+        return MeasurementSummary(
+            key=key,
+            kernel=kernel,
+            status=Status(status),
+            reason=reason or "",
+            attempts=attempts,
+            ranked_attempts=ranked,
+            median_ms=median_ms,
+            min_ms=min_ms,
+        )
+
+    def _rows(self, statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        with store_errors(self.path):
+            cursor = self._connection.execute(statement, values)
+            rows = cursor.fetchmany(_BATCH)
+        while rows:
+            yield from rows
+            with store_errors(self.path):
+                rows = cursor.fetchmany(_BATCH)

@@ -1,0 +1,165 @@
+"""Adding to a store: one writer, every outcome on the disk before the next begins."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.store.database import open_for_writing
+from ckprof.store.errors import StoreError, store_errors
+from ckprof.store.location import check_location
+from ckprof.store.parts import PartWriter
+from ckprof.store.rows import COLUMNS, attempt_cells, decode_marks, encode_marks
+from ckprof.store.samples import pack_samples
+from ckprof.store.store import Store
+from ckprof.store.summary import sum_up
+from ckprof.store.writer_lock import WriterLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+
+    from ckprof.store.attempt import Attempt, Mark
+
+_INSERT = (
+    f"INSERT INTO attempts (measurement_id, session_id, {', '.join(COLUMNS)}) "  # noqa: S608
+    f"VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
+)
+#: attempts of an import that are committed together
+_BATCH = 5_000
+
+
+class StoreWriter:
+    """Adds attempts to a store, which is made if it does not exist.
+
+    A context manager: leaving it gives the store to the next writer. ``reader`` reads what was added.
+
+    :param path: the store's file.
+    :param wait_s: seconds to wait while another process writes; ``None`` as long as it takes.
+    :param on_wait: called once with a message that says which process that is.
+    :raises StoreError: the store cannot be written; the subclass says why.
+    """
+
+    def __init__(
+        self, path: Path | str, *, wait_s: float | None = 0, on_wait: Callable[[str], None] | None = None
+    ) -> None:
+        self.path = Path(path)
+        _make_folder(self.path)
+        check_location(self.path)
+        self._lock = WriterLock(self.path)
+        self._lock.acquire(wait_s=wait_s, on_wait=on_wait)
+        try:
+            #: for maintenance; everything else goes through the methods
+            self.connection = open_for_writing(self.path)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._parts = PartWriter(self.connection)
+        #: the same store, for reading
+        self.reader = Store.sharing(self.path, self.connection)
+
+    def close(self) -> None:
+        """Close the file and give the lock back; closing twice is fine."""
+        try:
+            self.connection.close()
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def append(self, attempt: Attempt) -> bool:
+        """Add one attempt; it is on the disk when this returns.
+
+        :returns: whether it is new: ``False`` if the store has an attempt of that session and sequence.
+        :raises StoreError: it could not be added, e.g. because the disk is full; what was there is kept.
+        """
+        with self._transaction():
+            return self._add(attempt)
+
+    def append_many(self, attempts: Iterable[Attempt]) -> int:
+        """Add attempts in few transactions, for imports and merges.
+
+        :returns: how many of them were new.
+        :raises StoreError: they could not be added; those of earlier transactions are kept, and the same call
+            adds the rest.
+        """
+        added = 0
+        pending: list[Attempt] = []
+        for attempt in attempts:
+            pending.append(attempt)
+            if len(pending) == _BATCH:
+                added += self._append_batch(pending)
+                pending.clear()
+        return added + self._append_batch(pending)
+
+    def _append_batch(self, attempts: Iterable[Attempt]) -> int:
+        with self._transaction():
+            return sum(self._add(attempt) for attempt in attempts)
+
+    def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
+        """Mark attempts that are stored already.
+
+        :param marks: session uid, sequence and mark of each; attempts that are not there are left out.
+        :raises StoreError: the store could not be written.
+        """
+        with self._transaction():
+            for uid, sequence, mark in marks:
+                row = self.connection.execute(
+                    "SELECT a.id, t.body FROM attempts a JOIN sessions s ON s.id = a.session_id "
+                    "LEFT JOIN texts t ON t.id = a.marks_id WHERE s.uid = ? AND a.sequence = ?",
+                    (uid, sequence),
+                ).fetchone()
+                if row is not None:
+                    text = encode_marks((*decode_marks(row[1] or ""), mark))
+                    self.connection.execute(
+                        "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._parts.text(text), row[0])
+                    )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with store_errors(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has rolled back on its own after some errors
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                self._parts.forget()
+                raise
+
+    def _add(self, attempt: Attempt) -> bool:
+        session = self._parts.session(attempt.session)
+        known = self.connection.execute(
+            "SELECT 1 FROM attempts WHERE session_id = ? AND sequence = ?", (session, attempt.sequence)
+        )
+        if known.fetchone() is not None:
+            return False
+        measurement = self._parts.measurement(attempt.key, attempt.kernel)
+        cells = attempt_cells(attempt, self._parts)
+        cursor = self.connection.execute(_INSERT, (measurement, session, *cells))
+        timing = attempt.measurement
+        if timing is not None and timing.samples_ms:
+            self.connection.execute(
+                "INSERT INTO samples (attempt_id, data) VALUES (?, ?)",
+                (cursor.lastrowid, pack_samples(timing.samples_ms)),
+            )
+        sum_up(self.connection, measurement)
+        return True
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise StoreError(f"cannot make the folder of the store: {exc.strerror}", path) from None
+    if path.is_dir():
+        raise StoreError("this is a folder, expected the file of a store", path)

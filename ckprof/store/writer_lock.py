@@ -1,0 +1,102 @@
+"""One process writes a store at a time, and the others can tell which."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from ckprof.store.errors import BusyStoreError, ReadOnlyStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: seconds between two looks at a lock that is taken
+_POLL_S = 0.2
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that writes a store."""
+
+    pid: int
+    host: str
+    #: seconds since the epoch
+    since: float
+    command: str
+
+    @classmethod
+    def this_process(cls) -> Holder:
+        """Return the description of this process."""
+        return cls(
+            pid=os.getpid(),
+            host=platform.node(),
+            since=time.time(),
+            command=" ".join(sys.argv[:4]),
+        )
+
+    def describe(self) -> str:
+        """Return who that is, for messages."""
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
+        return f"process {self.pid} on {self.host} since {since} ({self.command})"
+
+
+class WriterLock:
+    """The lock of the writer of a store: a file beside it that the operating system releases in any case.
+
+    :param store: path of the store.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self.path = store.with_name(f"{store.name}.lock")
+        self._holder = store.with_name(f"{store.name}.writer")
+        self._lock = FileLock(self.path)
+
+    def acquire(self, *, wait_s: float | None, on_wait: Callable[[str], None] | None = None) -> None:
+        """Take the lock.
+
+        :param wait_s: seconds to wait for another writer; ``None`` as long as it takes.
+        :param on_wait: called once with a message if another process has the lock.
+        :raises BusyStoreError: another process has it, and the time is over.
+        :raises ReadOnlyStoreError: the lock file cannot be made.
+        """
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            if on_wait is not None and wait_s != 0:
+                on_wait(f"{self._store}: {self._who()} is writing; waiting for it")
+            try:
+                self._lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=_POLL_S)
+            except Timeout:
+                raise BusyStoreError(
+                    f"{self._who()} is writing this store; wait for it to end, or use another file",
+                    self._store,
+                ) from None
+        except OSError as exc:
+            raise ReadOnlyStoreError(
+                f"cannot make the lock file {self.path.name} beside the store: {exc.strerror}", self._store
+            ) from None
+        try:
+            temporary = self._holder.with_name(f"{self._holder.name}.{os.getpid()}")
+            temporary.write_bytes(msgspec.json.encode(Holder.this_process()))
+            temporary.replace(self._holder)
+        except OSError:
+            pass  # only costs the others the name of this process; a full disk shows when data is written
+
+    def release(self) -> None:
+        """Give the lock back; does nothing if it is not held."""
+        if self._lock.is_locked:
+            self._holder.unlink(missing_ok=True)
+            self._lock.release()
+
+    def _who(self) -> str:
+        try:
+            return msgspec.json.decode(self._holder.read_bytes(), type=Holder).describe()
+        except (OSError, msgspec.MsgspecError):
+            return "another process"

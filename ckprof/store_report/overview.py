@@ -1,0 +1,121 @@
+"""What ran, where, with which toolchain, and what failed why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from ckprof.compare.records import display_name
+from ckprof.compare.side import device_name
+from ckprof.model.outcome import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ckprof.compare.side import Row, Side
+
+#: characters of a reason that are shown
+_REASON: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Rows that ended the same way."""
+
+    status: Status
+    #: the reason's first line, or the requirement that is not met
+    reason: str
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The figures at the head of a report."""
+
+    problems: int
+    instances: int
+    rows: int
+    #: rounds with a verified time
+    rounds: int
+    statuses: Mapping[Status, int]
+    #: (what, value), one line each
+    facts: tuple[tuple[str, str], ...]
+    failures: tuple[Failure, ...]
+
+
+def overview(side: Side) -> Overview:
+    """Sum up a side."""
+    rows = list(side.rows.values())
+    counts = Counter(row.status for row in rows)
+    return Overview(
+        problems=len(side.by_problem),
+        instances=len({row.key.instance for row in rows}),
+        rows=len(rows),
+        rounds=sum(len(row.rounds) for row in rows),
+        statuses={status: counts[status] for status in Status if counts[status]},
+        facts=tuple(_facts(side, rows)),
+        failures=tuple(_failures(rows)),
+    )
+
+
+def _facts(side: Side, rows: list[Row]) -> Iterable[tuple[str, str]]:
+    measured = [row.measurement for row in rows]
+    yield from _listed("direction", (key.operation.direction for key in measured))
+    yield from _listed("API level", (key.operation.api_level for key in measured))
+    yield from _listed("element type", (row.key.problem.dtype for row in rows))
+    yield from _listed("layout", (row.key.problem.layout for row in rows))
+    yield from _listed("device", (device_name(key) for key in measured))
+    units = (f"{key.device.compute_units}" if key.device.compute_units else "" for key in measured)
+    yield from _listed("compute units", units)
+    yield from _listed("compiler", (key.toolchain.compiler for key in measured))
+    yield from _listed("flags", (" ".join(key.toolchain.flags) for key in measured))
+    yield from _listed("driver", (key.toolchain.driver for key in measured))
+    yield from _listed("timing", (f"{key.method.clock} clock, {key.method.cache} cache" for key in measured))
+    sessions = side.sessions
+    yield from _listed("host", (session.host for session in sessions))
+    yield from _listed("ckprof", (session.ckprof_version for session in sessions))
+    commits = (
+        f"{session.git_commit[:12]}{' with local changes' if session.git_dirty else ''}"
+        for session in sessions
+        if session.git_commit
+    )
+    yield from _listed("revision", commits)
+    yield from _listed("tags", (tag for session in sessions for tag in session.tags))
+    yield from _listed("imported from", (session.origin for session in sessions))
+    if sessions:
+        first, last = (_time(session.started) for session in (sessions[0], sessions[-1]))
+        yield "sessions", f"{len(sessions)}, started {first}" + (f" to {last}" if last != first else "")
+
+
+def _listed(name: str, values: Iterable[str]) -> Iterable[tuple[str, str]]:
+    distinct = [value for value in dict.fromkeys(values) if value]
+    if distinct:
+        shown = ", ".join(distinct[:4])
+        yield name, shown + (f" and {len(distinct) - 4} more" if len(distinct) > 4 else "")
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _failures(rows: list[Row]) -> list[Failure]:
+    groups: dict[tuple[Status, str], list[Row]] = {}
+    for row in rows:
+        if row.status is not Status.OK:
+            groups.setdefault((row.status, reason_of(row)), []).append(row)
+    found = [
+        Failure(status=status, reason=reason, rows=len(group), example=display_name(group[0]))
+        for (status, reason), group in groups.items()
+    ]
+    return sorted(found, key=lambda one: (not one.status.is_failure, -one.rows, one.reason))
+
+
+def reason_of(row: Row) -> str:
+    """Return what failures are grouped by: the requirement that decided, or the first line of the reason."""
+    if row.requirements:
+        return f"requirement {row.requirements[0]}"
+    lines = row.reason.strip().splitlines()
+    return lines[0][:_REASON] if lines else "no reason is recorded"

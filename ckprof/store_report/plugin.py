@@ -1,0 +1,32 @@
+"""The formats of store reports that ship with ckprof, imported when one is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.protocols import StoreReportFormat
+
+if TYPE_CHECKING:
+    from ckprof.store_report.content import ReportContent
+
+
+def _html(content: ReportContent) -> str:
+    from ckprof.store_report.page import render_html
+
+    return render_html(content)
+
+
+def _markdown(content: ReportContent) -> str:
+    from ckprof.store_report.markdown import render_markdown
+
+    return render_markdown(content)
+
+
+@hookimpl
+def ckprof_register_store_report_formats() -> list[StoreReportFormat]:
+    """Return HTML and Markdown."""
+    return [
+        StoreReportFormat(id="html", label="one page with charts", suffix=".html", render=_html),
+        StoreReportFormat(id="md", label="tables for pull requests", suffix=".md", render=_markdown),
+    ]

@@ -1,0 +1,177 @@
+"""What identifies the measurements of one built library on one device."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from ckprof.build.digests import FolderDigests, digest_parts
+from ckprof.build.jobs import available_cpus
+from ckprof.flow.run_environment import git_state
+from ckprof.paths import object_cache_dir
+from ckprof.run.executor import timing_settings
+from ckprof.run.host import cpu_model, host_properties
+from ckprof.store.attempt import KernelInfo, Session
+from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.store.query import SharedKey
+from ckprof.sweep.plan import PlannedKernel
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.flow.candidates import Candidate
+    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.model.recipe import BuildRecipe
+    from ckprof.plugin.protocols import Target
+    from ckprof.run.options import RunOptions
+
+#: raised whenever the meaning of a sample changes
+METHOD_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceIdentity:
+    """What a target says of a device, as far as it bears on times."""
+
+    model: str
+    compute_units: int = 0
+    memory_bytes: int = 0
+    #: partition mode
+    partition: str = ""
+    #: major version of the driver
+    driver: str = ""
+    #: ``event`` where the device's own clock times kernels
+    clock: str = "wall"
+
+
+@runtime_checkable
+class DeviceIdentifier(Protocol):
+    """A target that knows more of a device than the line that its libraries print."""
+
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what is known of a device; ``None`` if it cannot be read now.
+
+        :param device: its index.
+        """
+
+
+def shared_key(
+    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str
+) -> SharedKey:
+    """Return the parts of a key that do not depend on kernel and problem.
+
+    :param device_text: what the library said of the device; not used for targets that compute on the host.
+    """
+    identity = _device(target, recipe, options, device_text)
+    return SharedKey(
+        operation=OperationKey(direction=direction, api_level=recipe.api_level),
+        device=DeviceKey(
+            target=recipe.target,
+            model=identity.model,
+            arch=recipe.arch,
+            compute_units=identity.compute_units,
+            memory_bytes=identity.memory_bytes,
+            partition=identity.partition,
+        ),
+        toolchain=ToolchainKey(
+            compiler=recipe.compiler.description,
+            compiler_identity=recipe.compiler.identity,
+            flags=(*recipe.compile_flags, *recipe.kernel_flags),
+            headers=_headers(recipe),
+            driver=identity.driver,
+        ),
+        method=MethodKey(
+            clock=identity.clock,
+            version=METHOD_VERSION,
+            cache=options.cache.value,
+            flush_bytes=timing_settings(options).flush_bytes,
+            init=options.init.value,
+        ),
+    )
+
+
+def _device(target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str) -> DeviceIdentity:
+    if isinstance(target, DeviceIdentifier):
+        known = target.device_identity(recipe.arch, options.device)
+        if known is not None:
+            return known
+    if target.embedded:
+        return DeviceIdentity(
+            model=cpu_model(),
+            compute_units=options.cpu_threads or available_cpus(),
+            # what -march=native means here
+            partition=recipe.machine_identity[:16],
+        )
+    return DeviceIdentity(model=device_text)
+
+
+def _headers(recipe: BuildRecipe) -> str:
+    """Return a digest of everything that kernels are compiled against, or linked with."""
+    folders = FolderDigests(object_cache_dir() / "folders")
+    sources = sorted({source.parent for source in recipe.support_sources})
+    return digest_parts(
+        *(folders.of(folder) for folder in (*(recipe.digested_dirs or recipe.include_dirs), *sources))
+    )
+
+
+def planned_kernels(
+    candidates: Sequence[Candidate], object_keys: Mapping[str, str] | None
+) -> list[PlannedKernel]:
+    """Return the kernels of candidates.
+
+    :param object_keys: those of the build; ``None`` before it. A candidate without one was not compiled.
+    """
+    return [
+        PlannedKernel(
+            instance=candidate.instance.key,
+            ndim=candidate.instance.ndim,
+            info=KernelInfo(
+                name=candidate.name,
+                instance_string=candidate.instance_string,
+                pipeline=candidate.pipeline.id,
+                dtype=candidate.instance.dtype,
+                layout=candidate.instance.layout.name,
+                fields=candidate.instance.fields(),
+            ),
+            object_digest=None if object_keys is None else object_keys.get(candidate.instance.key, ""),
+        )
+        for candidate in candidates
+    ]
+
+
+def built_kernels(library: BuiltLibrary) -> list[PlannedKernel]:
+    """Return the kernels of a library; one that did not compile has no object."""
+    built = {candidate.instance.key for candidate in library.built}
+    keys = {instance: key for instance, key in library.object_keys.items() if instance in built}
+    return planned_kernels(library.candidates, keys)
+
+
+def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_text: str = "") -> Session:
+    """Return the evidence that all attempts of this command share.
+
+    :param options: those that influence the figures.
+    :param seed: of the order within rounds.
+    """
+    git = git_state(Path.cwd())
+    plain = {
+        name: value.value if isinstance(value, Enum) else value for name, value in asdict(options).items()
+    }
+    return Session(
+        uid=uuid.uuid4().hex,
+        started=time.time(),
+        host=platform.node(),
+        ckprof_version=__version__,
+        argv=tuple(sys.argv[1:]),
+        git_commit=str(git["commit"]) if git else "",
+        git_dirty=bool(git["dirty"]) if git else False,
+        seed=seed,
+        tags=tags,
+        environment={"host": host_properties(), "options": plain, "device": device_text},
+    )

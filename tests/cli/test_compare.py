@@ -1,0 +1,172 @@
+"""``ckprof compare`` and ``ckprof report`` on stores."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ckprof as library
+from ckprof.statistics.verdict import Verdict
+from ckprof.store.writer import StoreWriter
+from tests.measured import Made, attempts, later
+
+
+def stored(path: Path, *made: Made) -> Path:
+    with StoreWriter(path) as writer:
+        for one in made:
+            writer.append_many(attempts(one))
+    return path
+
+
+SLOW = Made(seed=2, session=later(tags=("branch",)), factor=lambda p, i: 1.3 if (p, i) == (1, 1) else 1.0)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("stores")
+    stored(folder / "old.db", Made(seed=1))
+    stored(folder / "same.db", Made(seed=3, session=later()))
+    stored(folder / "slow.db", SLOW)
+    stored(folder / "both.db", replace(Made(seed=1), session=replace(Made().session, tags=("main",))), SLOW)
+    return folder
+
+
+def test_no_change(ckprof, stores):
+    called = ckprof("compare", stores / "old.db", stores / "same.db")
+    assert called.code == 0
+    assert "0 SLOWER, 0 FASTER" in called.out
+
+
+def test_a_slower_kernel_fails(ckprof, stores):
+    called = ckprof("compare", stores / "old.db", stores / "slow.db")
+    assert called.code == 1
+    assert "failed: 1 slower" in called.err
+    assert ckprof("compare", stores / "old.db", stores / "slow.db", "--fail-on", "status").code == 0
+    assert ckprof("compare", stores / "old.db", stores / "slow.db", "--fail-on", "none").code == 0
+
+
+def test_tags_of_one_store(ckprof, stores):
+    called = ckprof(
+        "compare", f"{stores / 'both.db'}@main", f"{stores / 'both.db'}@branch", "--format", "json"
+    )
+    assert json.loads(called.out)["verdicts"]["slower"] == 1
+    called = ckprof("compare", f"{stores / 'both.db'}@main", f"{stores / 'both.db'}@other")
+    assert called.code == 3
+    assert "tag 'other'" in called.err
+
+
+def test_a_format_into_a_file(ckprof, stores, tmp_path):
+    called = ckprof(
+        "compare", stores / "old.db", stores / "slow.db", "--format", "junit", "-o", "compare.xml"
+    )
+    assert (called.code, called.out) == (1, "")
+    assert "compare.xml: 11 same, 0 faster, 1 slower, 0 unclear" in called.err
+    assert (tmp_path / "compare.xml").read_text().startswith("<?xml")
+
+
+def test_the_smallest_change_of_interest(ckprof, stores):
+    called = ckprof("compare", stores / "old.db", stores / "slow.db", "--min-change", "50")
+    assert called.code == 0
+    assert "12 SAME" in called.out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("compare", "a.db"),
+        ("compare", "a.db", "b.db", "c.db"),
+        ("compare", "a.db", "b.db", "--fail-on", "bad"),
+        ("compare", "a.db", "b.db", "--format", "yaml"),
+        ("compare", "a.db", "b.db", "--min-change", "0"),
+        ("report", "a.db", "-o", "x.pdf"),
+        ("report", "a.db", "--roof", "high"),
+        ("report", "a.db", "b.db", "c.db"),
+    ],
+)
+def test_wrong_usage(ckprof, wrong):
+    called = ckprof(*wrong)
+    assert (called.code, called.out) == (2, "")
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+def test_inputs_that_are_no_stores(ckprof, stores, tmp_path, command):
+    (tmp_path / "text.db").write_text("hello")
+    for name in ("no.db", "text.db"):
+        called = ckprof(command, name, *([stores / "old.db"] if command == "compare" else []))
+        assert (called.code, called.out) == (3, "")
+        assert name in called.err
+
+
+def test_stores_without_anything_in_common(ckprof, stores, tmp_path):
+    other = Made(problems=1, instances=1, session=later())
+    stored(tmp_path / "other.db", replace(other, device=other.device))
+    moved = [
+        replace(one, key=replace(one.key, split_k=7), session=later(), sequence=one.sequence)
+        for one in attempts(other)
+    ]
+    with StoreWriter(tmp_path / "moved.db") as writer:
+        writer.append_many(moved)
+    called = ckprof("compare", "other.db", "moved.db")
+    assert called.code == 2
+    assert "nothing can be compared" in called.err
+
+
+def test_the_self_test(ckprof, stores):
+    called = ckprof("compare", "--self-test", stores / "old.db", "--seeds", "2")
+    assert called.code == 0
+    assert "0 of 24 rows are called faster or slower between halves of 3 to 3 rounds" in called.out
+
+
+def test_a_report(ckprof, stores, tmp_path):
+    called = ckprof("report", stores / "old.db", "-o", "report.html", "--roof", "measured=100,50")
+    assert called.code == 0
+    assert "report.html: 3 problems, 4 instances" in called.err
+    page = (tmp_path / "report.html").read_text()
+    assert "measured roof" in page
+    assert "Comparison" not in page
+
+
+def test_a_report_of_two_stores(ckprof, stores, tmp_path):
+    assert ckprof("report", stores / "old.db", stores / "slow.db", "-o", "report.html").code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert '<h2 id="comparison-h">Comparison</h2>' in page
+
+
+def test_markdown(ckprof, stores):
+    called = ckprof("report", stores / "old.db", "--format", "md", "--title", "Nightly")
+    assert called.out.startswith("## Nightly")
+
+
+def test_a_report_in_no_folder(ckprof, stores, tmp_path):
+    (tmp_path / "file").write_text("")
+    called = ckprof("report", stores / "old.db", "-o", "file/report.html")
+    assert called.code == 3
+
+
+def test_the_library_does_the_same(stores):
+    profiler = library.Profiler()
+    comparison = profiler.compare(stores / "old.db", stores / "slow.db")
+    assert comparison.verdicts[Verdict.SLOWER] == 1
+    options = library.CompareOptions(policy=library.ChangePolicy(min_change=0.5), direction="fwd")
+    assert profiler.compare(stores / "old.db", stores / "slow.db", options).verdicts[Verdict.SLOWER] == 0
+    content = profiler.report(stores / "old.db")
+    assert "<h1>Measurements of" in profiler.registry.store_report_formats.find("html").render(content)
+
+
+@pytest.mark.parametrize("name", ["old.db", "report.json", "shard.ndjson"])
+def test_diff_points_at_compare(ckprof, stores, tmp_path, name):
+    (tmp_path / "report.json").write_text('{\n  "schema": "ckprof.run",\n  "version": 1\n}\n')
+    (tmp_path / "shard.ndjson").write_text('{"schema":"ckprof.attempts","version":1}\n')
+    path = stores / name if name.endswith(".db") else name
+    called = ckprof("diff", path, "forward/tests/nhwgc_fp16")
+    assert called.code == 2
+    assert "ckprof compare" in called.err
+
+
+def test_settling_needs_the_kernels(ckprof, stores):
+    called = ckprof("compare", stores / "old.db", stores / "slow.db", "--settle")
+    assert called.code == 2
+    assert "--conf or --rule-set" in called.err

@@ -1,0 +1,132 @@
+"""``ckprof problems`` and ``--problem-set``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckprof.problems.problem_set import find_set
+
+CONV = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -m conv -g 1"
+LOG = "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver "
+
+
+def test_list(ckprof):
+    called = ckprof("problems", "list", "--format", "json")
+    rows = {row["set"]: row for row in json.loads(called.out)}
+    assert rows["resnet50"]["layers"] == 53
+    assert "resnet50" in ckprof("problems", "list").out
+
+
+def test_show(ckprof):
+    called = ckprof("problems", "show", "vgg16", "--batch", 2)
+    assert called.code == 0
+    assert "Simonyan" in called.out
+    assert "2D G1 N2 K64 C3 in 224x224" in called.out
+    listed = json.loads(ckprof("problems", "show", "vgg16", "--batch", "2", "--format", "json").out)
+    assert sum(one["count"] for one in listed["problems"]) == 13
+
+
+def test_an_unknown_set(ckprof):
+    called = ckprof("problems", "show", "resnet51")
+    assert (called.code, called.out) == (2, "")
+    assert "expected one of" in called.err
+
+
+@pytest.mark.parametrize("form", ["miopen", "ckprofiler", "json"])
+def test_what_is_written_can_be_read(ckprof, tmp_path, form):
+    problems = ("--problem-set", "resnet50", "--batch", "4", "--direction", "fwd")
+    assert ckprof("problems", "convert", *problems, "--to", form, "-o", "a.txt").code == 0
+    assert ckprof("problems", "convert", "a.txt", "--to", "json", "-o", "b.json").code == 0
+    found = json.loads((tmp_path / "b.json").read_text())["problems"]
+    sizes = {
+        (one["batch"], one["in_channels"], one["out_channels"], *one["input"], *one["filter"])
+        for one in found
+    }
+    expected = {
+        (4, one.problem.in_channels, one.problem.out_channels, *one.problem.input, *one.problem.filter)
+        for one in find_set("resnet50").problems(4)
+    }
+    assert sizes == expected
+
+
+def test_a_log_of_one_direction_is_one_file(ckprof, tmp_path):
+    (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\nhello\n{LOG}{CONV} -F 1\n")
+    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
+    assert called.code == 0
+    assert "2 convolutions, 1 distinct problems" in called.err
+    text = (tmp_path / "out.txt").read_text()
+    assert "2 times" in text
+    assert text.count("conv -n 4") == 1
+
+
+def test_a_log_of_several_directions_is_a_file_each(ckprof, tmp_path):
+    (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\n{LOG}{CONV} -F 2\n")
+    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
+    assert called.code == 0
+    assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.bwd_data.txt", "out.fwd.txt"]
+    assert "out.bwd_data.txt: 1 problems of bwd_data" in called.err
+    assert ckprof("problems", "from-log", "app.log", "--direction", "fwd", "-o", "one.txt").code == 0
+    assert "-F 1" in (tmp_path / "one.txt").read_text()
+
+
+def test_bad_lines_are_reported_and_the_others_written(ckprof, tmp_path):
+    (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\n{LOG}conv -n\n")
+    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
+    assert called.code == 1
+    assert "warning: app.log:2: -n needs a value" in called.err
+    assert (tmp_path / "out.txt").is_file()
+
+
+def test_a_log_without_problems(ckprof, tmp_path):
+    (tmp_path / "app.log").write_text("hello\n")
+    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
+    assert called.code == 3
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_samples(ckprof):
+    first = ckprof("problems", "sample", "20", "--seed", "3", "--max-gflop", "1")
+    assert first.code == 0
+    assert first.out.count("conv -n") + first.err.count("same pads") == 20
+    assert first.out == ckprof("problems", "sample", "20", "--seed", "3", "--max-gflop", "1").out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("sample", "0"),
+        ("sample", "3", "--batch", "x"),
+        ("sample", "3", "--multiples", "a,b"),
+        ("convert",),
+        ("convert", "--batch", "4"),
+        ("convert", "--problem", CONV, "--dtype", "fp99"),
+    ],
+)
+def test_wrong_usage(ckprof, wrong):
+    called = ckprof("problems", *wrong)
+    assert called.code == 2
+    assert called.err.startswith("ckprof: ")
+
+
+@pytest.mark.parametrize("text", ["conv -n 4 -c", "nonsense", "2 1 1"])
+def test_wrong_problems(ckprof, text):
+    called = ckprof("problems", "convert", "--problem", text)
+    assert (called.code, called.out) == (3, "")
+    assert "--problem" in called.err
+
+
+def test_a_problem_set_of_a_run(ckprof):
+    called = ckprof(
+        *("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "1"),
+        *("--problem-set", "resnet50", "--batch", "4", "--dry-run"),
+    )
+    assert called.code == 0
+    assert "23 problems" in called.out + called.err or "N4 K64 C3 in 224x224" in called.out + called.err
+
+
+def test_a_batch_without_a_set(ckprof):
+    called = ckprof("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--batch", "4", "--dry-run")
+    assert called.code == 2
+    assert "requires --problem-set" in called.err

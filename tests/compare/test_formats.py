@@ -1,0 +1,107 @@
+"""The formats of a comparison."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from ckprof.compare.compare import compare
+from ckprof.compare.data_formats import render_csv, render_json, render_junit
+from ckprof.compare.model import Comparison
+from ckprof.compare.side import side_of
+from ckprof.compare.text_formats import MOST_ROWS, render_markdown, render_table
+from ckprof.model.outcome import Status
+from tests.measured import TOOLCHAIN, Made, attempts, later
+
+NEW = Made(
+    seed=2,
+    session=later(),
+    toolchain=replace(TOOLCHAIN, compiler="clang 22.0"),
+    factor=lambda p, i: 1.3 if (p, i) == (1, 2) else (1.03 if (p, i) == (2, 1) else 1.0),
+    failing=lambda p, i: Status.WRONG_RESULT if (p, i) == (0, 0) else None,
+)
+
+
+def comparison_of(new: Made = NEW) -> Comparison:
+    return compare(side_of("old.db", attempts(Made(seed=1))), side_of("new.db", attempts(new)))
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return comparison_of()
+
+
+def test_the_table_says_what_happened(comparison: Comparison) -> None:
+    text = render_table(comparison)
+    assert "old.db (old) against new.db (new)" in text
+    assert "11 rows with times on both sides: 1 SLOWER, 0 FASTER, 1 UNCLEAR, 9 SAME" in text
+    assert "toolchain.compiler    clang 19.1" in text
+    assert "wrong_result" in text
+    slower = text[text.index("\nSLOWER\n") :].strip().splitlines()
+    assert "+30" in slower[4] or "+29" in slower[4] or "+31" in slower[4]
+
+
+def test_markdown_is_the_same_with_pipes(comparison: Comparison) -> None:
+    text = render_markdown(comparison)
+    assert "### SLOWER" in text
+    assert "| clang 19.1" in text
+
+
+def test_long_tables_say_that_they_are_cut() -> None:
+    many = replace(Made(seed=2, session=later()), problems=3, instances=20, factor=lambda p, i: 2.0)
+    old = side_of("old.db", attempts(Made(seed=1, instances=20)))
+    text = render_table(compare(old, side_of("new.db", attempts(many))))
+    assert f"... and {60 - MOST_ROWS} more" in text
+
+
+def test_json_has_everything(comparison: Comparison) -> None:
+    data = json.loads(render_json(comparison))
+    assert (data["schema"], data["version"]) == ("ckprof.compare", 1)
+    assert data["verdicts"] == {"same": 9, "faster": 0, "slower": 1, "unclear": 1}
+    assert len(data["rows"]) == 12
+    slower = next(row for row in data["rows"] if row["verdict"] == "slower")
+    assert slower["ratio_low"] < slower["ratio"] < slower["ratio_high"]
+    assert slower["new_ms"] / slower["old_ms"] == pytest.approx(slower["ratio"])
+    unclear = next(row for row in data["rows"] if row["verdict"] == "unclear")
+    assert unclear["rounds_needed"] > unclear["old_rounds"]
+    assert [row["worsened"] for row in data["rows"]].count(True) == 1
+    assert data["policy"]["min_change"] == 0.02
+
+
+def test_csv_has_a_line_per_row(comparison: Comparison) -> None:
+    rows = list(csv.DictReader(io.StringIO(render_csv(comparison))))
+    assert len(rows) == 12
+    assert [row["verdict"] for row in rows].count("") == 1
+    assert {row["new_status"] for row in rows} == {"ok", "wrong_result"}
+
+
+def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
+    root = ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
+    assert len(root.findall("testsuite")) == 3
+    assert len(root.findall("testsuite/testcase")) == 12
+    assert {one.get("type") for one in root.findall(".//failure")} == {"slower", "status"}
+    assert len(root.findall(".//skipped")) == 1
+    assert sum(int(suite.get("failures", "0")) for suite in root) == 2
+
+
+def test_junit_survives_control_characters() -> None:
+    broken = replace(NEW, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None)
+    new = side_of("new.db", [replace(one, reason="\x1b[31mred") for one in attempts(broken)])
+    comparison = compare(side_of("old.db", attempts(Made(seed=1))), new)
+    ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
+
+
+def test_few_rounds_are_said() -> None:
+    assert "12 rows have fewer than 4 rounds on a side: for them, a scatter of 5.0%" in render_table(
+        comparison_of(Made(rounds=2, seed=2, session=later()))
+    )
+
+
+def test_another_device_is_a_warning() -> None:
+    other = Made(seed=2, session=later(), device=replace(Made().device, arch="other"))
+    assert "warning: device.arch differs" in render_table(comparison_of(other))

@@ -1,0 +1,48 @@
+"""What is generated depends on the instances alone: neither on the process nor on the order of hashes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: one list of each family, as few instances as have all of its templates
+LISTS = (
+    ("fwd", "forward/tests/nhwgc_fp16", "0,5,9"),
+    ("bwd_weight", "backward_weight/tests/nhwgc_bf16_streamk", "0,1"),
+    ("bwd_weight", "backward_weight/tests/nhwgc_fp16", "0,1"),
+    ("fwd", "forward/tests/ngchw_depthwise", "0,1"),
+)
+
+
+def generated(folder: Path, seed: str, arguments: list[str]) -> dict[str, bytes]:
+    """Generate sources in a process of its own with this seed of hashes."""
+    subprocess.run(
+        [sys.executable, "-m", "ckprof", "-q", "generate", *arguments, "--build-dir", str(folder)],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        # the only file that names the folder, and the record of times of change
+        if path.is_file() and path.suffix in {".hpp", ".cpp", ".h", ".txt", ".json"}
+        and path.name not in {"compile_commands.json"} and not path.name.startswith(".")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("direction", "conf", "numbers"), LISTS)
+def test_sources_do_not_depend_on_the_process(
+    tmp_path: Path, direction: str, conf: str, numbers: str
+) -> None:
+    arguments = [direction, "--conf", conf]
+    for number in numbers.split(","):
+        arguments += ["--instance", number]
+    first = generated(tmp_path / "a", "1", arguments)
+    second = generated(tmp_path / "b", "4242", arguments)
+    assert any(name.startswith("kernels/") for name in first)
+    assert first == second

@@ -1,0 +1,69 @@
+"""An architecture that a user's file describes is listed, validated against, built for and run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckprof.arch import architectures
+from ckprof.cli.main import main
+
+RECORD = {
+    "like": "gfx942",
+    "label": "made up for a test",
+    "compute_units": 7,
+    "lds_kib": 16,
+    "capabilities": [],
+    "wave_grids": ["2x2x1"],
+}
+KERNEL = ("--tile", "64x64x32", "--mma", "16x16x16", "--gemm-pipeline", "compv3")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Call ckprof in a folder whose settings name a file with one record."""
+    document = {"schema": architectures.SCHEMA, "version": 2, "architectures": {"gfx999": RECORD}}
+    (tmp_path / "mine.json").write_text(json.dumps(document))
+    (tmp_path / "ckprof.toml").write_text('architectures = ["mine.json"]\n')
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    yield run
+    architectures.use_files([])
+
+
+def test_it_is_listed(call):
+    code, out, _ = call("list", "archs")
+    assert code == 0
+    (row,) = [line for line in out.splitlines() if line.startswith("gfx999")]
+    assert "made up for a test" in row and " 16 " in row and "2x2x1" in row
+
+
+def test_instances_are_validated_against_it(call):
+    wide = ("--waves", "4x1x1")
+    code, out, _ = call(
+        "list", "instances", "--direction", "fwd", *KERNEL, *wide, "--arch", "gfx999", "--why"
+    )
+    assert code == 0 and "gfx999 has no wave grid 4x1x1 (it has 2x2x1)" in out
+    large = [*KERNEL[:1], "128x128x64", *KERNEL[2:], "--waves", "2x2x1"]
+    code, out, _ = call("list", "instances", "--direction", "fwd", *large, "--arch", "gfx999", "--why")
+    assert code == 0 and "the budget is 16384" in out
+
+
+@pytest.mark.compiler
+def test_a_kernel_is_built_and_run_for_it(call, tmp_path):
+    problem = "conv -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1"
+    code, out, err = call(
+        *("run", "fwd", *KERNEL, "--waves", "2x2x1", "--vectors", "4,4,4", "--arch", "gfx999"),
+        *("--problem", problem, "--json", "results.json", "--min-samples", "1"),
+    )
+    assert code == 0, out + err
+    results = json.loads((tmp_path / "results.json").read_text())
+    text = json.dumps(results)
+    assert "gfx999 modelled with 7 compute units" in text
+    assert [row["status"] for row in results["problems"][0]["outcomes"]] == ["ok"]

@@ -1,0 +1,216 @@
+"""Sweeps with real kernels on the CPU, as a new user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ckprof as library
+from ckprof.errors import ExitCode
+from ckprof.model.outcome import Status
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from tests.e2e.conftest import Ckprof
+
+pytestmark = pytest.mark.compiler
+
+PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
+OTHER = "2 1 1 16 16 1 1 12 12 1 1 1 1 0 0 0 0"
+QUICK = ("--round-time", "0.02", "--min-rounds", "2", "--max-rounds", "3")
+
+
+@pytest.fixture
+def sweep(ckprof: Ckprof, short_list: Path):
+    """Sweep the short list."""
+
+    def call(*arguments, problems=(PROBLEM, OTHER), store="results.db"):
+        lines = [part for problem in problems for part in ("--problem", problem)]
+        return ckprof("sweep", "fwd", "--conf", short_list, *lines, "--store", store, *QUICK, *arguments)
+
+    return call
+
+
+def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
+    planned = sweep("--dry-run")
+    assert (planned.code, planned.out.splitlines()[0]) == (
+        ExitCode.OK,
+        "4 kernels x 2 problems: 8 outcomes with all splits",
+    )
+    assert not (tmp_path / "results.db").exists()
+
+    first = sweep("--tag", "one", problems=(PROBLEM,))
+    assert first.code == ExitCode.OK, first.err
+    assert "done: 1 of 1 rankings are finished" in first.out
+    planned = sweep("--dry-run")
+    assert "in the store: 4, " in planned.out
+    assert "left: 1 of 2 rankings" in planned.out
+    assert "estimated time: " in planned.out
+    second = sweep()
+    assert "in the store: 4, " in second.err
+    assert "done: 2 of 2 rankings are finished" in second.out
+    third = sweep()
+    assert (third.code, third.out) == (
+        ExitCode.OK,
+        "nothing is left to do: results.db has all 8 outcomes\n",
+    )
+
+    with Store(tmp_path / "results.db") as store:
+        attempts = list(store)
+        assert len({one.key for one in attempts}) == 8
+        for one in attempts:
+            assert one.status in (Status.OK, Status.UNSUPPORTED)
+            assert one.key.operation.direction == "fwd"
+            assert one.key.device.target == "cpu" and one.key.device.compute_units > 0
+            assert len(one.key.kernel.object_digest) >= 32
+            assert one.key.toolchain.compiler and one.key.toolchain.flags and one.key.toolchain.headers
+            assert one.conditions.load is not None and one.conditions.wall_s > 0
+            if one.status is Status.OK:
+                assert one.ranked
+                assert len(one.measurement.samples_ms) == one.measurement.samples
+            else:
+                assert one.requirements
+        assert [one.tags for one in store.sessions()] == [("one",), ()]
+        assert len(store.best()) == 2
+        assert len({one.kernel.fields["tile_m"] for one in attempts}) > 1
+
+    shown = ckprof("results", "show", "results.db")
+    assert shown.code == ExitCode.OK
+    assert "8 measurements" in shown.out and "best kernel" in shown.out
+    assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
+
+
+def test_results_go_out_and_come_in(sweep, ckprof: Ckprof, short_list: Path) -> None:
+    assert sweep(problems=(PROBLEM,)).code == ExitCode.OK
+    for name in ("r.ndjson", "r.t4.json", "r.csv"):
+        assert ckprof("results", "export", "results.db", "-o", name).code == ExitCode.OK
+    copied = ckprof("results", "import", "r.ndjson", "--store", "copy.db")
+    assert copied.code == ExitCode.OK, copied.err
+    again = ckprof("results", "import", "r.t4.json", "--store", "copy.db")
+    assert ": 0 outcomes added" in again.err
+    with Store("results.db") as one, Store("copy.db") as other:
+        assert list(one) == list(other)
+    ckprof("results", "import", "r.csv", "--store", "copy.db").fails_with(ExitCode.USAGE, "--direction")
+    report = ckprof(
+        "run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.02", "--json", "r.json"
+    )
+    assert report.code == ExitCode.OK
+    assert ckprof("results", "import", "r.json", "--store", "reports.db").code == ExitCode.OK
+    with Store("reports.db") as store:
+        data = json.loads(Path("r.json").read_text())
+        kept = {one.key.kernel.instance: one for one in store}
+        for row in data["problems"][0]["outcomes"]:
+            attempt = kept[row["key"]]
+            assert attempt.status.value == row["status"]
+            if row["measurement"]:
+                assert attempt.measurement.median_ms == row["measurement"]["median_ms"]
+                assert attempt.ranked
+
+
+def test_a_run_is_recorded(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    base = ("run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.02")
+    for number in (1, 2):
+        called = ckprof(*base, "--store", "results.db", "--tag", f"run{number}", "--json", "r.json")
+        assert called.code == ExitCode.OK, called.err
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert not any(
+        row["measurement"]["samples_ms"] for row in report["problems"][0]["outcomes"] if row["measurement"]
+    )
+    with Store(tmp_path / "results.db") as store:
+        assert len(store) == 8
+        assert {one.conditions.round for one in store} == {1, 2}
+        assert [one.tags for one in store.sessions()] == [("run1",), ("run2",)]
+        assert all(one.measurement.samples_ms for one in store if one.measurement)
+    ckprof(*base, "--tag", "x").fails_with(ExitCode.USAGE, "--store")
+
+
+def test_shards_are_merged(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
+    assert sweep(store="shards/").code == ExitCode.OK
+    assert sweep(store="shards").code == ExitCode.OK
+    assert len(list((tmp_path / "shards").glob("*.ndjson"))) == 2
+    merged = ckprof("results", "merge", "shards", "--store", "results.db")
+    assert merged.code == ExitCode.OK and "2 shards: " in merged.out
+    again = ckprof("results", "merge", "shards", "--store", "results.db")
+    assert "2 shards: 0 outcomes added" in again.out
+    assert "nothing is left to do" in sweep().out
+
+
+def test_a_second_sweep_says_who_holds_the_store(sweep, tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "results.db"):
+        sweep().fails_with(ExitCode.INPUT, f"process {os.getpid()} on ", "is writing this store")
+
+
+def test_bad_stores_are_reported(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no store\n" * 200)
+    sweep(store="text.db").fails_with(ExitCode.INPUT, "not a result store")
+    newer = tmp_path / "newer.db"
+    StoreWriter(newer).close()
+    connection = sqlite3.connect(newer)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    sweep(store="newer.db").fails_with(ExitCode.INPUT, "version 99", "update ckprof")
+    ckprof("results", "show", "absent.db").fails_with(ExitCode.INPUT, "no such store")
+    ckprof("results", "export", newer, "-o", "x.txt").fails_with(ExitCode.USAGE, "--format")
+    ckprof("results", "prune", newer).fails_with(ExitCode.USAGE, "say which outcomes")
+    sweep("--max-time", "soon").fails_with(ExitCode.USAGE, "90s, 30m or 2h")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, number: int) -> None:
+    assert sweep(problems=(OTHER,), store="warm-up.db").code == ExitCode.OK
+    lines = [
+        part for size in range(8, 40) for part in ("--problem", PROBLEM.replace("10 10", f"{size} {size}"))
+    ]
+    command = [sys.executable, "-m", "ckprof", "sweep", "fwd", "--conf", str(short_list), *lines]
+    child = subprocess.Popen(
+        [*command, "--store", "results.db", "--round-time", "0.2"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.default_int_handler),
+    )
+    said = ""
+    while "sweep: 0/" not in said:
+        line = child.stderr.readline()
+        assert line, said
+        said += line
+    child.send_signal(number)
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == ExitCode.INTERRUPTED, said + err
+    assert "stopped; the same command goes on" in out
+    assert "Traceback" not in said + err
+    with Store(tmp_path / "results.db") as store:
+        assert f"{len(store)} attempts in " in out
+        assert len(store) > 0
+
+
+def test_max_time_ends_a_sweep(sweep, tmp_path: Path) -> None:
+    called = sweep("--max-time", "0s")
+    assert called.code == ExitCode.OK
+    assert "the time is over; the same command goes on" in called.out
+    with Store(tmp_path / "results.db") as store:
+        assert len(store) == 0
+
+
+def test_the_library_sweeps(short_list: Path, tmp_path: Path) -> None:
+    events = []
+    profiler = library.Profiler(on_event=events.append)
+    options = library.SweepOptions(
+        store=tmp_path / "results.db", rounds=library.RoundOptions(min_rounds=1, max_rounds=2), tags=("api",)
+    )
+    query = library.InstanceQuery(conf=short_list)
+    result = profiler.sweep(query, [PROBLEM], options)
+    assert result.summary.attempts == sum(isinstance(one, library.api.events.SweepProgress) for one in events)
+    with library.Store(tmp_path / "results.db") as store:
+        assert len(store) == result.summary.attempts
+        assert {one.session.uid for one in store.query(tag="api")} == {result.session}
+        (best,) = store.best()
+        assert best.median_ms > 0
+    assert profiler.sweep(query, [PROBLEM], options).summary.attempts == 0

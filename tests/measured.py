@@ -1,0 +1,120 @@
+"""Made-up measurements for the tests of comparisons and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ckprof.model.dtype import DataType
+from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.model.problem import ConvProblem
+from ckprof.problems.sample import SampleSpec, sample
+from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
+from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+
+SESSION = Session(uid="a" * 32, started=1000.0, host="lab", ckprof_version="1.0", git_commit="c" * 40, seed=1)
+DEVICE = DeviceKey(target="cpu", model="Model 7", arch="x86-64", compute_units=8, partition="avx2")
+TOOLCHAIN = ToolchainKey(compiler="clang 19.1", compiler_identity="1" * 32, flags=("-O3",), headers="2" * 32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What is made up."""
+
+    problems: int = 3
+    instances: int = 4
+    rounds: int = 6
+    noise: float = 0.01
+    seed: int = 0
+    session: Session = SESSION
+    device: DeviceKey = DEVICE
+    toolchain: ToolchainKey = TOOLCHAIN
+    #: (problem, instance) -> status of attempts that are not ok
+    failing: Callable[[int, int], Status | None] = lambda problem, instance: None
+    #: (problem, instance) -> factor on the time
+    factor: Callable[[int, int], float] = lambda problem, instance: 1.0
+
+
+def problems(count: int) -> list[ConvProblem]:
+    return [one.problem for one in sample(SampleSpec(count=count, seed=11, edges=0, max_flop=1e10))]
+
+
+def attempts(made: Made) -> Iterator[Attempt]:
+    """Yield what a sweep would add: per problem, round after round, every instance once."""
+    generator = np.random.default_rng(made.seed)
+    base = np.random.default_rng(99)
+    sequence = 0
+    for number, problem in enumerate(problems(made.problems)):
+        # no kernel is faster than memory, and the second best is a few percent behind
+        speed = problem.flop / 5e7 * (1 + 0.1 * np.sort(base.exponential(1, made.instances)))
+        times = base.permutation(speed)
+        keys = [_key(made, problem, index) for index in range(made.instances)]
+        for round_number in range(1, made.rounds + 1):
+            for order, index in enumerate(generator.permutation(made.instances)):
+                status = made.failing(number, int(index)) or Status.OK
+                time = (
+                    times[index] * made.factor(number, int(index)) * np.exp(generator.normal(0, made.noise))
+                )
+                ok = status is Status.OK
+                yield Attempt(
+                    key=keys[index],
+                    session=made.session,
+                    sequence=sequence,
+                    kernel=_kernel(int(index)),
+                    status=status,
+                    reason="" if ok else f"it is {status.value}",
+                    requirements=("vector_size",) if status is Status.UNSUPPORTED else (),
+                    split_chosen=1 if ok else None,
+                    measurement=_measurement(float(time), generator) if ok else None,
+                    verification=_verification() if ok else None,
+                    conditions=Conditions(
+                        started=made.session.started + sequence / 100, round=round_number, order=order
+                    ),
+                )
+                sequence += 1
+
+
+def _key(made: Made, problem: ConvProblem, index: int) -> MeasurementKey:
+    return MeasurementKey(
+        operation=OperationKey(direction="fwd", api_level="2026-06"),
+        problem=problem,
+        kernel=KernelKey(instance=f"{index:032x}", object_digest=f"{hash(made.toolchain) & 0xFFFF:032x}"),
+        device=made.device,
+        toolchain=made.toolchain,
+        method=MethodKey(flush_bytes=1 << 25),
+    )
+
+
+def _kernel(index: int) -> KernelInfo:
+    tile = 32 << (index % 4)
+    return KernelInfo(
+        name=f"grouped_conv_fwd_fp16_nhwgc_tile_{tile}x{tile}x32_variant_{index}",
+        instance_string=f"GroupedConvFwd<{index}>",
+        pipeline="implicit_gemm",
+        dtype=DataType.FP16,
+        layout="nhwgc",
+    )
+
+
+def _measurement(time_ms: float, generator: np.random.Generator) -> Measurement:
+    samples = time_ms * np.exp(generator.normal(0, 0.002, 5))
+    return Measurement(
+        median_ms=float(np.median(samples)),
+        spread_ms=float(samples.std()),
+        min_ms=float(samples.min()),
+        mean_ms=float(samples.mean()),
+        samples=5,
+        stopped_by="stdrel",
+        samples_ms=tuple(samples.tolist()),
+    )
+
+
+def _verification() -> Verification:
+    return Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
+
+
+def later(session: Session = SESSION, **changes: object) -> Session:
+    """Return another session, a day later."""
+    return replace(session, uid="b" * 32, started=session.started + 86400, **changes)  # type: ignore[arg-type]

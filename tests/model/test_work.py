@@ -1,0 +1,63 @@
+"""Operations of a problem, and what durations mean for them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.model.dtype import DataType
+from ckprof.model.problem import ConvProblem
+from ckprof.model.rates import rates_of
+
+
+@st.composite
+def problems(draw):
+    axes = draw(st.integers(1, 3))
+    lengths = {name: [] for name in ("filter", "input", "strides", "dilations", "left_pads", "right_pads")}
+    for _ in range(axes):
+        taps, dilation = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+        left, right = draw(st.integers(0, 5)), draw(st.integers(0, 5))
+        least = max(1, (taps - 1) * dilation + 1 - left - right)
+        values = (taps, draw(st.integers(least, least + 6)), draw(st.integers(1, 3)), dilation, left, right)
+        for name, value in zip(lengths, values, strict=True):
+            lengths[name].append(value)
+    counts = draw(st.tuples(*[st.integers(1, 3)] * 4))
+    names = ("groups", "batch", "out_channels", "in_channels")
+    return ConvProblem(
+        **dict(zip(names, counts, strict=True)), **{name: tuple(values) for name, values in lengths.items()}
+    )
+
+
+@given(problems())
+def test_real_operations_are_those_inside_the_image(problem):
+    inside = 0
+    for output in product(*map(range, problem.output)):
+        for taps in product(*map(range, problem.filter)):
+            inside += all(
+                0 <= at * stride + tap * dilation - left < size
+                for at, stride, tap, dilation, left, size in zip(
+                    output,
+                    problem.strides,
+                    taps,
+                    problem.dilations,
+                    problem.left_pads,
+                    problem.input,
+                    strict=True,
+                )
+            )
+    per_place = 2 * problem.groups * problem.batch * problem.out_channels * problem.in_channels
+    assert problem.real_flop == per_place * inside <= problem.flop
+
+
+def test_rates():
+    problem = ConvProblem(
+        groups=1, batch=2, out_channels=3, in_channels=5, filter=(1,), input=(7,), strides=(1,),
+        dilations=(1,), left_pads=(0,), right_pads=(0,),
+    )  # fmt: skip
+    rates = rates_of(problem, DataType.FP16, 2.0)
+    assert rates.gflops == pytest.approx(2 * 2 * 3 * 5 * 7 / 2e-3 / 1e9)
+    assert rates.tflops == pytest.approx(rates.gflops / 1000)
+    assert rates.gbytes == pytest.approx(2 * (2 * 5 * 7 + 3 * 5 + 2 * 3 * 7) / 2e-3 / 1e9)

@@ -1,0 +1,16 @@
+"""The directions that problem lines can name."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import Direction
+from ckprof.plugin.registry import Registry
+
+
+@pytest.fixture(scope="session")
+def directions() -> tuple[Direction, ...]:
+    manager = PluginManager()
+    manager.load_all()
+    return tuple(Registry(manager).directions)

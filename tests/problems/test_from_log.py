@@ -1,0 +1,143 @@
+"""Problems out of logs, scripts and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.plugin.protocols import Direction
+from ckprof.problems.from_log import LogProblems, problems_from_log, problems_from_text
+
+CONV = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -m conv -g 1"
+PREFIX = "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver "
+POSITIONAL = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
+
+
+@pytest.fixture
+def read(directions: tuple[Direction, ...]):
+    def reader(*lines: str) -> LogProblems:
+        return problems_from_text("\n".join(lines), "app.log", directions)
+
+    return reader
+
+
+def test_a_log_with_everything(read) -> None:
+    log = read(
+        "starting up",
+        f"{PREFIX}{CONV} -F 1 -t 1",
+        "MIOpen(HIP): Command [LogCmdBNorm] ./bin/MIOpenDriver bnormfp16 -n 4 -c 64 -H 28 -W 28 -m 1",
+        f"{PREFIX}{CONV} -F 1 -t 1",
+        f"{PREFIX}{CONV.replace('conv -n', 'convfp16 -n', 1)} -F 1 -t 1",
+        f"{PREFIX}{CONV} -F 4",
+    )
+    assert [(one.direction, one.dtype and one.dtype.value, one.count, one.name) for one in log.problems] == [
+        ("fwd", None, 2, "line 2"),
+        ("fwd", "fp16", 1, "line 5"),
+        ("bwd_weight", None, 1, "line 6"),
+    ]
+    assert log.directions() == ["fwd", "bwd_weight"]
+    assert (log.commands, log.other_lines, log.other_commands) == (5, 1, {"MIOpenDriver bnormfp16": 1})
+    assert not log.errors
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"./bin/MIOpenDriver {CONV} -F 1 > out.txt 2>&1",
+        f"HIP_VISIBLE_DEVICES=1 /opt/rocm/bin/MIOpenDriver {CONV} -F 1 | grep stats",
+        f"./bin/MIOpenDriver {CONV} -F 1 # layer 3",
+        f'"$ROCM/bin/MIOpenDriver" {CONV} -F 1; sleep 1',
+        f"{CONV} -F 1",
+        f"ckProfiler {POSITIONAL}",
+        f"  build/bin/ckProfiler {POSITIONAL} && echo done",
+        POSITIONAL,
+    ],
+)
+def test_commands_of_scripts(line: str, read) -> None:
+    log = read("#!/bin/bash", "set -e", "", line)
+    assert not log.errors
+    (one,) = log.problems
+    assert one.problem.describe().startswith("2D G1 N4 K64 C64 in 28x28 filter 3x3 out 28x28")
+    assert one.direction == "fwd"
+
+
+def test_a_command_over_several_lines_has_the_place_of_its_first(read) -> None:
+    log = read("echo", "MIOpenDriver conv -n 4 \\", f"  {CONV[10:]} \\", "  -F 2")
+    assert [(one.direction, one.name) for one in log.problems] == [("bwd_data", "line 2")]
+
+
+def test_a_command_for_all_directions_has_none(read) -> None:
+    assert [one.direction for one in read(f"MIOpenDriver {CONV} -F 0", f"MIOpenDriver {CONV}").problems] == [
+        None
+    ]
+
+
+def test_a_command_for_two_directions_counts_for_both(read) -> None:
+    assert read(f"MIOpenDriver {CONV} -F 5").directions() == ["bwd_weight", "fwd"]
+
+
+def test_bad_commands_are_reported_with_their_place_and_the_others_kept(read) -> None:
+    log = read(
+        f"{PREFIX}{CONV} -F 1",
+        f"{PREFIX}conv -n 4 -c",
+        "ckProfiler $OP $TYPE",
+        "ckProfiler grouped_conv_fwd 1 1 0",
+        "ckProfiler gemm 1 2 3",
+    )
+    assert [(str(error.path), error.line) for error in log.errors] == [
+        ("app.log", 2),
+        ("app.log", 3),
+        ("app.log", 4),
+    ]
+    assert "shell variables" in str(log.errors[1])
+    assert len(log.problems) == 1
+    assert log.other_commands == {"ckProfiler gemm": 1}
+
+
+def test_a_comment_is_no_command(read) -> None:
+    assert not read(f"# ./bin/MIOpenDriver {CONV} -F 1").commands
+
+
+SWEEP = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero"
+
+
+def test_the_table_of_ck_tiles_sweep(read) -> None:
+    log = read(
+        SWEEP,
+        "a,0,2,32,64,2,14,14,3,3,1,1,1,1,0.5,1.0,10",
+        "b,0,2,32,64,2,14,14,3,3,1,1,1,1,0.6,0.9,10",
+        "b,1,2,32,64,3,14,14,3,3,1,1,1,1,0.6,0.9,10",
+        "b,1,2,32,sixty,1,14,14,3,3,1,1,1,1,0.6,0.9,10",
+        "b,1,2",
+    )
+    (one,) = log.problems
+    assert one.count == 2
+    assert one.problem.describe().startswith("2D G2 N2 K32 C16 in 14x14 filter 3x3 out 14x14 stride 1x1")
+    assert [error.line for error in log.errors] == [4, 5, 6]
+    assert "not a multiple of the number of groups 3" in str(log.errors[0])
+
+
+def test_a_table_with_depth_direction_and_counts(read) -> None:
+    log = read(
+        "# exported",
+        "direction,dtype,count,N,C,K,Di,Hi,Wi,Z,Y,X,pad_d,dilation_w",
+        "forward,bf16,7,1,8,8,4,5,6,3,3,3,1,2",
+        "sideways,bf16,7,1,8,8,4,5,6,3,3,3,1,2",
+    )
+    (one,) = log.problems
+    assert (one.direction, one.count, one.dtype and one.dtype.value) == ("fwd", 7, "bf16")
+    assert one.problem.describe().startswith("3D G1 N1 K8 C8 in 4x5x6 filter 3x3x3 out 4x3x2")
+    assert "unknown direction 'sideways'" in str(log.errors[0])
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        problems_from_log(tmp_path / "no.log", directions)
+
+
+def test_bytes_that_are_no_text_cost_no_problem(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
+    path = tmp_path / "app.log"
+    path.write_bytes(b"\xff\xfe broken\n" + f"{PREFIX}{CONV} -F 1\n".encode())
+    assert len(problems_from_log(path, directions).problems) == 1

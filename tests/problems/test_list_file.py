@@ -1,0 +1,126 @@
+"""Problems in every form come back as they were."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.errors import InputError, UsageError
+from ckprof.model.dtype import DataType
+from ckprof.plugin.protocols import Direction
+from ckprof.problems.counted import CountedProblem
+from ckprof.problems.list_file import parse_problem_list, render_problems
+from ckprof.problems.read import parse_problem
+from ckprof.problems.sample import SampleSpec, sample
+from ckprof.problems.tokens import ParsedProblem, ProblemLine
+
+DRAWN = sample(SampleSpec(count=60, seed=5, edges=0.5)) + sample(SampleSpec(count=20, seed=6, ndim=3))
+DRAWN += sample(SampleSpec(count=10, seed=7, ndim=1))
+
+
+def line_of(one: CountedProblem, form: str, directions: tuple[Direction, ...]) -> str:
+    text = render_problems([one], form, directions).text
+    return next(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def parsed(line: str, direction: Direction, directions: tuple[Direction, ...]) -> ParsedProblem:
+    return parse_problem(ProblemLine(text=line, path="p"), direction, directions)
+
+
+@given(
+    one=st.sampled_from(DRAWN),
+    number=st.integers(0, 2),
+    dtype=st.sampled_from([DataType.FP16, DataType.BF16, None]),
+)
+def test_lines_parse_back(
+    one: CountedProblem, number: int, dtype: DataType | None, directions: tuple[Direction, ...]
+) -> None:
+    direction = directions[number]
+    asked = replace(
+        one, direction=direction.id, dtype=dtype, layout="nhwgc" if one.problem.ndim == 2 else None
+    )
+    back = parsed(line_of(asked, "ckprofiler", directions), direction, directions)
+    assert back.problem == one.problem
+    if asked.layout and dtype:
+        assert (back.dtype, back.layout) == (dtype, "nhwgc")
+    if one.problem.left_pads == one.problem.right_pads:
+        back = parsed(line_of(asked, "miopen", directions), direction, directions)
+        assert (back.problem, back.dtype, back.layout) == (one.problem, dtype, asked.layout)
+
+
+def test_a_miopen_line_asks_for_its_direction_only(directions: tuple[Direction, ...]) -> None:
+    line = line_of(replace(DRAWN[-1], direction=directions[0].id), "miopen", directions)
+    with pytest.raises(InputError, match="does not ask for"):
+        parsed(line, directions[1], directions)
+
+
+@given(st.lists(st.sampled_from(DRAWN), max_size=5), st.integers(1, 99))
+def test_json_keeps_everything(some: list[CountedProblem], count: int) -> None:
+    some = [
+        replace(one, count=count, direction="fwd", dtype=DataType.BF16, layout="x", splits=(2, 4))
+        for one in some
+    ]
+    text = render_problems(some, "json", (), origin="a test").text
+    assert json.loads(text)["origin"] == "a test"
+    assert parse_problem_list(text.encode(), "p.json") == some
+
+
+@pytest.mark.parametrize("splits", [(), (4,), (-1,), (-1, 1, 2, 4, 8, 16, 32, 64, 128)])
+def test_splits_are_kept(splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
+    direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
+    one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=splits)
+    back = parsed(line_of(one, "ckprofiler", directions), direction, directions)
+    assert back.splits == (splits or (1,))
+
+
+def test_what_a_form_has_no_word_for_is_reported(directions: tuple[Direction, ...]) -> None:
+    direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
+    one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=(2, 3))
+    assert "one number of splits" in render_problems([one], "ckprofiler", directions).inexpressible[0][1]
+    odd = replace(DRAWN[-1], layout="gnhwc")
+    assert "no layout gnhwc" in render_problems([odd], "miopen", directions).inexpressible[0][1]
+
+
+def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:
+    uneven = next(one for one in DRAWN if one.problem.left_pads != one.problem.right_pads)
+    rendered = render_problems([uneven, DRAWN[-1]], "miopen", directions)
+    assert [one for one, _ in rendered.inexpressible] == [uneven]
+    assert "same pads on both sides" in rendered.inexpressible[0][1]
+    assert "conv " in rendered.text
+
+
+def test_names_and_counts_stand_in_comments(directions: tuple[Direction, ...]) -> None:
+    text = render_problems([replace(DRAWN[-1], name="a", count=3)], "miopen", directions, "origin").text
+    assert text.splitlines()[:2] == ["# origin", "# a, 3 times"]
+
+
+def test_unknown_forms(directions: tuple[Direction, ...]) -> None:
+    with pytest.raises(UsageError, match="unknown form 'yaml'"):
+        render_problems(DRAWN, "yaml", directions)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"count": 0}, "problem 0: count is 0"),
+        ({"dtype": "fp99"}, "problem 0: unknown data type 'fp99'"),
+        ({"batch": 0}, "problem 0: batch is 0"),
+        ({"colour": 1}, "not a list of problems"),
+    ],
+)
+def test_wrong_lists(change: dict[str, object], message: str) -> None:
+    data = json.loads(render_problems([replace(DRAWN[-1], name="")], "json", ()).text)
+    data["problems"][0] |= change
+    with pytest.raises(InputError, match=message):
+        parse_problem_list(json.dumps(data).encode(), "p.json")
+
+
+@pytest.mark.parametrize(("key", "value"), [("schema", "x"), ("version", 9)])
+def test_lists_of_another_kind(key: str, value: object) -> None:
+    data = json.loads(render_problems(DRAWN, "json", ()).text)
+    with pytest.raises(InputError, match="expected"):
+        parse_problem_list(json.dumps(data | {key: value}).encode(), "p.json")

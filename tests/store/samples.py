@@ -1,0 +1,146 @@
+"""Attempts for tests, and how hypothesis makes them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ckprof.model.dtype import DataType
+from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.model.problem import ConvProblem
+from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Mark, Session
+from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+
+
+def make_problem(size: int = 8, ndim: int = 2, **changes) -> ConvProblem:
+    ones, zeros = (1,) * ndim, (0,) * ndim
+    values = {
+        **{"groups": 1, "batch": 2, "out_channels": 16, "in_channels": 8},
+        **{"filter": ones, "input": (size,) * ndim, "strides": ones, "dilations": ones},
+        **{"left_pads": zeros, "right_pads": zeros},
+    }
+    return ConvProblem(**{**values, **changes})
+
+
+def make_session(number: int = 0, **changes) -> Session:
+    values = {
+        **{"uid": f"{number:032x}", "started": 1_700_000_000.0 + number, "host": "here", "seed": number},
+        **{"argv": ("sweep", "fwd"), "tags": (f"day{number}",), "environment": {"cores": 2}},
+    }
+    return Session(**{**values, **changes})
+
+
+def make_key(kernel: int = 0, problem: ConvProblem | None = None, **changes) -> MeasurementKey:
+    values = {
+        "operation": OperationKey(direction="fwd", api_level="2026-06"),
+        "problem": problem or make_problem(),
+        "kernel": KernelKey(instance=f"{kernel:032x}", object_digest=f"o{kernel}"),
+        "device": DeviceKey(target="cpu", model="a CPU", arch="x86", compute_units=2, partition="avx2"),
+        "toolchain": ToolchainKey(
+            compiler="g++ 12", compiler_identity="abc", flags=("-O3", "-x"), headers="d"
+        ),
+        "method": MethodKey(flush_bytes=2**20, init="decimal"),
+    }
+    return MeasurementKey(**{**values, **changes})
+
+
+def make_attempt(
+    kernel: int = 0,
+    sequence: int = 0,
+    time_ms: float | None = 1.5,
+    *,
+    problem: ConvProblem | None = None,
+    session: Session | None = None,
+    status: Status = Status.OK,
+    round: int = 1,
+    verified: bool = True,
+    **changes,
+) -> Attempt:
+    measurement = verification = None
+    if status is Status.OK and time_ms is not None:
+        measurement = Measurement(
+            median_ms=time_ms,
+            spread_ms=time_ms / 100,
+            min_ms=time_ms * 0.98,
+            mean_ms=time_ms * 1.01,
+            samples=3,
+            stopped_by="stdrel",
+            samples_ms=(time_ms, time_ms * 0.98, time_ms * 1.05),
+        )
+        if verified:
+            verification = Verification(max_error=1e-3, wrong_elements=0, elements=4096, rtol=1e-2, atol=1e-4)
+    values = {
+        "key": make_key(kernel, problem),
+        "session": session or make_session(),
+        "sequence": sequence,
+        "kernel": KernelInfo(
+            name=f"kernel_{kernel}",
+            instance_string=f"Kernel<{kernel}>",
+            pipeline="some",
+            dtype=DataType.FP16,
+            layout="nhwgc",
+            fields={"tile": {"m": 64}, "n": kernel},
+        ),
+        "status": status,
+        "measurement": measurement,
+        "verification": verification,
+        "split_chosen": 1,
+        "conditions": Conditions(started=1_700_000_000.0 + sequence, round=round, order=sequence),
+    }
+    return Attempt(**{**values, **changes})
+
+
+_times = st.floats(1e-6, 1e6, allow_nan=False)
+_texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+
+measurements = st.builds(
+    Measurement,
+    median_ms=_times,
+    spread_ms=_times,
+    min_ms=_times,
+    mean_ms=_times,
+    samples=st.integers(1, 1000),
+    stopped_by=_texts.filter(bool),
+    samples_ms=st.lists(_times, max_size=20).map(tuple),
+)
+verifications = st.builds(
+    Verification,
+    max_error=st.floats(0, 1e300) | st.just(float("inf")),
+    wrong_elements=st.integers(0, 10),
+    elements=st.integers(1, 2**40),
+    rtol=_times,
+    atol=_times,
+)
+conditions = st.builds(
+    Conditions,
+    started=st.floats(0, 2e9),
+    round=st.integers(0, 99),
+    order=st.integers(0, 999),
+    wall_s=st.none() | _times,
+    load=st.none() | _times,
+    clock_mhz=st.none() | _times,
+    temperature_c=st.none() | _times,
+    extra=st.dictionaries(_texts, st.integers(-(2**53), 2**53) | _texts, max_size=3),
+)
+
+
+@st.composite
+def attempts(draw, max_kernels: int = 4) -> Attempt:
+    """Any attempt whose parts agree with each other, as those of real sweeps do."""
+    kernel = draw(st.integers(0, max_kernels - 1))
+    status = draw(st.sampled_from(Status))
+    problem = make_problem(draw(st.integers(1, 4)), draw(st.integers(1, 3)))
+    return make_attempt(
+        kernel,
+        draw(st.integers(0, 50)),
+        key=make_key(kernel, problem, split_k=draw(st.integers(-1, 4))),
+        session=make_session(draw(st.integers(0, 2))),
+        status=status,
+        reason=draw(_texts),
+        requirements=tuple(draw(st.lists(_texts, max_size=3))),
+        split_chosen=draw(st.none() | st.integers(1, 8)),
+        measurement=draw(measurements) if status is Status.OK else None,
+        verification=draw(st.none() | verifications),
+        workspace_bytes=draw(st.none() | st.integers(0, 2**50)),
+        marks=tuple(mark for mark in Mark if draw(st.booleans())),
+        conditions=draw(conditions),
+    )

@@ -1,0 +1,268 @@
+"""Export formats: what goes out comes in again as far as the format can say it, and bad files are named."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.model.dtype import DataType
+from ckprof.model.outcome import Status
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.markers import hookimpl
+from ckprof.store.flat import COLUMNS, flat_row
+from ckprof.store.format import ImportHints, StoreFormat, StoreFormats
+from ckprof.store.formats import t4
+from ckprof.store.query import StoreQuery
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+
+from .samples import attempts, make_attempt, make_problem, make_session
+
+
+def all_formats():
+    manager = PluginManager()
+    manager.load_all()
+    return StoreFormats(manager)
+
+
+FORMATS = all_formats()
+HINTS = ImportHints(direction="fwd", target="hip", arch="gfx942", device="MI300X", dtype=DataType.BF16)
+
+
+def make_store(path, *added):
+    with StoreWriter(path) as writer:
+        writer.append_many(added)
+    return Store(path)
+
+
+@pytest.mark.parametrize("name", ["ndjson", "parquet", "t4"])
+@given(added=st.lists(attempts(), max_size=6))
+@settings(max_examples=8)
+def test_complete_formats_come_back_exactly(tmp_path_factory, name, added):
+    if name == "parquet":
+        pytest.importorskip("duckdb")
+    folder = tmp_path_factory.mktemp(name)
+    one = FORMATS.find(name)
+    file = folder / f"it's{one.suffixes[0]}"
+    with make_store(folder / "a.db", *added) as store:
+        expected = list(store)
+        result = one.write(store, StoreQuery(), file)
+    assert (result.rows, result.left_out) == (len(expected), Counter())
+    assert FORMATS.of_content(file) is one
+    assert FORMATS.of_path(file) is one
+    assert list(one.read(file, ImportHints())) == expected
+
+
+def test_parquet_has_columns_for_queries(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "r.parquet"
+    with make_store(tmp_path / "a.db", make_attempt(0, 0, 2.0), make_attempt(1, 1, 3.0)) as store:
+        FORMATS.find("parquet").write(store, StoreQuery(), file)
+        rows = store.to_dicts()
+    found = duckdb.sql(f"SELECT * EXCLUDE (samples_ms, record) FROM '{file}'")  # noqa: S608
+    assert found.columns == list(COLUMNS) == list(rows[0])
+    assert [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()] == rows
+    average = duckdb.sql(f"SELECT avg(median_ms) FROM '{file}'")  # noqa: S608
+    assert average.fetchall() == [(2.5,)]
+
+
+def test_rows_have_every_column_with_its_type():
+    for attempt in (make_attempt(), make_attempt(status=Status.RUN_ERROR, reason="x")):
+        row = flat_row(attempt)
+        assert list(row) == list(COLUMNS)
+        for name, value in row.items():
+            assert value is None or type(value) is COLUMNS[name], name
+
+
+def test_data_frames_have_the_same_columns(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    with make_store(tmp_path / "a.db", make_attempt(0, 0, 2.0)) as store:
+        frame = store.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame.loc[0, "median_ms"] == 2.0
+
+
+def test_queries_by_keyword(tmp_path):
+    failed = make_attempt(1, 1, status=Status.RUN_ERROR, session=make_session(4))
+    with make_store(tmp_path / "a.db", make_attempt(), failed) as store:
+        assert list(store.query(statuses={"run_error"})) == [failed]
+        assert list(store.query(tag="day4", direction="fwd")) == [failed]
+
+
+# --- upstream's CSV -----------------------------------------------------------------------------------------
+
+CSV_HEAD = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero\n"
+
+
+def read_csv(tmp_path, *rows, hints=HINTS):
+    file = tmp_path / "sweep.csv"
+    file.write_text(CSV_HEAD + "".join(f"{row}\n" for row in rows))
+    assert FORMATS.of_content(file).id == "csv"
+    return list(FORMATS.find("csv").read(file, hints))
+
+
+def test_a_csv_row_is_read_with_its_totals_per_group(tmp_path):
+    first, zero, none = read_csv(
+        tmp_path,
+        "k1,0,8,64,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True",
+        "k2,0,8,64,128,4,14,20,3,1,2,1,1,0,0.4,1.0,False",
+        "k3,0,8,64,128,4,14,20,3,1,2,1,1,0,0.0,0.0,True",
+    )
+    problem = first.key.problem
+    assert (problem.groups, problem.batch, problem.in_channels, problem.out_channels) == (4, 8, 16, 32)
+    assert (problem.input, problem.filter, problem.strides, problem.left_pads) == (
+        (14, 20),
+        (3, 1),
+        (2, 1),
+        (1, 0),
+    )
+    assert (first.status, first.measurement.median_ms, first.verification) == (Status.OK, 0.5, None)
+    assert not first.ranked, "not being all zeros proves nothing"
+    assert (zero.status, none.status) == (Status.WRONG_RESULT, Status.RUN_ERROR)
+    assert first.key.device.model == "MI300X"
+    assert [one.sequence for one in (first, zero, none)] == [0, 1, 2]
+
+
+def test_importing_a_csv_twice_adds_nothing(tmp_path):
+    read = read_csv(tmp_path, "k1,0,8,64,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True")
+    with StoreWriter(tmp_path / "r.db") as writer:
+        assert writer.append_many(read) == 1
+        assert writer.append_many(read_csv(tmp_path, "k1,0,8,64,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True")) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("k,0,8,x,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "invalid literal"),
+        ("k,0,8,63,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "multiples of G"),
+        ("k,0,8,64,128,4,1,1,3,1,2,1,0,0,0.5,1.0,True", "output is empty"),
+        ("k,0,8,64", "cannot be used"),
+    ],
+)
+def test_wrong_csv_rows_are_named_with_their_line(tmp_path, row, message):
+    with pytest.raises(InputError, match=rf"sweep\.csv:2: .*{message}"):
+        read_csv(tmp_path, row)
+
+
+def test_a_csv_without_direction_or_columns_says_so(tmp_path):
+    with pytest.raises(UsageError, match="--direction"):
+        read_csv(tmp_path, hints=ImportHints())
+    file = tmp_path / "sweep.csv"
+    file.write_text("kernel,problem_idx,latency_ms\n")
+    with pytest.raises(InputError, match="columns are missing: C, G"):
+        list(FORMATS.find("csv").read(file, HINTS))
+
+
+def test_csv_exports_what_it_can_say_and_counts_the_rest(tmp_path):
+    grouped = make_problem(7, groups=2, filter=(3, 3), left_pads=(1, 1), right_pads=(1, 1))
+    added = [
+        make_attempt(0, 0, 2.0, problem=grouped),
+        make_attempt(0, 1, 4.0, problem=grouped, round=2),
+        make_attempt(1, 2, 1.0, problem=make_problem(5, 3)),
+        make_attempt(1, 3, 1.0, problem=make_problem(9, dilations=(2, 2), filter=(3, 3))),
+        make_attempt(1, 4, 1.0, problem=make_problem(9, right_pads=(1, 0))),
+        make_attempt(2, 5, status=Status.WRONG_RESULT, problem=grouped),
+        make_attempt(3, 6, 1.0, problem=grouped, verified=False),
+    ]
+    file = tmp_path / "out.csv"
+    with make_store(tmp_path / "a.db", *added) as store:
+        result = FORMATS.find("csv").write(store, StoreQuery(), file)
+    assert (result.rows, result.left_out.total()) == (1, 5)
+    (row,) = csv.DictReader(file.read_text().splitlines())
+    assert (row["kernel"], row["C"], row["K"], row["G"]) == ("kernel_0", "16", "32", "2")
+    assert float(row["latency_ms"]) == 3.0
+    assert float(row["tflops"]) == pytest.approx(grouped.flop / 3e-3 / 1e12, rel=1e-5)
+    (again,) = FORMATS.find("csv").read(file, HINTS)
+    assert again.key.problem == grouped
+
+
+# --- T4 -----------------------------------------------------------------------------------------------------
+
+
+def test_t4_has_what_its_schema_requires(tmp_path):
+    file = tmp_path / "r.t4.json"
+    added = [make_attempt(n, n, status=status) for n, status in enumerate(Status)]
+    with make_store(tmp_path / "a.db", *added) as store:
+        t4.write(store, StoreQuery(), file)
+    data = json.loads(file.read_text())
+    assert data["schema_version"] == "1.0.0"
+    words = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
+    for one, status in zip(data["results"], Status, strict=True):
+        assert {"configuration", "times", "invalidity", "correctness"} <= set(one)
+        assert one["invalidity"] in words
+        assert (one["correctness"] == 1) == (status is Status.OK)
+    assert {one["invalidity"] for one in data["results"]} == words
+    first = data["results"][0]
+    assert first["measurements"] == [{"name": "time", "value": 1.5, "unit": "ms"}]
+    assert first["times"]["runtimes"] == pytest.approx([1.5, 1.47, 1.575])
+    assert first["configuration"]["n"] == 0
+
+
+def test_t4_of_other_tuners_is_rejected(tmp_path):
+    file = tmp_path / "r.t4"
+    file.write_text(json.dumps({"schema_version": "1.0.0", "results": [{"configuration": {"block": 1}}]}))
+    with pytest.raises(InputError, match="another tuner"):
+        list(t4.read(file, HINTS))
+    for text in ("{}", "[1", '{"results": [{"configuration": {"ckprof_attempt": {"status": 1}}}]}'):
+        file.write_text(text)
+        with pytest.raises(InputError):
+            list(t4.read(file, HINTS))
+
+
+# --- the formats of plugins ---------------------------------------------------------------------------------
+
+
+def test_plugins_add_formats():
+    class Plugin:
+        @hookimpl
+        def ckprof_register_store_formats(self):
+            return [StoreFormat(id="mine", label="mine", suffixes=(".mine",), recognises=lambda head: False)]
+
+    manager = PluginManager()
+    manager.load_all()
+    manager.register(Plugin(), "extra")
+    formats = StoreFormats(manager)
+    assert formats.ids == ["csv", "json", "mine", "ndjson", "parquet", "t4"]
+    manager.register(Plugin(), "again")
+    with pytest.raises(PluginError, match="plugin again: a store format 'mine' exists already"):
+        StoreFormats(manager)
+
+
+def test_wrong_registrations_are_reported():
+    class Plugin:
+        @hookimpl
+        def ckprof_register_store_formats(self):
+            return ["csv"]
+
+    manager = PluginManager()
+    manager.register(Plugin(), "broken")
+    with pytest.raises(PluginError, match="plugin broken: 'csv' is no store format"):
+        StoreFormats(manager)
+
+
+def test_unknown_formats_and_files_are_named(tmp_path):
+    with pytest.raises(UsageError, match="unknown store format 'cvs'; did you mean 'csv'"):
+        FORMATS.find("cvs")
+    with pytest.raises(UsageError, match="--format"):
+        FORMATS.of_path(tmp_path / "results.txt")
+    with pytest.raises(InputError, match="cannot be read"):
+        FORMATS.of_content(tmp_path / "absent")
+    (tmp_path / "odd").write_text("hello")
+    with pytest.raises(InputError, match="none of the known formats"):
+        FORMATS.of_content(tmp_path / "odd")
+
+
+def test_failed_exports_leave_no_file(tmp_path):
+    with (
+        make_store(tmp_path / "a.db", make_attempt()) as store,
+        pytest.raises(InputError, match="cannot be written"),
+    ):
+        FORMATS.find("ndjson").write(store, StoreQuery(), tmp_path / "absent" / "r.ndjson")
+    assert {file.name for file in tmp_path.iterdir()} == {"a.db", "a.db.lock"}

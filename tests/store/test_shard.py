@@ -1,0 +1,146 @@
+"""Shards hold what was appended, and merging them is idempotent."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.model.outcome import Status
+from ckprof.store.attempt import Mark
+from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError, StoreFullError
+from ckprof.store.lines import BadLine, read_lines
+from ckprof.store.shard import ShardWriter, iterate, merge
+from ckprof.store.writer import StoreWriter
+
+from .samples import attempts, make_attempt, make_session
+
+
+def write_shard(folder, *added):
+    with ShardWriter(folder) as shard:
+        for attempt in added:
+            shard.append(attempt)
+    return shard.path
+
+
+@given(added=st.lists(attempts(), max_size=8))
+@settings(max_examples=30)
+def test_attempts_come_back_as_they_were_appended(tmp_path_factory, added):
+    path = write_shard(tmp_path_factory.mktemp("shards"), *added)
+    assert list(iterate([path])) == added
+
+
+@given(added=st.lists(attempts(), max_size=10), cut=st.integers(0, 10), times=st.integers(1, 3))
+@settings(max_examples=15)
+def test_merging_in_any_way_gives_the_same_store(tmp_path_factory, added, cut, times):
+    folder = tmp_path_factory.mktemp("merge")
+    shards = [write_shard(folder / "shards", *added[:cut]), write_shard(folder / "shards", *added[cut:])]
+    with StoreWriter(folder / "direct.db") as writer:
+        for attempt in added:
+            writer.append(attempt)
+        expected = list(writer.reader)
+    with StoreWriter(folder / "merged.db") as writer:
+        first = merge(writer, shards)
+        for _ in range(times):
+            again = merge(writer, [folder / "shards"])
+            assert (again.added, again.known, again.bad) == (0, len(added), ())
+        assert list(writer.reader) == expected
+    assert (first.added, first.known + first.added) == (len(expected), len(added))
+
+
+def test_late_marks_are_merged(tmp_path):
+    attempt = make_attempt()
+    with ShardWriter(tmp_path) as shard:
+        shard.append(attempt)
+        shard.add_marks([(attempt.session.uid, 0, Mark.DROPPED)])
+        shard.add_marks([])
+    with StoreWriter(tmp_path / "r.db") as writer:
+        merge(writer, [shard.path])
+        assert [one.marks for one in writer.reader] == [(Mark.DROPPED,)]
+
+
+def test_an_infinite_error_survives(tmp_path):
+    attempt = make_attempt()
+    check = replace(attempt.verification, max_error=math.inf, wrong_elements=3)
+    attempt = replace(attempt, status=Status.WRONG_RESULT, measurement=None, verification=check)
+    assert list(iterate([write_shard(tmp_path, attempt)])) == [attempt]
+
+
+def test_a_torn_last_line_is_reported_and_the_rest_used(tmp_path):
+    path = write_shard(tmp_path, make_attempt(0, 0), make_attempt(1, 1))
+    path.write_bytes(path.read_bytes()[:-20])
+    with StoreWriter(tmp_path / "r.db") as writer:
+        result = merge(writer, [path])
+        assert [attempt.sequence for attempt in writer.reader] == [0]
+    (bad,) = result.bad
+    assert (bad.line, bad.path) == (3, path)
+    assert "incomplete" in bad.reason
+
+
+def test_a_shard_that_was_cut_in_its_first_line_holds_nothing(tmp_path):
+    path = write_shard(tmp_path)
+    path.write_bytes(path.read_bytes()[:10])
+    assert list(read_lines(path)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record["attempt"].pop("status"),
+        lambda record: record["attempt"].update(status="fine"),
+        lambda record: record["attempt"]["key"]["problem"].update(batch=-1),
+        lambda record: record["attempt"]["key"]["problem"].update(filter=[9999, 9999]),
+    ],
+)
+def test_bad_lines_are_reported_with_their_number(tmp_path, change):
+    path = write_shard(tmp_path, make_attempt(0, 0), make_attempt(1, 1), make_attempt(2, 2))
+    lines = path.read_text().splitlines()
+    record = json.loads(lines[2])
+    change(record)
+    lines[2] = json.dumps(record)
+    path.write_text("\n".join(lines) + "\n")
+    found = list(read_lines(path))
+    assert [getattr(one, "line", None) for one in found] == [None, 3, None]
+    assert found[1].reason
+
+
+def test_other_files_are_rejected(tmp_path):
+    other = tmp_path / "x.ndjson"
+    with pytest.raises(StoreError, match="no such shard"):
+        list(iterate([other]))
+    with pytest.raises(StoreError, match="no shard"):
+        list(iterate([tmp_path]))
+    other.write_text('{"a": 1}\n')
+    with pytest.raises(NotAStoreError):
+        list(iterate([other]))
+    other.write_text('{"schema": "ckprof.attempts", "version": 99}\n')
+    with pytest.raises(NewerStoreError, match="99"):
+        list(iterate([other]))
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
+    import os
+
+    with ShardWriter(tmp_path) as shard:
+        shard.append(make_attempt(0, 0))
+        write = os.write
+
+        def fill_up(descriptor, data):
+            monkeypatch.setattr(os, "write", fail)
+            return write(descriptor, data[:100])
+
+        def fail(descriptor, data):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "write", fill_up)
+        with pytest.raises(StoreFullError, match="No space left"):
+            shard.append(make_attempt(1, 1))
+        monkeypatch.undo()
+        shard.append(make_attempt(2, 2, session=make_session(3)))
+    found = list(read_lines(shard.path))
+    assert not [line for line in found if isinstance(line, BadLine)]
+    assert [line.attempt.sequence for line in found] == [0, 2]

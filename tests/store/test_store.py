@@ -1,0 +1,365 @@
+"""What goes into a store comes out of it, and its figures agree with a plain calculation."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.errors import ExitCode
+from ckprof.model.outcome import Status
+from ckprof.store import schema
+from ckprof.store.attempt import Mark
+from ckprof.store.database import open_for_writing
+from ckprof.store.errors import (
+    BusyStoreError,
+    DamagedStoreError,
+    NetworkStoreError,
+    NewerStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreError,
+    StoreFullError,
+)
+from ckprof.store.query import StoreQuery
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+
+from .samples import attempts, make_attempt, make_key, make_problem, make_session
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.db"
+
+
+def fill(path, *added):
+    with StoreWriter(path) as writer:
+        for attempt in added:
+            writer.append(attempt)
+
+
+def integrity(path) -> str:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("PRAGMA integrity_check").fetchone()[0]
+    finally:
+        connection.close()
+
+
+@settings(max_examples=25)
+@given(added=st.lists(attempts(), max_size=12))
+def test_attempts_come_back_as_they_were_added(tmp_path_factory, added):
+    path = tmp_path_factory.mktemp("store") / "results.db"
+    first: dict[tuple[str, int], object] = {}
+    with StoreWriter(path) as writer:
+        for attempt in added:
+            identity = (attempt.session.uid, attempt.sequence)
+            assert writer.append(attempt) == (identity not in first)
+            first.setdefault(identity, attempt)
+    with Store(path) as store:
+        assert list(store) == list(first.values())
+        assert len(store) == len(first)
+        without = [attempt.measurement for attempt in store.attempts(samples=False)]
+        assert all(not measurement.samples_ms for measurement in without if measurement)
+        check_summaries(store, list(first.values()))
+
+
+def check_summaries(store, expected):
+    """Compare the store's figures with those of the attempts, computed the plain way."""
+    by_key: dict[object, list] = {}
+    for attempt in expected:
+        by_key.setdefault(attempt.key, []).append(attempt)
+    summaries = list(store.measurements())
+    assert [summary.key for summary in summaries] == list(by_key)
+    for summary in summaries:
+        own = by_key[summary.key]
+        times = [one.measurement.median_ms for one in own if one.ranked]
+        failed = own[-1].status.is_failure
+        assert (summary.status, summary.reason) == (own[-1].status, own[-1].reason)
+        assert (summary.attempts, summary.ranked_attempts) == (len(own), len(times))
+        assert summary.median_ms == (statistics.median(times) if times and not failed else None)
+        assert summary.min_ms == (min(times) if times and not failed else None)
+
+
+def test_the_best_of_a_problem_is_the_fastest_verified_one(path):
+    small, large = make_problem(4), make_problem(9)
+    fill(
+        path,
+        make_attempt(0, 0, 5.0, problem=small),
+        make_attempt(1, 1, 3.0, problem=small),
+        make_attempt(2, 2, 1.0, problem=small, verified=False),
+        make_attempt(3, 3, 2.0, problem=small),
+        make_attempt(3, 4, problem=small, status=Status.WRONG_RESULT, reason="wrong"),
+        make_attempt(4, 5, 7.0, problem=large),
+        make_attempt(5, 6, 1.0, problem=large),
+        make_attempt(5, 7, 99.0, problem=large),
+        make_attempt(5, 8, 98.0, problem=large),
+    )
+    with Store(path) as store:
+        best = {summary.key.problem: (summary.kernel.name, summary.median_ms) for summary in store.best()}
+        assert best == {small: ("kernel_1", 3.0), large: ("kernel_4", 7.0)}
+        assert list(store.problems()) == [small, large]
+
+
+def test_queries_select_by_every_part(path):
+    other = make_session(1, tags=("night",))
+    wrong = make_attempt(1, 1, session=other, status=Status.WRONG_RESULT, reason="off")
+    big = make_attempt(2, 2, problem=make_problem(30))
+    fill(path, make_attempt(0, 0), wrong, big)
+    with Store(path) as store:
+
+        def names(**conditions):
+            return [one.kernel.name for one in store.attempts(StoreQuery(**conditions))]
+
+        assert names() == ["kernel_0", "kernel_1", "kernel_2"]
+        assert names(tag="night") == names(session=other.uid[:32]) == ["kernel_1"]
+        assert names(statuses=frozenset({Status.WRONG_RESULT})) == ["kernel_1"]
+        assert names(problem=make_problem(30)) == ["kernel_2"]
+        assert names(instance=f"{2:032x}") == ["kernel_2"]
+        assert names(since=big.conditions.started) == ["kernel_2"]
+        assert names(before=wrong.conditions.started) == ["kernel_0"]
+        assert names(direction="fwd", target="cpu", arch="x86", dtype="fp16") == names()
+        for absent in (
+            {"direction": "no"},
+            {"target": "no"},
+            {"arch": "no"},
+            {"dtype": "bf16"},
+            {"tag": "no"},
+        ):
+            assert names(**absent) == []
+        assert [one.kernel.name for one in store.measurements(StoreQuery(tag="night"))] == ["kernel_1"]
+        assert [one.kernel.name for one in store.best(StoreQuery(tag="day0"))] == ["kernel_0", "kernel_2"]
+        assert store.sessions() == [make_session(0), other]
+
+
+def test_any_part_of_the_key_makes_another_measurement(path):
+    from dataclasses import replace
+
+    base = make_attempt()
+    key = base.key
+    variants = [
+        replace(key, split_k=2),
+        replace(key, problem=make_problem(9)),
+        replace(key, operation=replace(key.operation, api_level="2025-07")),
+        replace(key, kernel=replace(key.kernel, object_digest="other")),
+        replace(key, device=replace(key.device, compute_units=3)),
+        replace(key, toolchain=replace(key.toolchain, flags=("-O2",))),
+        replace(key, method=replace(key.method, cache="warm")),
+    ]
+    fill(path, base, *(replace(base, key=other, sequence=n) for n, other in enumerate(variants, 1)))
+    with Store(path) as store:
+        assert [summary.key for summary in store.measurements()] == [key, *variants]
+    assert len({one.digest for one in (key, *variants)}) == len(variants) + 1
+    assert make_key().digest == key.digest
+
+
+def test_evidence_does_not_split_a_measurement(path):
+    fill(path, make_attempt(0, 0, 2.0), make_attempt(0, 0, 4.0, session=make_session(7, host="elsewhere")))
+    with Store(path) as store:
+        (summary,) = store.measurements()
+        assert (summary.attempts, summary.median_ms) == (2, 3.0)
+
+
+def test_marks_are_added_to_what_is_stored(path):
+    attempt = make_attempt(marks=(Mark.NOISY,))
+    fill(path, attempt)
+    with StoreWriter(path) as writer:
+        writer.add_marks([(attempt.session.uid, 0, Mark.DROPPED), (attempt.session.uid, 99, Mark.DROPPED)])
+        writer.add_marks([(attempt.session.uid, 0, Mark.DROPPED)])
+    with Store(path) as store:
+        assert [one.marks for one in store] == [(Mark.DROPPED, Mark.NOISY)]
+
+
+def test_a_reader_sees_what_a_writer_adds(path):
+    with StoreWriter(path) as writer, Store(path) as store:
+        writer.append(make_attempt())
+        assert len(store) == len(writer.reader) == 1
+
+
+def test_a_second_writer_is_told_who_writes(path):
+    with StoreWriter(path), pytest.raises(BusyStoreError) as caught:
+        StoreWriter(path)
+    assert f"process {os.getpid()} on " in str(caught.value)
+    assert caught.value.exit_code == ExitCode.INPUT
+    fill(path, make_attempt())
+    assert not path.with_name("results.db.writer").exists()
+
+
+def test_a_second_writer_waits_and_says_so(path):
+    said = []
+    script = (
+        "import sys, time; from ckprof.store.writer import StoreWriter\n"
+        "with StoreWriter(sys.argv[1]): print('open', flush=True); time.sleep(1)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "open\n"
+        with StoreWriter(path, wait_s=None, on_wait=said.append) as writer:
+            writer.append(make_attempt())
+    finally:
+        child.stdout.close()
+        child.wait()
+    assert len(said) == 1
+    assert f"process {child.pid} on " in said[0]
+
+
+def test_other_files_are_rejected(path):
+    path.write_text("kernel,latency_ms\n" * 100)
+    for use in (Store, StoreWriter):
+        with pytest.raises(NotAStoreError, match="not a result store"):
+            use(path)
+    path.unlink()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (a)")
+    connection.commit()
+    connection.close()
+    for use in (Store, StoreWriter):
+        with pytest.raises(NotAStoreError, match="not a result store of ckprof"):
+            use(path)
+
+
+def test_missing_empty_and_odd_paths_are_rejected(tmp_path, path):
+    with pytest.raises(StoreError, match="no such store"):
+        Store(path)
+    path.touch()
+    with pytest.raises(StoreError, match="empty"):
+        Store(path)
+    with pytest.raises(StoreError, match="folder"):
+        StoreWriter(tmp_path)
+    with pytest.raises(StoreError, match="folder"):
+        StoreWriter(path / "below" / "x.db")
+    fill(tmp_path / "a ?#%25 b.db", make_attempt())
+    with Store(tmp_path / "a ?#%25 b.db") as store:
+        assert len(store) == 1
+
+
+def test_a_newer_store_is_rejected_by_its_version(path):
+    fill(path, make_attempt())
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
+    connection.close()
+    for use in (Store, StoreWriter):
+        with pytest.raises(NewerStoreError, match=f"version {schema.SCHEMA_VERSION + 1}.*update ckprof"):
+            use(path)
+
+
+def test_an_older_store_is_migrated_after_a_backup(path):
+    fill(path, make_attempt())
+    newest = schema.SCHEMA_VERSION + 2
+
+    def add_column(connection):
+        connection.execute("ALTER TABLE attempts ADD COLUMN energy_j REAL")
+
+    def fail(connection):
+        raise sqlite3.OperationalError("no such thing")
+
+    steps = {schema.SCHEMA_VERSION: add_column, schema.SCHEMA_VERSION + 1: fail}
+    with pytest.raises(StoreError):
+        open_for_writing(path, migrations=steps, newest=newest)
+    with Store(path) as store:  # all steps or none
+        assert len(store) == 1
+    steps[schema.SCHEMA_VERSION + 1] = lambda connection: None
+    connection = open_for_writing(path, migrations=steps, newest=newest)
+    assert connection.execute("SELECT energy_j FROM attempts").fetchall() == [(None,)]
+    assert connection.execute("PRAGMA user_version").fetchone() == (newest,)
+    connection.close()
+    with Store(path.with_name(f"results.db.v{schema.SCHEMA_VERSION}.bak")) as backup:
+        assert len(backup) == 1
+    with pytest.raises(NewerStoreError):
+        Store(path)
+
+
+def test_damaged_stores_say_what_to_do(path):
+    fill(path, *(make_attempt(n, n, problem=make_problem(n + 1)) for n in range(200)))
+    data = bytearray(path.read_bytes())
+    for page in range(4096, len(data), 4096):
+        data[page : page + 4096] = b"\xff" * 4096
+    path.write_bytes(data)
+    with pytest.raises(DamagedStoreError, match="ckprof results check"), Store(path) as store:
+        list(store)
+
+
+def test_a_full_disk_keeps_what_was_stored(path):
+    fill(path, make_attempt())
+    with StoreWriter(path) as writer:
+        pages = writer.connection.execute("PRAGMA page_count").fetchone()[0]
+        writer.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        added = 0
+        with pytest.raises(StoreFullError, match="disk is full"):
+            for added in range(1, 10_000):
+                writer.append(make_attempt(0, added, reason="x" * 500 + str(added)))
+        writer.connection.execute("PRAGMA max_page_count = 1000000")
+        assert writer.append(make_attempt(0, added, reason="again"))
+    assert integrity(path) == "ok"
+    with Store(path) as store:
+        assert [attempt.sequence for attempt in store] == list(range(added + 1))
+
+
+def _use_as_nobody(path, answers):
+    # the superuser may write everything
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    with Store(path) as store:
+        answers.send(len(store))
+    try:
+        StoreWriter(path)
+    except ReadOnlyStoreError as exc:
+        answers.send(str(exc))
+
+
+def test_read_only_stores_are_read_and_not_written():
+    # not below the folder of pytest, which only its user may enter
+    folder = Path(tempfile.mkdtemp(prefix="ckprof-read-only-"))
+    path = folder / "results.db"
+    try:
+        fill(path, make_attempt())
+        for file in folder.iterdir():
+            file.chmod(0o444)
+        folder.chmod(0o555)
+        fork = multiprocessing.get_context("fork")
+        receiver, sender = fork.Pipe(duplex=False)
+        child = fork.Process(target=_use_as_nobody, args=(path, sender))
+        child.start()
+        sender.close()
+        count, message = receiver.recv(), receiver.recv()
+        child.join()
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+    assert (count, child.exitcode) == (1, 0)
+    assert message.startswith(f"{path}: ") and "cannot make the lock file" in message
+
+
+def test_a_network_file_system_is_rejected_with_the_remedy(path, monkeypatch):
+    import ckprof.store.database
+    import ckprof.store.location
+
+    fill(path, make_attempt())
+    monkeypatch.setattr(ckprof.store.location, "file_system_of", lambda _: "nfs4")
+    monkeypatch.setattr(ckprof.store.database, "file_system_of", lambda _: "nfs4")
+    with pytest.raises(NetworkStoreError, match=r"nfs4.*shards"):
+        StoreWriter(path)
+    with Store(path) as store:  # nobody writes it: reading is fine
+        assert len(store) == 1
+
+
+def test_the_file_system_of_a_path_is_found(tmp_path):
+    from ckprof.store.location import file_system_of
+
+    expected = subprocess.run(
+        ["stat", "--file-system", "--format=%T", str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    found = file_system_of(tmp_path)
+    assert found and (found in expected or expected in found or expected.startswith(found[:3]))
+    assert file_system_of(type(tmp_path)("/proc/self")) == "proc"
