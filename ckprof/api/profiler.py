@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ckprof.api.batch import Batch, BatchRequest
     from ckprof.api.comparison import CompareOptions, SideInput
     from ckprof.api.events import Listener
+    from ckprof.api.extraction import WrittenList
     from ckprof.api.instances import Selection
     from ckprof.api.parity_request import ParityRequest
     from ckprof.api.results import Results
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
     from ckprof.model.batch_results import ListResult
     from ckprof.model.conversion import Conversion
+    from ckprof.model.extraction import ExtractionReport, ExtractRequest, ListComparison
     from ckprof.model.finding import Finding
     from ckprof.model.inspection import Comparison, Inspection
     from ckprof.model.outcome import Outcome
@@ -160,6 +162,47 @@ class Profiler:
             mma_k_table=how.mma_k_table,
             upstream_comments=how.upstream_comments,
         )
+
+    def extract(self, request: ExtractRequest | None = None) -> ExtractionReport:
+        """Derive instance lists from an installed library: its headers and its archive, without compiling.
+
+        :param request: which library and which lists; by default all lists of the library that is found.
+        :returns: the lists, and an account of what each of them holds and lacks. An error that concerns one
+            list is in ``failures``.
+        :raises CkprofError: the request is wrong, there is no such library, or it cannot be read.
+        """
+        from ckprof.api.extraction import extract_lists
+        from ckprof.model.extraction import ExtractRequest
+
+        return extract_lists(self._session, request or ExtractRequest())
+
+    def compare_lists(self, report: ExtractionReport, folder: Path | str) -> tuple[ListComparison, ...]:
+        """Compare derived lists with the lists of a folder, as after an upgrade of the library.
+
+        :raises InputError: a list of the folder cannot be read.
+        """
+        from ckprof.api.extraction import compare_lists
+
+        return compare_lists(self._session, report, Path(folder))
+
+    def write_lists(
+        self,
+        report: ExtractionReport,
+        folder: Path | str,
+        *,
+        force: bool = False,
+        with_remarks: bool = False,
+    ) -> tuple[WrittenList, ...]:
+        """Write derived lists below a folder, with ``extract.json``, which says what they come from.
+
+        :param force: replace files that hold something else.
+        :param with_remarks: begin each list with comments on its origin.
+        :raises UsageError: a file holds something else; nothing was written.
+        :raises InputError: a file cannot be written.
+        """
+        from ckprof.api.extraction import write_lists
+
+        return write_lists(report, Path(folder), force=force, with_remarks=with_remarks)
 
     # --- generation and build -------------------------------------------------------------------------------
 

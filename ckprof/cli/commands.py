@@ -38,6 +38,11 @@ COMMANDS: Final = (
         summary="turn legacy instance lists into JSON catalogs, check them, or write lists again",
     ),
     Command(
+        name="extract",
+        module="ckprof.cli.cmd_extract",
+        summary="derive instance lists from an installed library, or compare it with kept lists",
+    ),
+    Command(
         name="explain",
         module="ckprof.cli.cmd_explain",
         summary="show what becomes of one line of an instance list, argument by argument",

@@ -127,6 +127,8 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             protocol=protocols.Pipeline,
             abilities=(protocols.MatrixPipeline, protocols.NamedPipeline, protocols.DirectionUser),
             former_names={"unmet_requirements": "refusals"},
+            # a family learns which directions there are when all plugins have registered
+            late=frozenset({"directions"}),
         ),
         Contract(
             kind="target",
@@ -153,6 +155,9 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
                 protocols.LineExplainer,
             ),
             defaults={"family_type": object},
+        ),
+        Contract(
+            kind="extractor", hook="ckprof_register_extractors", protocol=protocols.ListExtractor
         ),
         Contract(
             kind="catalog variant",

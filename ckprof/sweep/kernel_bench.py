@@ -41,7 +41,6 @@ class KernelBench:
     :param manager: whose hooks are called.
     :param observers: what reads evidence between rounds.
     :param on_event: told what happens.
-    :param takes_lock: take the device's lock; a second bench of one process would wait for the first.
     """
 
     def __init__(
@@ -51,10 +50,7 @@ class KernelBench:
         manager: PluginManager,
         observers: Sequence[Observer] = (),
         on_event: Callable[[RunEvent], None] = ignore_event,
-        *,
-        takes_lock: bool = True,
     ) -> None:
-        self._takes_lock = takes_lock
         self._library = library
         self._options = options
         self._manager = manager
@@ -86,8 +82,7 @@ class KernelBench:
                 )
             )
             target = self._executor.open().target
-            if self._takes_lock:
-                stack.enter_context(device_lock(target, self._options.device, self._on_event))
+            stack.enter_context(device_lock(target, self._options.device, self._on_event))
             self._stack = stack.pop_all()
         return self
 
@@ -149,12 +144,8 @@ class KernelBench:
             return self._announce(planned, visit, self._blocking, None)
         if self._executor is None:
             raise ValueError("the bench is not open")
-        outcome = self._executor.measure(
-            cell.instance,
-            planned.problem_index,
-            cell.split_k,
-            self._instances[cell.instance].split_sum,
-        )
+        split_sum = self._instances[cell.instance].split_sum
+        outcome = self._executor.measure(cell.instance, planned.problem_index, cell.split_k, split_sum)
         return self._announce(planned, visit, _result(outcome, self._options.min_samples), outcome)
 
     def observe(self) -> Reading:

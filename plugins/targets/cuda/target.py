@@ -10,8 +10,10 @@ from ckprof.arch.architectures import find_architecture
 from ckprof.build.keys import abi_dir
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import target as host_model
+from ckprof_plugins.targets.cpu.device_table import device_table_source
 from ckprof_plugins.targets.cuda import doctor
 from ckprof_plugins.targets.cuda.devices import devices
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
@@ -19,10 +21,12 @@ from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.arch.architecture import Architecture
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.recipe import BuildRequest
+    from ckprof.model.dtype import DataType
+from ckprof.model.recipe import BuildRequest
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
 DEFAULT_ARCH: Final = "gfx942"
@@ -55,6 +59,8 @@ _SHARED_BYTES: Final = {80: 167936, 86: 102400, 87: 167936, 89: 102400, 90: 2334
 _LEAST_SHARED_BYTES: Final = 102400
 #: of the H200; that of other devices is not larger
 _LAST_LEVEL_CACHE: Final = 60 * 2**20
+#: dense, by the data sheet of the H200 at a clock that it does not exceed
+_PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
 #: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
 _COMPILE_MEMORY: Final = 500 * 2**20
 _FURTHER_MEMORY: Final = 40 * 2**20
@@ -92,14 +98,9 @@ class CudaTarget:
         """Return how to compile and link for NVIDIA GPUs.
 
         :raises ToolchainError: no usable nvcc, or the headers are not installed.
-        :raises UsageError: the AMD device is not modelled, or there is no such API level.
+        :raises UsageError: there is no such architecture or API level.
         """
-        base = request.arch.partition(":")[0]
-        if request.sources_only:
-            find_architecture(base)
-        elif base not in host_model.ARCHS:
-            known = ", ".join(host_model.ARCHS)
-            raise UsageError(f"--arch {request.arch}: the CUDA target models {known}")
+        arch = find_architecture(request.arch)
         if request.api_level not in (None, LATEST_API_LEVEL):
             raise UsageError(
                 f"--api-level {request.api_level}: the CUDA target models {LATEST_API_LEVEL} alone"
@@ -108,7 +109,7 @@ class CudaTarget:
             raise ToolchainError(f"{INCLUDE_DIR}: the CUDA model's headers are missing; reinstall ckprof")
         if request.purpose is Purpose.SUPPORT_CHECK or request.sources_only:
             return _answers(request)
-        return _device_recipe(request, base)
+        return _device_recipe(request, arch)
 
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""
@@ -127,7 +128,7 @@ def _answers(request: BuildRequest) -> BuildRecipe:
     return replace(recipe, target="cuda", include_dirs=(INCLUDE_DIR, *recipe.include_dirs))
 
 
-def _device_recipe(request: BuildRequest, base: str) -> BuildRecipe:
+def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
     tools = find_toolchain(request.compiler)
     capability, cannot_run = _capability()
     inspected = request.purpose is Purpose.INSPECT
@@ -144,7 +145,8 @@ def _device_recipe(request: BuildRequest, base: str) -> BuildRecipe:
             f"-DCKPROF_CUDA_CAPABILITY={capability}",
             f"-DCKPROF_CUDA_ENGINE_W={int(hopper)}",
             f"-DCKPROF_CUDA_SHARED_BYTES={_SHARED_BYTES.get(capability, _LEAST_SHARED_BYTES)}",
-            *host_model.ARCH_FLAGS.get(base, ()),
+            # CK Tile's build system defines them, and rounding to bfloat16 depends on one
+            *(f"-D{macro}" for macro in arch.macros),
             *request.extra_flags,
         ),
         kernel_flags=("-x", "cu", *(("-cubin", "-DCKPROF_CUDA_OWN_CODE") if inspected else ())),
@@ -163,11 +165,12 @@ def _device_recipe(request: BuildRequest, base: str) -> BuildRecipe:
         ),
         include_dirs=(INCLUDE_DIR, host_model.INCLUDE_DIR, abi_dir()),
         prefix_header="",
-        support_sources=() if inspected else _SUPPORT_SOURCES,
+        support_sources=() if inspected else (*_SUPPORT_SOURCES, device_table_source()),
         product=Product.CODE_OBJECTS if inspected else Product.LIBRARY,
         machine_identity=f"sm_{name}",
         cannot_run=cannot_run,
         last_level_cache_bytes=_LAST_LEVEL_CACHE,
+        peak_flops=_PEAK_FLOPS if hopper else (),
     )
 
 

@@ -20,8 +20,6 @@
 
 namespace {
 
-constexpr const char* known_archs = "gfx908, gfx90a, gfx942, gfx950, gfx1201";
-
 void copy_text(const char* text, char* buffer, size_t size) noexcept
 {
     if(buffer == nullptr || size == 0) return;
@@ -39,7 +37,10 @@ ckprof_status reject(const std::string& why, char* reason, size_t reason_size) n
 ckprof_status use_device(const std::string& arch, int index, char* reason, size_t reason_size)
 {
     if(!ck_tile::host_model::set_device(arch))
-        return reject("'" + arch + "' is not modelled; known are " + known_archs, reason, reason_size);
+        return reject("'" + arch + "' is not modelled; known are " +
+                          ck_tile::host_model::device_names(),
+                      reason,
+                      reason_size);
     int count = 0;
     if(const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
         return reject(std::string("no NVIDIA GPU was found: ") + cudaGetErrorString(error),
@@ -80,7 +81,7 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
     }
 }
 
-void set_workers(int32_t) noexcept {}
+void set_cpu_threads(int32_t) noexcept {}
 
 void describe_device(char* text, size_t text_size) noexcept
 {
@@ -164,14 +165,14 @@ uint64_t available_bytes() noexcept
 
 constexpr ckprof_target table = {"cuda",
                                  select_device,
-                                 set_workers,
+                                 set_cpu_threads,
                                  describe_device,
                                  allocate,
                                  release,
                                  copy_to_device,
                                  copy_to_host,
                                  flush_cache,
-                              available_bytes};
+                                 available_bytes};
 
 } // namespace
 
