@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ckprof.arch.architecture import Architecture
     from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.dtype import DataType
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRequest
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``

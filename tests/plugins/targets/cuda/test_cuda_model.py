@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ckprof_plugins.targets.cpu.device_table import device_table_source
+
 HERE = Path(__file__).parent
 TARGETS = HERE.parents[3] / "plugins" / "targets"
 FOLDERS = (TARGETS / "cuda" / "include", TARGETS / "cpu" / "include", HERE.parent / "cpu")
@@ -41,4 +43,4 @@ def compile_and_run(program: str, folder: Path, *sources: Path) -> str:
 def test_arithmetic(tmp_path: Path) -> None:
     """Divisions, residue classes, windows, descriptors and the walk over tiles against their definitions."""
     runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
-    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, runtime)
+    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, runtime, device_table_source())
