@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
@@ -20,6 +22,21 @@ template <typename>
 using kernel_tag = void;
 #endif
 
+// Throws std::runtime_error if no block of the device can have that many bytes.
+inline void check_shared_memory(int bytes)
+{
+    int device = 0, most = 0;
+    hip_check_error(cudaGetDevice(&device));
+    hip_check_error(
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if(bytes > most)
+    {
+        throw std::runtime_error("device-shared-memory: the tile needs " + std::to_string(bytes) +
+                                 " bytes of shared memory, a block of this device has at most " +
+                                 std::to_string(most));
+    }
+}
+
 // Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
 // writes every element that its launcher may have asked to be zeroed, or null. A block gets more than 48 KiB of shared
 // memory only after that was asked for, once per function and process.
@@ -32,8 +49,11 @@ void start(void (*function)(Params...),
            const void* written,
            const std::type_identity_t<Params>&... params)
 {
-    static const cudaError_t allowed = cudaFuncSetAttribute(
-        function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    static const cudaError_t allowed = [&] {
+        check_shared_memory(shared_bytes);
+        return cudaFuncSetAttribute(
+            function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    }();
     hip_check_error(allowed);
     hip_check_error(deferred_zeroing::of_thread().settle(stream, written));
     if(blocks == 0) { return; }
