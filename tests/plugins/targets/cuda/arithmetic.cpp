@@ -34,8 +34,8 @@ host_model::kernel_facts facts_of(host_model::direction direction)
     facts.n_per_block     = 64;
     facts.k_per_block     = 64;
     facts.m_waves = facts.n_waves = facts.k_waves = 1;
-    facts.k_mma      = 16;
-    facts.block_size = 64;
+    facts.k_mma                                   = 16;
+    facts.block_size                              = 64;
     facts.a_type = facts.b_type = facts.e_type = host_model::data_type::bf16;
     facts.accumulators                         = 1;
     return facts;
@@ -74,8 +74,8 @@ std::vector<std::array<int, 4>> origins(const gemm_params& p)
         {
             const int next = p.positions[axis].quotient(rest);
             at[axis]       = p.positions[axis].remainder(rest, next) * p.origin_scale[axis] +
-                       p.origin_offset[axis];
-            rest = next;
+                             p.origin_offset[axis];
+            rest           = next;
         }
         found.push_back({rest, at[0], at[1], at[2]});
     }
@@ -90,7 +90,10 @@ void residue_classes()
     {
         const auto param   = test::random_problem(1 + i % 3, i % 4);
         const conv_shape s = host_model::make_conv_shape(param);
-        if(host_model::volume(s.output) <= 0 || host_model::volume(s.input) * s.N > 4000) { continue; }
+        if(host_model::volume(s.output) <= 0 || host_model::volume(s.input) * s.N > 4000)
+        {
+            continue;
+        }
         const auto facts = facts_of(host_model::direction::backward_data);
         const auto call  = host_model::make_backward_data_call(facts, s, 1);
         if(call.gemms.empty()) { continue; }
@@ -164,7 +167,10 @@ std::vector<std::array<int, 4>> walk_of_engine(const window_map_request& r)
             continue;
         }
         const int last = static_cast<int>(r.size[i + 1]) - 1 + r.upper[i];
-        for(int at = r.lower[i]; at <= last; at += static_cast<int>(r.step[i + 1])) { along[i].push_back(at); }
+        for(int at = r.lower[i]; at <= last; at += static_cast<int>(r.step[i + 1]))
+        {
+            along[i].push_back(at);
+        }
     }
     for(int n = 0; n < static_cast<int>(r.size[axes + 1]); ++n)
         for(const int d : along[2])
@@ -189,9 +195,8 @@ void windows()
         const gemm_params of_data = make_gemm_params(data, call);
         for(const gemm_params* p : {&of_forward, &of_data})
         {
-            const auto request =
-                make_window_map_request(*p, nullptr, static_cast<int>(s.N), 2, 64);
-            auto expected = origins(*p);
+            const auto request = make_window_map_request(*p, nullptr, static_cast<int>(s.N), 2, 64);
+            auto expected      = origins(*p);
             for(auto& at : expected)
             {
                 for(int axis = 0; axis < 3; ++axis)
@@ -213,7 +218,7 @@ void windows()
 void limits()
 {
     window_map_request r{};
-    r.rank        = 4;
+    r.rank           = 4;
     r.byte_stride[0] = r.byte_stride[1] = r.byte_stride[2] = 128;
     for(unsigned& step : r.step) { step = 1; }
     EXPECT(is_possible(r));
@@ -221,8 +226,8 @@ void limits()
     EXPECT(is_possible(r));
     r.lower[0] = -129;
     EXPECT(!is_possible(r));
-    r.rank     = 5;
-    r.lower[0] = -16;
+    r.rank           = 5;
+    r.lower[0]       = -16;
     r.byte_stride[3] = 128;
     EXPECT(is_possible(r));
     r.upper[1] = 16;
@@ -284,7 +289,8 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
         const std::int64_t taps = host_model::volume(call.shape.filter);
         EXPECT(all % (gemms == 1 ? taps : 1) == 0);
         EXPECT(all == taps * static_cast<int>(w.chunks.divisor) * m_tiles *
-                          static_cast<int>(w.n_tiles.divisor) * p.blocks_y * (p.blocks_z / p.k_batch));
+                          static_cast<int>(w.n_tiles.divisor) * p.blocks_y *
+                          (p.blocks_z / p.k_batch));
     }
 }
 

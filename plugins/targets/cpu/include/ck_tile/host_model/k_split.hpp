@@ -32,8 +32,7 @@ split_k_steps(std::int64_t depth, std::int64_t k_batch, std::int64_t k_mma, std:
     const std::int64_t shorter = part - longer;
     const std::int64_t begin   = (longer * most + shorter * (most - 1)) * k_mma;
     const std::int64_t end     = begin + (part < full ? most : most - 1) * k_mma;
-    return {begin < depth ? begin : depth,
-            part == k_batch - 1 || depth < end ? depth : end};
+    return {begin < depth ? begin : depth, part == k_batch - 1 || depth < end ? depth : end};
 }
 
 } // namespace ck_tile::host_model

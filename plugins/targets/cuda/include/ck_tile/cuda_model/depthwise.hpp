@@ -57,13 +57,14 @@ struct depthwise_tile
 };
 
 template <typename Traits, typename Tag>
-__global__ void __launch_bounds__(Traits::BlockSize) depthwise(const __grid_constant__ depthwise_params p)
+__global__ void __launch_bounds__(Traits::BlockSize)
+    depthwise(const __grid_constant__ depthwise_params p)
 {
-    using tile = depthwise_tile<Traits>;
+    using tile                                  = depthwise_tile<Traits>;
     constexpr host_model::depthwise_facts facts = Traits::facts;
-    using in_element  = stored_t<facts.in_type>;
-    using wei_element = stored_t<facts.wei_type>;
-    using out_element = stored_t<facts.out_type>;
+    using in_element                            = stored_t<facts.in_type>;
+    using wei_element                           = stored_t<facts.wei_type>;
+    using out_element                           = stored_t<facts.out_type>;
     constexpr int sub_h = facts.sub_tile[0], sub_w = facts.sub_tile[1];
     constexpr int stride_h = facts.stride[0], stride_w = facts.stride[1];
 
@@ -75,8 +76,8 @@ __global__ void __launch_bounds__(Traits::BlockSize) depthwise(const __grid_cons
     const int group = blockIdx.x % p.groups, batch = blockIdx.x / p.groups;
     for(int i = threadIdx.x; i < tile::taps; i += facts.block_size)
     {
-        weights[i] = widen<facts.wei_type>(
-            static_cast<const wei_element*>(p.wei)[static_cast<std::int64_t>(group) * tile::taps + i]);
+        weights[i] = widen<facts.wei_type>(static_cast<const wei_element*>(
+            p.wei)[static_cast<std::int64_t>(group) * tile::taps + i]);
     }
 
     const int thread = threadIdx.x;
@@ -125,9 +126,9 @@ __global__ void __launch_bounds__(Traits::BlockSize) depthwise(const __grid_cons
 #pragma unroll
             for(int y = 0; y < (sub_h - 1) * stride_h + facts.filter[0]; ++y)
             {
-                const in_element* row = staged + (slot * tile::rows + patch_y * stride_h + y) *
-                                                     tile::row_elements +
-                                        patch_x * stride_w;
+                const in_element* row =
+                    staged + (slot * tile::rows + patch_y * stride_h + y) * tile::row_elements +
+                    patch_x * stride_w;
                 float values[span];
                 const bool there = patch_y * stride_h + y < tile::rows;
 #pragma unroll
@@ -157,8 +158,9 @@ __global__ void __launch_bounds__(Traits::BlockSize) depthwise(const __grid_cons
             }
 
             if(first_image + slot >= p.images) { continue; }
-            auto* out = static_cast<out_element*>(p.out) +
-                        (static_cast<std::int64_t>(first_image + slot) * p.groups + group) * out_area;
+            auto* out =
+                static_cast<out_element*>(p.out) +
+                (static_cast<std::int64_t>(first_image + slot) * p.groups + group) * out_area;
 #pragma unroll
             for(int i = 0; i < sub_h; ++i)
             {

@@ -38,7 +38,10 @@ __device__ __forceinline__ stored_t<Type> narrow(float value)
     {
         return __bfloat16_as_ushort(__float2bfloat16_rn(value));
     }
-    else { return float_to_bf16_bits(value, Rounding); }
+    else
+    {
+        return float_to_bf16_bits(value, Rounding);
+    }
 }
 
 template <host_model::data_type Type>
@@ -49,7 +52,10 @@ __device__ __forceinline__ float widen(stored_t<Type> value)
     {
         return __half2float(__ushort_as_half(value));
     }
-    else { return __uint_as_float(static_cast<unsigned>(value) << 16); }
+    else
+    {
+        return __uint_as_float(static_cast<unsigned>(value) << 16);
+    }
 }
 
 // Adds Count neighbouring elements to memory, each atomically. The sum of 16-bit types is rounded

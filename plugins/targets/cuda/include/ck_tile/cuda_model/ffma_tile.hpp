@@ -11,9 +11,7 @@ namespace ck_tile::cuda_model {
 namespace impl {
 
 struct thread_grid
-{
-    int m, n;
-};
+{ int m, n; };
 
 // As many threads as the tile has work for, each with as square a part as possible.
 constexpr thread_grid arrange_threads(int m, int n, int threads)
@@ -116,7 +114,10 @@ struct ffma_tile
                         values[i][step]     = two.x;
                         values[i + 1][step] = two.y;
                     }
-                    else { values[i][step] = *reinterpret_cast<const float*>(at); }
+                    else
+                    {
+                        values[i][step] = *reinterpret_cast<const float*>(at);
+                    }
                 }
         }
     }

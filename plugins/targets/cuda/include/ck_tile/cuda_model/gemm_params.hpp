@@ -33,7 +33,7 @@ struct gemm_params
 
     int m, n, k;
     int k_batch;
-    int batch; // GEMMs of merged groups
+    int batch;   // GEMMs of merged groups
     int k_grain; // elements that splits are dealt out in
     bool explicit_gemm;
 
@@ -43,8 +43,8 @@ struct gemm_params
     image_view image;
     int origin_scale[3], origin_offset[3];
     fast_divisor positions[3];
-    fast_divisor channels;       // of one tap
-    fast_divisor taps[3][2];     // per axis; backward data: of remainders with one tap less, too
+    fast_divisor channels;   // of one tap
+    fast_divisor taps[3][2]; // per axis; backward data: of remainders with one tap less, too
     int filter[3];
     std::int64_t image_elements; // of the windowed tensor, all groups of one image
     std::int64_t result_image_elements;
@@ -76,13 +76,11 @@ inline void fill_common(gemm_params& p, const host_model::conv_shape& s)
     for(int axis = 0; axis < 3; ++axis) { p.filter[axis] = static_cast<int>(s.filter[axis]); }
 }
 
-inline void fill_image(gemm_params& p,
-                       const std::int64_t (&length)[3],
-                       std::int64_t pixel_stride)
+inline void fill_image(gemm_params& p, const std::int64_t (&length)[3], std::int64_t pixel_stride)
 {
-    p.image.stride[2] = pixel_stride;
-    p.image.stride[1] = pixel_stride * length[2];
-    p.image.stride[0] = p.image.stride[1] * length[1];
+    p.image.stride[2]    = pixel_stride;
+    p.image.stride[1]    = pixel_stride * length[2];
+    p.image.stride[0]    = p.image.stride[1] * length[1];
     p.image.image_stride = p.image.stride[0] * length[0];
     p.image_elements     = p.image.image_stride;
     for(int axis = 0; axis < 3; ++axis) { p.image.length[axis] = static_cast<int>(length[axis]); }
@@ -173,9 +171,8 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
         p.result_length[axis]  = static_cast<int>(s.input[axis]);
         p.gemms *= p.remainders[axis];
         // Residues without a tap, and rows behind the last window, are in no GEMM.
-        const std::int64_t last = (s.left_pad[axis] + s.input[axis] - 1 + s.stride[axis] - 1) /
-                                      s.stride[axis] +
-                                  1;
+        const std::int64_t last =
+            (s.left_pad[axis] + s.input[axis] - 1 + s.stride[axis] - 1) / s.stride[axis] + 1;
         // With both stride and dilation, the same goes for some of the first positions.
         p.all_positions = p.all_positions && tilde == s.stride[axis] && tilde <= s.filter[axis] &&
                           call.t_end[axis] >= last && (tilde == 1 || s.dilation[axis] == 1);

@@ -30,10 +30,7 @@ window_map_request window_request(const gemm_params& g)
 template <typename Config>
 tile_map_request tile_request(const gemm_params& g)
 {
-    if constexpr(Config::weight)
-    {
-        return make_pixel_map_request(g, g.a, g.k, Config::ab_bytes);
-    }
+    if constexpr(Config::weight) { return make_pixel_map_request(g, g.a, g.k, Config::ab_bytes); }
     else
     {
         constexpr bool forward = Config::direction == direction::forward;
@@ -94,11 +91,12 @@ inline expansion plan_expansion(const host_model::conv_shape& s, const void* wei
 template <typename Kernel, typename Config, typename Call>
 bool launch_hopper(cudaStream_t stream, const Call& call)
 {
-    const int joined = Config::merged == 1 ? groups_to_join(call.shape) : 1;
-    gemm_params g    = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
-    const int channels = Config::direction == direction::forward         ? g.in_channels
-                         : Config::direction == direction::backward_data ? g.out_channels
-                                                                         : g.in_channels * Config::merged;
+    const int joined   = Config::merged == 1 ? groups_to_join(call.shape) : 1;
+    gemm_params g      = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
+    const int channels = Config::direction == direction::forward ? g.in_channels
+                         : Config::direction == direction::backward_data
+                             ? g.out_channels
+                             : g.in_channels * Config::merged;
     if(channels < fewest_channels || g.explicit_gemm || !makes_tensor_maps()) { return false; }
     expansion expanded{};
     if(!Config::weight && joined > 1)
@@ -127,8 +125,8 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     {
         if(g.k_batch > 1 && Config::e_type != data_type::fp32)
         {
-            const auto elements    = static_cast<std::size_t>(call.shape.G * call.shape.K * call.shape.C *
-                                                              host_model::volume(call.shape.filter));
+            const auto elements = static_cast<std::size_t>(
+                call.shape.G * call.shape.K * call.shape.C * host_model::volume(call.shape.filter));
             const std::size_t sums     = (elements * 4 + 255) / 256 * 256;
             const std::size_t counters = static_cast<std::size_t>(p.work.tiles) * 4;
             char* workspace            = zeroed_workspace(sums + counters);
@@ -138,7 +136,8 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     }
     if(expanded.to != nullptr)
     {
-        const auto parts = static_cast<unsigned>(std::min<std::int64_t>((expanded.elements + 255) / 256, 4096));
+        const auto parts =
+            static_cast<unsigned>(std::min<std::int64_t>((expanded.elements + 255) / 256, 4096));
         expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(expanded);
     }
     const int blocks = std::min(p.work.tiles, multiprocessors() * Config::resident);

@@ -10,7 +10,10 @@
 namespace ck_tile::cuda_model {
 
 __device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals)
-{ asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
+}
 
 __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier)
 { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
@@ -56,11 +59,8 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                  : "memory");
 }
 
-__device__ __forceinline__ void copy_tile(std::uint32_t destination,
-                                          const CUtensorMap& map,
-                                          std::uint32_t barrier,
-                                          int c0,
-                                          int c1)
+__device__ __forceinline__ void
+copy_tile(std::uint32_t destination, const CUtensorMap& map, std::uint32_t barrier, int c0, int c1)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4}], [%2];" ::"r"(destination),
@@ -82,17 +82,18 @@ __device__ __forceinline__ void copy_windows(std::uint32_t destination,
                                              int tap_w,
                                              int tap_h)
 {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(destination),
-                 "l"(&map),
-                 "r"(barrier),
-                 "r"(c),
-                 "r"(w),
-                 "r"(h),
-                 "r"(n),
-                 "h"(static_cast<std::uint16_t>(tap_w)),
-                 "h"(static_cast<std::uint16_t>(tap_h))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(destination),
+        "l"(&map),
+        "r"(barrier),
+        "r"(c),
+        "r"(w),
+        "r"(h),
+        "r"(n),
+        "h"(static_cast<std::uint16_t>(tap_w)),
+        "h"(static_cast<std::uint16_t>(tap_h))
+        : "memory");
 }
 
 __device__ __forceinline__ void copy_windows(std::uint32_t destination,
@@ -107,19 +108,20 @@ __device__ __forceinline__ void copy_windows(std::uint32_t destination,
                                              int tap_h,
                                              int tap_d)
 {
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(destination),
-                 "l"(&map),
-                 "r"(barrier),
-                 "r"(c),
-                 "r"(w),
-                 "r"(h),
-                 "r"(d),
-                 "r"(n),
-                 "h"(static_cast<std::uint16_t>(tap_w)),
-                 "h"(static_cast<std::uint16_t>(tap_h)),
-                 "h"(static_cast<std::uint16_t>(tap_d))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(destination),
+        "l"(&map),
+        "r"(barrier),
+        "r"(c),
+        "r"(w),
+        "r"(h),
+        "r"(d),
+        "r"(n),
+        "h"(static_cast<std::uint16_t>(tap_w)),
+        "h"(static_cast<std::uint16_t>(tap_h)),
+        "h"(static_cast<std::uint16_t>(tap_d))
+        : "memory");
 }
 
 __device__ __forceinline__ void prefetch_map(const CUtensorMap& map)

@@ -42,9 +42,8 @@ CK_TILE_CUDA_BOTH inline hopper_tile_place find_hopper_place(const hopper_work& 
     place.at.first_column = n * Config::n;
     place.at.first_group  = batch * Config::merged;
     place.first_chunk     = n * Config::column_chunks;
-    place.number          = (batch * static_cast<int>(w.m_tiles.divisor) + m) *
-                       static_cast<int>(w.n_tiles.divisor) +
-                   n;
+    place.number =
+        (batch * static_cast<int>(w.m_tiles.divisor) + m) * static_cast<int>(w.n_tiles.divisor) + n;
     int steps = 0;
     if constexpr(weight) { steps = (w.pixels + hopper_k - 1) / hopper_k; }
     else

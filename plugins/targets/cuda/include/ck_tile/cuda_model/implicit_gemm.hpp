@@ -14,9 +14,8 @@
 namespace ck_tile::cuda_model {
 
 template <typename Config>
-using compute_tile = std::conditional_t<Config::ab_type == data_type::fp32,
-                                        ffma_tile<Config>,
-                                        mma_tile<Config>>;
+using compute_tile =
+    std::conditional_t<Config::ab_type == data_type::fp32, ffma_tile<Config>, mma_tile<Config>>;
 
 // Shared memory: the windows of the tile's rows, then the stages, which the result's way to memory
 // uses afterwards.
@@ -35,10 +34,8 @@ struct shared_layout
 // Leaves the sum over the place's range of K in the tile's accumulators. All threads of the block
 // take part; shared memory is free for other uses afterwards.
 template <typename Config>
-__device__ __forceinline__ void accumulate(const gemm_params& p,
-                                           const tile_place& at,
-                                           char* shared,
-                                           compute_tile<Config>& tile)
+__device__ __forceinline__ void
+accumulate(const gemm_params& p, const tile_place& at, char* shared, compute_tile<Config>& tile)
 {
     using layout = shared_layout<Config>;
     auto* rows   = reinterpret_cast<address_part*>(shared);
@@ -91,9 +88,7 @@ __device__ __forceinline__ void accumulate(const gemm_params& p,
 
 // The block's place in a grid that was laid out along x, x fastest.
 struct grid_place
-{
-    int x, y, z;
-};
+{ int x, y, z; };
 
 __device__ __forceinline__ grid_place find_grid_place(const gemm_params& p)
 {

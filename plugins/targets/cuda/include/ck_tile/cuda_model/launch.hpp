@@ -53,18 +53,17 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
     if constexpr(facts.stream_k)
     {
         p.workspace = kargs.workspace_ptr;
-        start<Kernel>(
-            &stream_k_gemm<config,
-                           facts.stream_k_reduction == 2,
-                           facts.stream_k_persistent,
-                           kernel_tag<Kernel>>,
-            static_cast<unsigned>(partitioner::GridSize(kargs.plan)),
-            config::threads,
-            layout::bytes,
-            stream,
-            nullptr,
-            p,
-            kargs.plan);
+        start<Kernel>(&stream_k_gemm<config,
+                                     facts.stream_k_reduction == 2,
+                                     facts.stream_k_persistent,
+                                     kernel_tag<Kernel>>,
+                      static_cast<unsigned>(partitioner::GridSize(kargs.plan)),
+                      config::threads,
+                      layout::bytes,
+                      stream,
+                      nullptr,
+                      p,
+                      kargs.plan);
     }
     else
     {
@@ -77,16 +76,16 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
                 if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
             }
         }
-        p.tiles    = partitioner::GridSize(p.m, p.n);
-        p.blocks_x = std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
-        start<Kernel>(
-            &implicit_gemm<config, partitioner, kernel_tag<Kernel>>,
-            linear_blocks(p),
-            config::threads,
-            layout::bytes,
-            stream,
-            covers_result(p) ? p.result : nullptr,
-            p);
+        p.tiles = partitioner::GridSize(p.m, p.n);
+        p.blocks_x =
+            std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
+        start<Kernel>(&implicit_gemm<config, partitioner, kernel_tag<Kernel>>,
+                      linear_blocks(p),
+                      config::threads,
+                      layout::bytes,
+                      stream,
+                      covers_result(p) ? p.result : nullptr,
+                      p);
     }
 }
 
@@ -96,12 +95,12 @@ void launch_depthwise(cudaStream_t stream, const KernelArgs& kargs)
     using traits             = typename Kernel::DepthwiseTraits;
     const depthwise_params p = make_depthwise_params(Kernel::facts, kargs.call);
     start<Kernel>(&depthwise<traits, kernel_tag<Kernel>>,
-                             static_cast<unsigned>(p.groups) * static_cast<unsigned>(p.batches),
-                             traits::BlockSize,
-                             depthwise_tile<traits>::bytes,
-                             stream,
-                             nullptr,
-                             p);
+                  static_cast<unsigned>(p.groups) * static_cast<unsigned>(p.batches),
+                  traits::BlockSize,
+                  depthwise_tile<traits>::bytes,
+                  stream,
+                  nullptr,
+                  p);
 }
 
 template <typename... Values, std::size_t... I>
@@ -132,7 +131,8 @@ void launch_elementwise(cudaStream_t stream,
     p.total  = 1;
     for(const std::int64_t length : p.length) { p.total *= length; }
     const auto blocks = std::min<std::int64_t>((p.total + 255) / 256, 65536);
-    start<Kernel>(&elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, nullptr, p);
+    start<Kernel>(
+        &elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, nullptr, p);
 }
 
 } // namespace impl
@@ -148,7 +148,10 @@ void launch(cudaStream_t stream, const Args&... args)
     {
         impl::launch_depthwise<Kernel>(stream, args...);
     }
-    else { impl::launch_elementwise<Kernel>(stream, args...); }
+    else
+    {
+        impl::launch_elementwise<Kernel>(stream, args...);
+    }
 }
 
 } // namespace ck_tile::cuda_model

@@ -39,8 +39,8 @@ __device__ __forceinline__ void load_operand(const gemm_params& p,
     if constexpr(threads % pieces == 0)
     {
         // The thread keeps its place in the line.
-        constexpr int step = threads / pieces;
-        const int piece    = thread % pieces;
+        constexpr int step        = threads / pieces;
+        const int piece           = thread % pieces;
         const address_part column = column_of(piece * Vector);
 #pragma unroll
         for(int i = 0; i < divide_up(Lines, step); ++i)
@@ -88,13 +88,23 @@ load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
     constexpr int b_elements = Config::b_k_major ? Config::k : Config::n;
 
     const gemm_params& p = source.p;
-    load_operand<Config, ops::a_windowed, Config::vector_a, a_lines, a_elements, Config::a_line_bytes>(
+    load_operand<Config,
+                 ops::a_windowed,
+                 Config::vector_a,
+                 a_lines,
+                 a_elements,
+                 Config::a_line_bytes>(
         p,
         stage,
         static_cast<const element*>(p.a) + source.a_start(),
         [&](int line) { return source.a_line(line, k0); },
         [&](int piece) { return source.a_column(piece, k0); });
-    load_operand<Config, ops::b_windowed, Config::vector_b, b_lines, b_elements, Config::b_line_bytes>(
+    load_operand<Config,
+                 ops::b_windowed,
+                 Config::vector_b,
+                 b_lines,
+                 b_elements,
+                 Config::b_line_bytes>(
         p,
         stage + Config::a_bytes,
         static_cast<const element*>(p.b) + source.b_start(),

@@ -11,9 +11,7 @@ namespace ck_tile::cuda_model {
 namespace impl {
 
 struct warp_grid
-{
-    int m, n;
-};
+{ int m, n; };
 
 // The warps of a block over its tile: as the instance wants them if the parts are whole matrices,
 // else as many as possible, of the shape that loads least.
@@ -89,9 +87,8 @@ struct mma_tile
         const int bt_n = matrix / 2 * 8, bt_k = inner + matrix % 2 * 8;
 
         const std::uint32_t a_base =
-            stage + (Config::a_k_major
-                         ? (warp_row + a_m) * Config::a_line_bytes + a_k * 2
-                         : at_k * Config::a_line_bytes + (warp_row + at_m) * 2);
+            stage + (Config::a_k_major ? (warp_row + a_m) * Config::a_line_bytes + a_k * 2
+                                       : at_k * Config::a_line_bytes + (warp_row + at_m) * 2);
         const std::uint32_t b_base =
             stage + Config::a_bytes +
             (Config::b_k_major ? (warp_column + b_n) * Config::b_line_bytes + b_k * 2
@@ -133,8 +130,8 @@ struct mma_tile
         using element = stored_t<Config::e_type>;
         if(idle) { return; }
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        char* own      = shared + warp * 16 * staging_line_bytes;
-        const auto at  = [&](int row, int column) {
+        char* own     = shared + warp * 16 * staging_line_bytes;
+        const auto at = [&](int row, int column) {
             return reinterpret_cast<element*>(own + row * staging_line_bytes) + column;
         };
 #pragma unroll
@@ -148,7 +145,7 @@ struct mma_tile
                 for(int half = 0; half < 2; ++half)
                 {
                     element* pair = at(lane / 4 + half * 8, column);
-                    pair[0] = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2]);
+                    pair[0]       = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2]);
                     pair[1] = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2 + 1]);
                 }
             }

@@ -34,7 +34,8 @@ struct operands
     static constexpr bool data    = Config::direction == direction::backward_data;
     static constexpr bool weight  = Config::direction == direction::backward_weight;
 
-    __device__ __forceinline__ address_part absent() const { return {0, nowhere, nowhere, nowhere}; }
+    __device__ __forceinline__ address_part absent() const
+    { return {0, nowhere, nowhere, nowhere}; }
 
     // The window of a position that is counted over all images of the split.
     __device__ __forceinline__ address_part window(int position) const
@@ -153,8 +154,8 @@ struct operands
 #pragma unroll
                 for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
                 {
-                    filter = filter * p.filter[axis] + index[axis] * p.tilde[axis] +
-                             at.remainder[axis];
+                    filter =
+                        filter * p.filter[axis] + index[axis] * p.tilde[axis] + at.remainder[axis];
                 }
                 const int filters = p.filter[0] * p.filter[1] * p.filter[2];
                 return {(static_cast<std::int64_t>(channel) * filters + filter) * p.in_channels,
@@ -176,7 +177,10 @@ struct operands
             const int column = at.first_column + element;
             if(column >= p.n) { return absent(); }
             if constexpr(weight) { return tap(column); }
-            else { return {column, 0, 0, 0}; }
+            else
+            {
+                return {column, 0, 0, 0};
+            }
         }
     }
 
@@ -194,8 +198,7 @@ struct operands
         const std::int64_t group = at.first_group;
         const std::int64_t filters =
             static_cast<std::int64_t>(p.filter[0]) * p.filter[1] * p.filter[2];
-        return weight ? group * p.in_channels
-                      : group * p.out_channels * filters * p.in_channels;
+        return weight ? group * p.in_channels : group * p.out_channels * filters * p.in_channels;
     }
 
     static constexpr bool a_windowed = !weight;
@@ -210,8 +213,8 @@ resolve(const gemm_params& p, const address_part& line, const address_part& colu
     if constexpr(!Windowed) { return line.w + column.w >= 0; }
     else
     {
-        bool inside = static_cast<unsigned>(line.w + column.w) <
-                      static_cast<unsigned>(p.image.length[2]);
+        bool inside =
+            static_cast<unsigned>(line.w + column.w) < static_cast<unsigned>(p.image.length[2]);
         if constexpr(Config::dimensions >= 2)
         {
             inside = inside && static_cast<unsigned>(line.h + column.h) <

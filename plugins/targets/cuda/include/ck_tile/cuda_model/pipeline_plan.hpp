@@ -16,10 +16,10 @@ constexpr bool same_text(const char* a, const char* b)
 
 struct pipeline_plan
 {
-    const char* name; // as in an instance string
-    int stages;       // of shared memory in engine M, before the capacity bounds them
+    const char* name;  // as in an instance string
+    int stages;        // of shared memory in engine M, before the capacity bounds them
     int hopper_stages; // the same in engine W, of 64 elements of K each
-    bool turns;       // engine W: consumers take turns with tiles of their own
+    bool turns;        // engine W: consumers take turns with tiles of their own
 };
 
 // One stage means that loading and computing alternate.

@@ -19,8 +19,9 @@ copy_async(std::uint32_t destination, const void* source, const void* anywhere)
 {
     if constexpr(Bytes == 2)
     {
-        const std::uint16_t value =
-            source == nullptr ? std::uint16_t{0} : __ldg(static_cast<const unsigned short*>(source));
+        const std::uint16_t value = source == nullptr
+                                        ? std::uint16_t{0}
+                                        : __ldg(static_cast<const unsigned short*>(source));
         asm volatile("st.shared.u16 [%0], %1;" ::"r"(destination), "h"(value) : "memory");
     }
     else
@@ -45,7 +46,8 @@ copy_async(std::uint32_t destination, const void* source, const void* anywhere)
     }
 }
 
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void commit_copies()
+{ asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits until at most Groups of the newest groups of copies are under way.
 template <int Groups>

@@ -30,8 +30,8 @@ struct result_place
             result += at.first_image * p.result_image_elements;
             const int merged = Config::merged;
             if(row % merged != column % merged) { return nullptr; }
-            return result + ((static_cast<std::int64_t>(row / merged) * p.groups +
-                              at.first_group + row % merged) *
+            return result + ((static_cast<std::int64_t>(row / merged) * p.groups + at.first_group +
+                              row % merged) *
                                  p.out_channels +
                              column / merged);
         }
@@ -47,9 +47,9 @@ struct result_place
             const std::int64_t taps =
                 static_cast<std::int64_t>(p.filter[0]) * p.filter[1] * p.filter[2];
             // Rows (gm,k) follow one another in memory across merged groups.
-            element* line = result + (static_cast<std::int64_t>(at.first_group) * p.out_channels +
-                                      row) *
-                                         taps * p.in_channels;
+            element* line =
+                result + (static_cast<std::int64_t>(at.first_group) * p.out_channels + row) * taps *
+                             p.in_channels;
             if constexpr(Config::merged == 1) { return line + column; }
             else
             {
@@ -92,7 +92,7 @@ struct result_place
         if(add) { add_to_memory<Config::e_type, vector>(destination, values); }
         else
         {
-            using raw = typename raw_vector<vector * static_cast<int>(sizeof(element))>::type;
+            using raw = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
             *reinterpret_cast<raw*>(destination) = *reinterpret_cast<const raw*>(values);
         }
     }

@@ -27,8 +27,7 @@ inline void check_shared_memory(int bytes)
 {
     int device = 0, most = 0;
     hip_check_error(cudaGetDevice(&device));
-    hip_check_error(
-        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    hip_check_error(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if(bytes > most)
     {
         throw std::runtime_error("device-shared-memory: the tile needs " + std::to_string(bytes) +
@@ -38,8 +37,8 @@ inline void check_shared_memory(int bytes)
 }
 
 // Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
-// writes every element that its launcher may have asked to be zeroed, or null. A block gets more than 48 KiB of shared
-// memory only after that was asked for, once per function and process.
+// writes every element that its launcher may have asked to be zeroed, or null. A block gets more
+// than 48 KiB of shared memory only after that was asked for, once per function and process.
 template <typename Tag, typename... Params>
 void start(void (*function)(Params...),
            unsigned blocks,

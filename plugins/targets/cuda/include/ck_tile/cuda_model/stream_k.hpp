@@ -58,7 +58,10 @@ struct stream_k_block
             const long long piece    = end < tile_end ? end : tile_end;
             accumulate_tile(number, static_cast<int>(k - begins), static_cast<int>(piece - begins));
             if constexpr(Tree) { reduce_tree(c, begins, tile_end); }
-            else { reduce_linear(c, begins, tile_end); }
+            else
+            {
+                reduce_linear(c, begins, tile_end);
+            }
             k = piece;
         }
     }
@@ -126,7 +129,10 @@ struct stream_k_block
             unsigned ready = 0;
             while(ready == 0)
             {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(ready) : "l"(flag(c)) : "memory");
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                             : "=r"(ready)
+                             : "l"(flag(c))
+                             : "memory");
             }
         }
         __syncthreads();
@@ -146,7 +152,10 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks)
     if constexpr(!Persistent)
     {
         if(id < plan.dp_tiles) { work.data_parallel_tile(id); }
-        else { work.workgroup(id - plan.dp_tiles); }
+        else
+        {
+            work.workgroup(id - plan.dp_tiles);
+        }
     }
     else
     {

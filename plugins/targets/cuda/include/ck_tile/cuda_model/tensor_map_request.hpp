@@ -37,22 +37,19 @@ struct tile_map_request
 // The windows that a GEMM's rows (or the depth of backward weight) stand for. Positions of an axis
 // are `count` values origin + i * scale; taps displace by 0, |step|, ..., counted from the lowest
 // one, which is `reach` below the origin where steps are negative.
-inline window_map_request make_window_map_request(const gemm_params& p,
-                                                  const void* base,
-                                                  int images,
-                                                  int element_bytes,
-                                                  unsigned pixels)
+inline window_map_request make_window_map_request(
+    const gemm_params& p, const void* base, int images, int element_bytes, unsigned pixels)
 {
     window_map_request r{};
-    const bool deep = p.image.length[0] > 1 || p.positions[0].divisor > 1 ||
-                      p.taps[0][0].divisor > 1;
-    r.rank          = deep ? 5 : 4;
-    r.base          = base;
-    r.size[0]       = static_cast<std::uint64_t>(p.image.stride[2]);
-    r.channels      = 64;
-    r.pixels        = pixels;
-    r.step[0]       = 1;
-    const int axes  = deep ? 3 : 2;
+    const bool deep =
+        p.image.length[0] > 1 || p.positions[0].divisor > 1 || p.taps[0][0].divisor > 1;
+    r.rank         = deep ? 5 : 4;
+    r.base         = base;
+    r.size[0]      = static_cast<std::uint64_t>(p.image.stride[2]);
+    r.channels     = 64;
+    r.pixels       = pixels;
+    r.step[0]      = 1;
+    const int axes = deep ? 3 : 2;
     for(int i = 0; i < axes; ++i)
     {
         const int axis   = 2 - i;

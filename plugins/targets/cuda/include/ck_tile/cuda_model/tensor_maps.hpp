@@ -17,7 +17,7 @@ namespace impl {
 // A function of the driver as of CUDA 12.0, null if it has none.
 inline void* driver_function(const char* name)
 {
-    void* function                       = nullptr;
+    void* function                        = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
     if(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) !=
            cudaSuccess ||

@@ -125,19 +125,19 @@ struct tile_config_of
                   "on this device every side of a tile is a multiple of 16");
 
     // A wave of 64 lanes is two warps, one above the other in M.
-    static constexpr int m_warps   = 2 * facts.m_waves * facts.k_waves;
-    static constexpr int n_warps   = facts.n_waves;
-    static constexpr int threads   = m_warps * n_warps * 32;
-    static constexpr int ab_bytes  = host_model::size_of(facts.a_type);
-    static constexpr bool weight   = facts.direction == direction::backward_weight;
-    static constexpr bool forward  = facts.direction == direction::forward;
-    static constexpr bool scalar   = forward && facts.groups_to_merge > 1;
+    static constexpr int m_warps    = 2 * facts.m_waves * facts.k_waves;
+    static constexpr int n_warps    = facts.n_waves;
+    static constexpr int threads    = m_warps * n_warps * 32;
+    static constexpr int ab_bytes   = host_model::size_of(facts.a_type);
+    static constexpr bool weight    = facts.direction == direction::backward_weight;
+    static constexpr bool forward   = facts.direction == direction::forward;
+    static constexpr bool scalar    = forward && facts.groups_to_merge > 1;
     static constexpr bool interwave = same_text(facts.scheduler, "Interwave");
 
-    static constexpr int blocks = impl::resident_blocks(
-        interwave && BlocksPerUnit < 2 ? 2 : BlocksPerUnit,
-        facts.m_per_block * facts.n_per_block,
-        threads);
+    static constexpr int blocks =
+        impl::resident_blocks(interwave && BlocksPerUnit < 2 ? 2 : BlocksPerUnit,
+                              facts.m_per_block* facts.n_per_block,
+                              threads);
 
     static constexpr int stage_bytes =
         padded_line_bytes(weight ? facts.m_per_block : facts.k_per_block, ab_bytes) *
@@ -150,28 +150,25 @@ struct tile_config_of
     static constexpr int hopper_stages  = plan.hopper_stages;
     static constexpr bool turns         = plan.turns || facts.double_smem_buffer;
 
-    using type = tile_config<facts.direction,
-                             facts.num_dim_spatial,
-                             facts.a_type,
-                             facts.e_type,
-                             facts.rounding,
-                             facts.m_per_block,
-                             facts.n_per_block,
-                             facts.k_per_block,
-                             m_warps,
-                             n_warps,
-                             scalar ? 1 : usable_vector(facts.vector_size_a, ab_bytes),
-                             scalar ? 1 : usable_vector(facts.vector_size_b, ab_bytes),
-                             scalar ? 1
-                                    : usable_vector(facts.vector_size_c,
-                                                    host_model::size_of(facts.e_type)),
-                             facts.direction == direction::backward_data ? 1
-                                                                         : facts.groups_to_merge,
-                             impl::fitting_stages(facts.double_smem_buffer && wanted < 4 ? 4
-                                                                                         : wanted,
-                                                  stage_bytes,
-                                                  blocks),
-                             blocks>;
+    using type =
+        tile_config<facts.direction,
+                    facts.num_dim_spatial,
+                    facts.a_type,
+                    facts.e_type,
+                    facts.rounding,
+                    facts.m_per_block,
+                    facts.n_per_block,
+                    facts.k_per_block,
+                    m_warps,
+                    n_warps,
+                    scalar ? 1 : usable_vector(facts.vector_size_a, ab_bytes),
+                    scalar ? 1 : usable_vector(facts.vector_size_b, ab_bytes),
+                    scalar ? 1
+                           : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
+                    facts.direction == direction::backward_data ? 1 : facts.groups_to_merge,
+                    impl::fitting_stages(
+                        facts.double_smem_buffer&& wanted < 4 ? 4 : wanted, stage_bytes, blocks),
+                    blocks>;
 };
 
 } // namespace ck_tile::cuda_model

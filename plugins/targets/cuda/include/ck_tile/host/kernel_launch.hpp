@@ -26,9 +26,7 @@ public:
     void operator()(const stream_config& s) const
     {
         std::apply(
-            [&s](const Args&... args) {
-                launch<Kernel, BlocksPerUnit>(s.stream_id_, args...);
-            },
+            [&s](const Args&... args) { launch<Kernel, BlocksPerUnit>(s.stream_id_, args...); },
             args_);
         hip_check_error(cudaGetLastError());
     }

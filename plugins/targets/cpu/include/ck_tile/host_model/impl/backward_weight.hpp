@@ -18,9 +18,8 @@ namespace ck_tile::host_model::impl {
 inline k_range
 split_k(const kernel_facts& facts, const backward_weight_call& call, std::int64_t part)
 {
-    return facts.explicit_gemm
-               ? split_k_steps(call.gemm.k, call.k_batch, facts.k_mma, part)
-               : split_k_tiles(call.gemm.k, call.k_batch, facts.k_per_block, part);
+    return facts.explicit_gemm ? split_k_steps(call.gemm.k, call.k_batch, facts.k_mma, part)
+                               : split_k_tiles(call.gemm.k, call.k_batch, facts.k_per_block, part);
 }
 
 // A tile's place in the GEMM of the groups that start at first_group.

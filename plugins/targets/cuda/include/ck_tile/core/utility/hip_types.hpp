@@ -23,7 +23,8 @@ inline const char* hipGetErrorString(hipError_t error) { return cudaGetErrorStri
 inline hipError_t
 hipMemsetAsync(void* destination, int value, std::size_t bytes, hipStream_t stream)
 {
-    if(bytes == 0 || ck_tile::cuda_model::deferred_zeroing::of_thread().take(destination, value, bytes))
+    if(bytes == 0 ||
+       ck_tile::cuda_model::deferred_zeroing::of_thread().take(destination, value, bytes))
     {
         return hipSuccess;
     }
