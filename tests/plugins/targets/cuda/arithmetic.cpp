@@ -85,7 +85,7 @@ std::vector<std::array<int, 4>> origins(const gemm_params& p)
 // Every pair of input position and tap that meets an output is in exactly one GEMM, at that output.
 void residue_classes()
 {
-    int problems = 0, complete = 0;
+    int problems = 0, complete = 0, direct = 0;
     for(int i = 0; i < 400; ++i)
     {
         const auto param   = test::random_problem(1 + i % 3, i % 4);
@@ -140,6 +140,13 @@ void residue_classes()
                 }
             }
             EXPECT(reached[axis].size() == expected);
+            if(p.rows_are_pixels)
+            {
+                EXPECT(p.remainders[axis] == 1);
+                EXPECT(static_cast<int>(p.positions[axis].divisor) == s.input[axis]);
+                EXPECT(p.origin_scale[axis] == 1 && p.position_step[axis] == 1);
+                EXPECT(p.origin_offset[axis] == p.left_pad[axis]);
+            }
             // A launch that need not be zeroed writes every position.
             if(p.all_positions)
             {
@@ -147,9 +154,11 @@ void residue_classes()
             }
         }
         complete += p.all_positions;
+        direct += p.rows_are_pixels;
     }
     EXPECT(problems > 100);
     EXPECT(complete > 10 && complete < problems);
+    EXPECT(direct > 10 && direct < problems);
 }
 
 // The positions that the copy engine visits: those of a box whose corners the request names, W

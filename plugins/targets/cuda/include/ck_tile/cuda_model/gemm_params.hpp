@@ -58,7 +58,8 @@ struct gemm_params
     int left_pad[3];
     int result_length[3];
     int gemms;
-    bool all_positions; // every element of the result belongs to a GEMM
+    bool all_positions;   // every element of the result belongs to a GEMM
+    bool rows_are_pixels; // row i of the only GEMM is input position i, over all images
 
     // Tiles of one GEMM; blocks along the three axes of the grid.
     int tiles;
@@ -149,6 +150,7 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.images_per_split      = static_cast<int>(call.images_per_split);
     p.channels              = make_fast_divisor(s.K);
     p.result_image_elements = host_model::volume(s.input) * s.G * s.C;
+    p.rows_are_pixels       = true;
     p.gemms                 = 1;
     p.all_positions         = true;
     for(int axis = 0; axis < 3; ++axis)
@@ -170,6 +172,9 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
         p.left_pad[axis]       = static_cast<int>(s.left_pad[axis]);
         p.result_length[axis]  = static_cast<int>(s.input[axis]);
         p.gemms *= p.remainders[axis];
+        p.rows_are_pixels = p.rows_are_pixels && tilde == 1 &&
+                            call.t_begin[axis] == s.left_pad[axis] &&
+                            call.t_end[axis] - call.t_begin[axis] == s.input[axis];
         // Residues without a tap, and rows behind the last window, are in no GEMM.
         const std::int64_t last =
             (s.left_pad[axis] + s.input[axis] - 1 + s.stride[axis] - 1) / s.stride[axis] + 1;

@@ -65,6 +65,7 @@ struct result_place
     // Backward data: the input position that a row stands for; negative outside the image.
     __device__ __forceinline__ std::int64_t input_pixel(int row) const
     {
+        if(p.rows_are_pixels) { return row; }
         int rest = row, index[3] = {0, 0, 0};
 #pragma unroll
         for(int axis = 2; axis >= 3 - Config::dimensions; --axis)
