@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,11 +122,7 @@ class Run:
 
     def environment(self) -> dict[str, object]:
         """Return what it takes to reproduce the run."""
-        plain = {
-            name: value.value if isinstance(value, Enum) else value
-            for name, value in asdict(self.options).items()
-        }
-        return run_environment(self.library.recipe, self.device, plain, Path.cwd())
+        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
 
     def _on_event(self, event: RunEvent) -> None:
         if isinstance(event, WorkerReady):

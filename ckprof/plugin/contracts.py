@@ -156,9 +156,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             ),
             defaults={"family_type": object},
         ),
-        Contract(
-            kind="extractor", hook="ckprof_register_extractors", protocol=protocols.ListExtractor
-        ),
+        Contract(kind="extractor", hook="ckprof_register_extractors", protocol=protocols.ListExtractor),
         Contract(
             kind="catalog variant",
             hook="ckprof_register_catalog_variants",

@@ -34,13 +34,18 @@ if TYPE_CHECKING:
 class KernelBench:
     """Measures kernels one at a time in worker processes, alone on the device.
 
-    A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
+        A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
 
-    :param library: the built kernels; those that it rejected have their outcome already.
-    :param options: how kernels are run, verified and timed.
-    :param manager: whose hooks are called.
-    :param observers: what reads evidence between rounds.
-    :param on_event: told what happens.
+        :param library: the built kernels; those that it rejected have their outcome already.
+        :param options: how kernels are run, verified and timed.
+        :param manager: whose hooks are called.
+        :param observers: what reads evidence between rounds.
+        :param on_event: told what happens.
+    <<<<<<< HEAD
+        :param takes_lock: take the device's lock; of several benches of one process, one takes it for all.
+    =======
+        :param takes_lock: take the device's lock; a second bench of one process would wait for the first.
+    >>>>>>> main
     """
 
     def __init__(
@@ -50,8 +55,12 @@ class KernelBench:
         manager: PluginManager,
         observers: Sequence[Observer] = (),
         on_event: Callable[[RunEvent], None] = ignore_event,
+        *,
+        takes_lock: bool = True,
     ) -> None:
+        self._takes_lock = takes_lock
         self._library = library
+        self._takes_lock = takes_lock
         self._options = options
         self._manager = manager
         self._observers = observers
@@ -82,7 +91,8 @@ class KernelBench:
                 )
             )
             target = self._executor.open().target
-            stack.enter_context(device_lock(target, self._options.device, self._on_event))
+            if self._takes_lock:
+                stack.enter_context(device_lock(target, self._options.device, self._on_event))
             self._stack = stack.pop_all()
         return self
 
@@ -144,8 +154,12 @@ class KernelBench:
             return self._announce(planned, visit, self._blocking, None)
         if self._executor is None:
             raise ValueError("the bench is not open")
-        split_sum = self._instances[cell.instance].split_sum
-        outcome = self._executor.measure(cell.instance, planned.problem_index, cell.split_k, split_sum)
+        outcome = self._executor.measure(
+            cell.instance,
+            planned.problem_index,
+            cell.split_k,
+            self._instances[cell.instance].split_sum,
+        )
         return self._announce(planned, visit, _result(outcome, self._options.min_samples), outcome)
 
     def observe(self) -> Reading:

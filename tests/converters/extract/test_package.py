@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.cli.main import main
+from ckprof.paths import conf_root
 from ckprof_converters.extract.compare import compare
 from ckprof_converters.extract.demangle import runtime_demangler, tool_names
 from ckprof_converters.extract.extraction import (
@@ -86,6 +87,13 @@ def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None
             assert list(item.texts(set_name)) == shipped(key, set_name), (key, set_name)
             compared += 1
     assert compared == 48
+
+
+def test_the_lists_that_ship_are_those_of_the_library(library: Library) -> None:
+    for key, item in lists(library, Selection.LIBRARY).items():
+        for set_name in key.home.sets:
+            path = conf_root() / key.home.folder / set_name / key.file_name
+            assert path.read_text().splitlines() == list(item.texts(set_name)), (key, set_name)
 
 
 def test_what_upstream_leaves_out_by_function(library: Library) -> None:
