@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 #: Three sizes, as kernel names write tiles, wave grids and MMA tiles.
 _SIZES: Final = re.compile(r"(?<![0-9x])(\d+)x(\d+)x(\d+)(?![0-9x])")
+#: Words of kernel names: two buffers in local memory, parts of the reduction that meet in a workspace.
+DOUBLE_BUFFER_MARK: Final = "dsb"
+TWO_STAGE_MARK: Final = "2stage"
 _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_async_v1|_async)?")
 
 
@@ -66,9 +69,12 @@ def traits_of_name(name: str) -> KernelTraits | None:
     if not m * n * k:
         return None
     rest = name.replace(sizes[0], "", 1).replace(pipeline.value, "", 1).strip("_")
+    marks = name.lower().split("_")
+    lds_stages = max(2 if DOUBLE_BUFFER_MARK in marks else 1, pipeline.properties.lds_stages)
     return KernelTraits(
         tile=(m, n, k),
-        lds_stages=pipeline.properties.lds_stages,
-        workgroups_per_unit=1 if pipeline.properties.lds_stages > 1 else 2,
+        reduction=Reduction.WORKSPACE if TWO_STAGE_MARK in marks else Reduction.ATOMIC,
+        lds_stages=lds_stages,
+        workgroups_per_unit=1 if lds_stages > 1 else 2,
         labels=(pipeline.value, rest) if rest else (pipeline.value,),
     )
