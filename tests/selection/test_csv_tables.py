@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.kernel_traits import KernelTraits
+from ckprof.model.kernel_traits import KernelTraits, Reduction
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
@@ -89,3 +89,15 @@ def test_wrong_tables(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
     assert message in str(caught.value)
+
+
+def test_a_name_tells_two_stages_and_two_buffers() -> None:
+    plain = traits_of_name("mem_intrawave_64x32x16_2x1x1_16x16x32_v8_8_8")
+    buffered = traits_of_name("mem_intrawave_64x32x16_2x1x1_16x16x32_v8_8_8_dsb")
+    staged = traits_of_name("compv1_intrawave_64x32x16_2x1x1_16x16x32_v8_8_8_2stage")
+    assert plain is not None
+    assert buffered is not None
+    assert staged is not None
+    assert (plain.lds_stages, plain.workgroups_per_unit, plain.reduction) == (1, 2, Reduction.ATOMIC)
+    assert (buffered.lds_stages, buffered.workgroups_per_unit) == (2, 1)
+    assert staged.reduction is Reduction.WORKSPACE

@@ -13,7 +13,7 @@ import pytest
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.training import TrainRequest, train
 from ckprof.selection.validation import ValidateRequest, validate
-from ckprof_plugins.directions.gemm_sizes import forward_sizes, weight_sizes
+from ckprof_plugins.directions.gemm_sizes import backward_weight_sizes, forward_sizes
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from tests.selection.conftest import MEASURED
 
@@ -36,11 +36,14 @@ class Expected:
 
 
 CASES = (
+    Expected(direction="fwd", sizes=forward_sizes, problems=200, kernels=68, mean=0.950, best_of_three=0.980),
     Expected(
-        direction="fwd", sizes=forward_sizes, problems=200, kernels=68, mean=0.950, best_of_three=0.980
-    ),
-    Expected(
-        direction="bwd_weight", sizes=weight_sizes, problems=60, kernels=15, mean=0.950, best_of_three=0.980
+        direction="bwd_weight",
+        sizes=backward_weight_sizes,
+        problems=60,
+        kernels=15,
+        mean=0.950,
+        best_of_three=0.980,
     ),
 )
 
@@ -65,9 +68,7 @@ def test_choices_for_unseen_problems(expected: Expected) -> None:
             units=MULTIPROCESSORS,
         )
     )
-    found = validate(
-        ValidateRequest(model=model, table=unseen, gemm_sizes=expected.sizes, training=training)
-    )
+    found = validate(ValidateRequest(model=model, table=unseen, gemm_sizes=expected.sizes, training=training))
     assert found.model.mean >= expected.mean
     assert found.best_of_top.mean >= expected.best_of_three
     assert found.nearest_neighbour is not None
