@@ -31,6 +31,7 @@ LAYERS = (
     ("codegen",),
     ("build",),
     ("run",),
+    ("selection",),
     ("bindings",),
     ("flow", "parity"),
     ("report",),

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from ckprof.api.events import Listener
     from ckprof.api.extraction import WrittenList
     from ckprof.api.instances import Selection
+    from ckprof.api.kernel_selection import KernelChoice
+    from ckprof.api.model_training import TrainedModel
     from ckprof.api.parity_request import ParityRequest
     from ckprof.api.results import Results
     from ckprof.api.running import RunRequest
+    from ckprof.api.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.api.sweeping import SweepResult
     from ckprof.codegen.source_tree import SourceTree
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
+    from ckprof.selection.validation import Validation
     from ckprof.statistics.change import ChangePolicy
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
@@ -525,6 +529,36 @@ class Profiler:
             names=(str(first), str(second)), direction=direction, revision=revision, fail_on=fail_on
         )
         return compare_files(self._session, files, reading or ListReading())
+
+    # --- time models ----------------------------------------------------------------------------------------
+
+    def train(self, options: TrainOptions) -> TrainedModel:
+        """Fit a time model to measured times; nothing is written: its file's content is ``text``.
+
+        :raises InputError: a table is wrong, or holds too few problems.
+        """
+        from ckprof.api.model_training import train_model
+
+        return train_model(self._session, options)
+
+    def validate(self, options: ValidateOptions) -> Validation:
+        """Judge a time model by measured times that it has not seen.
+
+        :raises InputError: the model or a table is wrong, or they are of different devices.
+        """
+        from ckprof.api.model_training import validate_model
+
+        return validate_model(self._session, options)
+
+    def select(self, options: SelectOptions) -> KernelChoice:
+        """Return the best kernels for a problem by a time model, only such as support it.
+
+        :raises InputError: the model is of another device or direction and not forced.
+        :raises NothingLeftError: no kernel can be predicted, or none supports the problem.
+        """
+        from ckprof.api.kernel_selection import select_kernels
+
+        return select_kernels(self._session, options)
 
     # --- what was measured ----------------------------------------------------------------------------------
 

@@ -83,6 +83,21 @@ COMMANDS: Final = (
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
     ),
     Command(
+        name="train",
+        module="ckprof.cli.cmd_train",
+        summary="fit a time model to measured times, for choosing kernels without measuring",
+    ),
+    Command(
+        name="validate",
+        module="ckprof.cli.cmd_validate",
+        summary="judge a time model by measured times that it has not seen",
+    ),
+    Command(
+        name="select",
+        module="ckprof.cli.cmd_select",
+        summary="choose the kernels for a problem by a time model, and measure the best on request",
+    ),
+    Command(
         name="problems",
         module="ckprof.cli.cmd_problems",
         summary="show problem sets, convert and sample problems, collect them from logs",
