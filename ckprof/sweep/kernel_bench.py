@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 class KernelBench:
     """Measures kernels one at a time in worker processes, alone on the device.
 
-        A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
+    A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
 
-        :param library: the built kernels; those that it rejected have their outcome already.
-        :param options: how kernels are run, verified and timed.
-        :param manager: whose hooks are called.
-        :param observers: what reads evidence between rounds.
-        :param on_event: told what happens.
+    :param library: the built kernels; those that it rejected have their outcome already.
+    :param options: how kernels are run, verified and timed.
+    :param manager: whose hooks are called.
+    :param observers: what reads evidence between rounds.
+    :param on_event: told what happens.
     :param takes_lock: take the device's lock; of several benches of one process, one takes it for all.
     """
 
