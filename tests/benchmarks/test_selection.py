@@ -1,6 +1,7 @@
 """How long choosing a kernel and fitting a model take.
 
-Run with ``pytest tests/benchmarks/test_selection.py``; the goals are 10 us for a choice among 30 kernels in Python, 1 us
+Run with ``pytest tests/benchmarks/test_selection.py``; the goals are 10 us for a choice among 30 kernels in
+Python, 1 us
 in C++, and 1 s for a fit.
 """
 
