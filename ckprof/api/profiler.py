@@ -80,8 +80,8 @@ class Profiler(OpenedProfiler):
         :raises CkprofError: a problem is wrong, the library cannot be loaded, or a plugin breaks
             its contract.
         """
+        from ckprof.api.library_run import Run
         from ckprof.api.problems import parse_problems, problems_for
-        from ckprof.api.running import Run
         from ckprof.run.options import RunOptions
 
         parsed = parse_problems(self._session, library.direction, problems, name="problem")

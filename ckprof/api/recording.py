@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.api.running import Run
+from ckprof.api.library_run import Run
 from ckprof.api.sweeping import open_sink
 from ckprof.run.options import AUTO_SPLITS
 from ckprof.store.attempt import Attempt, Conditions
