@@ -68,7 +68,7 @@ class WorkerProcess:
 
     def __init__(self, folder: Path) -> None:
         descriptor = SharedMemory.create()
-        self._mark = secrets.token_hex(16)
+        self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
         try:
             self._shared = SharedMemory(descriptor)
             self._process = subprocess.Popen(
