@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Final
 
 from ckprof.arch.architectures import architectures
 from ckprof.errors import CkprofError
 from ckprof.model.finding import Finding, FindingState
-from ckprof_plugins.targets.hip.devices import devices
+from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
@@ -47,11 +48,13 @@ def findings() -> Sequence[Finding]:
 
 
 def _devices() -> list[Finding]:
+    chosen = ", ".join(f"{name}={os.environ[name]}" for name in selecting_variables())
     found = [
         Finding(
             topic=f"GPU {device.index}",
             state=FindingState.OK,
-            detail=f"{device.arch}, {device.compute_units} compute units",
+            detail=f"{device.arch}, {device.compute_units} compute units"
+            + (f" (numbered by {chosen})" if chosen else ""),
         )
         for device in devices()
     ]
@@ -59,7 +62,9 @@ def _devices() -> list[Finding]:
         Finding(
             topic="GPU",
             state=FindingState.OPTIONAL,
-            detail="none: kernels can be built and inspected, not run",
+            detail="none"
+            + (f" that {chosen} leaves" if chosen else "")
+            + ": kernels can be built and inspected, not run",
         )
     ]
 
