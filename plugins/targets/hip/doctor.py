@@ -14,8 +14,10 @@ from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
     INSTALL_COMMAND,
+    RUNTIME_LIBRARY,
     find_device_libraries,
     find_hip_root,
+    find_runtime_folder,
     isa_library,
 )
 from ckprof_plugins.targets.hip.toolchain import search_hip_compilers
@@ -33,6 +35,7 @@ def findings() -> Sequence[Finding]:
         ("GPU", _devices, ""),
         ("HIP compiler", _compilers, INSTALL_COMMAND),
         ("HIP headers", _hip_headers, INSTALL_COMMAND),
+        ("HIP runtime", _runtime, INSTALL_COMMAND),
         ("device libraries", _libraries, INSTALL_COMMAND),
         ("CK Tile headers", _ck_headers, FETCH_COMMAND),
         ("code object reader", _reader, "pip install 'ckprof[inspect]'"),
@@ -107,6 +110,20 @@ def _compilers() -> list[Finding]:
 def _hip_headers() -> list[Finding]:
     root = find_hip_root()
     return [Finding(topic="HIP headers", state=FindingState.OK, detail=str(root / "include" / "hip"))]
+
+
+def _runtime() -> list[Finding]:
+    folder = find_runtime_folder()
+    if folder is None:
+        return [
+            Finding(
+                topic="HIP runtime",
+                state=FindingState.OPTIONAL,
+                detail=f"no {RUNTIME_LIBRARY}: kernels can be compiled and inspected, not linked",
+                advice=f"install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}",
+            )
+        ]
+    return [Finding(topic="HIP runtime", state=FindingState.OK, detail=str(folder / RUNTIME_LIBRARY))]
 
 
 def _libraries() -> list[Finding]:
