@@ -221,7 +221,8 @@ class Executor:
                 self._discard(f"kernel {key}: {reason}")
                 return None
         else:
-            doubtful = measured.status is Status.WRONG_RESULT and not alone
+            failed = measured.status is Status.RUN_ERROR and measured.tainted
+            doubtful = (failed or measured.status is Status.WRONG_RESULT) and not alone
             if measured.tainted or doubtful:
                 self._discard(f"kernel {key} {measured.reason}")
             return None if doubtful else measured

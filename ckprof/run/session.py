@@ -172,7 +172,7 @@ class KernelSession:
             samples_ms=sampling.samples_ms,
             stopped_by=sampling.stopped_by,
             warmup=sampling.warmup,
-            wall_s=sampling.wall_s,
+            wall_s=first_flush_s + sampling.wall_s,
             flush_s=first_flush_s + sampling.flush_s,
             flush_bytes=flush_bytes,
         )
