@@ -139,7 +139,7 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
     )
     group.add_argument(
         "--jobs",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="parallel compiler processes (default: as many as cores and free memory allow)",
     )
@@ -225,7 +225,8 @@ def chosen_build_options(arguments: argparse.Namespace, *, chunk_size: int | Non
     )
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Parse a positive integer; the type of options."""
     value = int(text)
     if value < 1:
         raise ValueError(text)
@@ -260,5 +261,5 @@ def _seconds(text: str) -> float:
 
 
 # argparse names the type in "invalid ... value"
-_positive.__name__ = "positive integer"
+positive.__name__ = "positive integer"
 _seconds.__name__ = "number of seconds"

@@ -73,3 +73,17 @@ def test_the_command_help(ckprof):
 def test_ranges_of_instances(ckprof):
     called = ckprof("list", "instances", "--conf", LIST, "--instance", "3,7-9", "--instance", "0", "--count")
     assert (called.code, called.out) == (0, "5\n"), called.err
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (("--best", "--format", "json"), "--best and --top go with --format table, md, csv"),
+        (("--top", "0"), "invalid positive integer value: '0'"),
+        (("--best", "--top", "3"), "not allowed with"),
+        (("--best", "--tree", "conf"), "do not go with --tree"),
+    ],
+)
+def test_wrong_uses_of_top(ckprof, options, part):
+    called = ckprof("run", "fwd", "--conf", LIST, *options)
+    assert called.code == 2 and part in called.err
