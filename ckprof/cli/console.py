@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, Final, TextIO
@@ -11,6 +12,8 @@ from ckprof.errors import InputError
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from ckprof.report.terminal_table import Terminal
 
 #: seconds between two progress lines when standard error is no terminal
 _LINE_INTERVAL_S: Final = 5.0
@@ -29,6 +32,15 @@ class Console:
         self._err = err or sys.stderr
         self.interactive = self._err.isatty() and not os.environ.get("NO_COLOR")
         self._bar_shown = False
+
+    @property
+    def terminal(self) -> Terminal | None:
+        """The terminal that results go to; ``None`` for a file or a pipe."""
+        if not self._out.isatty():
+            return None
+        from ckprof.report.terminal_table import Terminal
+
+        return Terminal(width=shutil.get_terminal_size().columns, colour=not os.environ.get("NO_COLOR"))
 
     def result(self, text: str) -> None:
         """Print a part of the command's result."""

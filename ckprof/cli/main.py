@@ -7,9 +7,10 @@ import importlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from ckprof.cli.commands import COMMANDS
+from ckprof.cli.parser import CommandParser
 from ckprof.errors import CkprofError, ExitCode
 from ckprof.version import __version__
 
@@ -37,18 +38,8 @@ exit codes:
   5  no usable compiler, or the build system failed
   130  interrupted
 
-'ckprof COMMAND --help' describes each command.
+'ckprof help COMMAND' and 'ckprof COMMAND --help' describe each command.
 """
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors in one line, without the usage text in front; no guessing at cut-off option names."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **options})
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.USAGE, f"ckprof: {message} (see '{self.prog} --help')\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +73,7 @@ def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
 def _dispatch(arguments: list[str]) -> int:
     """Parse in two steps: first which command and which plugins, then the command's own options."""
     shared = _shared_options()
-    parser = _Parser(
+    parser = CommandParser(
         prog="ckprof",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -90,6 +81,7 @@ def _dispatch(arguments: list[str]) -> int:
         parents=[shared],
     )
     parser.add_argument("--version", action="version", version=f"ckprof {__version__}")
+    arguments = _without_help_command(arguments, shared)
     command = _find_command(arguments, shared)
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     session = _open_session(arguments, shared) if command else None
@@ -104,7 +96,7 @@ def _dispatch(arguments: list[str]) -> int:
         if known is command and session is not None:
             importlib.import_module(known.module).add_arguments(sub, session)
             session.manager.call("ckprof_add_arguments", command=known.name, parser=sub)
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_all(arguments)
     if command is None or session is None:
         if parsed.command is None:
             parser.print_help()
@@ -116,9 +108,9 @@ def _dispatch(arguments: list[str]) -> int:
     return code
 
 
-def _shared_options() -> _Parser:
+def _shared_options() -> CommandParser:
     """Return the options that stand before or behind the command and mean the same everywhere."""
-    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared = CommandParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("options of every command")
     group.add_argument("-v", "--verbose", action="count", help="say more")
     group.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
@@ -137,19 +129,28 @@ def _shared_options() -> _Parser:
     return shared
 
 
-def _find_command(arguments: Sequence[str], shared: _Parser) -> Command | None:
+def _without_help_command(arguments: list[str], shared: CommandParser) -> list[str]:
+    """Return ``COMMAND --help`` for ``help COMMAND``, and every other line as it is."""
+    _, rest = _parse_shared(arguments, shared)
+    if not rest or rest[0] != "help":
+        return arguments
+    words = [word for word in rest[1:] if not word.startswith("-")]
+    return [*words, "--help"]
+
+
+def _find_command(arguments: Sequence[str], shared: CommandParser) -> Command | None:
     """Return the command that the line names, without judging the rest of the line."""
     _, rest = _parse_shared(arguments, shared)
     name = next((word for word in rest if not word.startswith("-")), None)
     return next((command for command in COMMANDS if command.name == name), None)
 
 
-def _parse_shared(arguments: Sequence[str], shared: _Parser) -> tuple[argparse.Namespace, list[str]]:
-    quiet = _Parser(prog="ckprof", parents=[shared], add_help=False)
+def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argparse.Namespace, list[str]]:
+    quiet = CommandParser(prog="ckprof", parents=[shared], add_help=False)
     return quiet.parse_known_args(arguments)
 
 
-def _open_session(arguments: Sequence[str], shared: _Parser) -> Session:
+def _open_session(arguments: Sequence[str], shared: CommandParser) -> Session:
     from ckprof.cli.session import open_session
 
     known, _ = _parse_shared(arguments, shared)

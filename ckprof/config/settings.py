@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError
+from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,13 @@ else:
 FILE_NAME: Final = "ckprof.toml"
 #: settings that are lists -> how their paths end; comma-separated in the environment
 _PATHS: Final = {"plugins": ".py", "architectures": ""}
+#: type of a setting -> what messages call it
+_EXPECTED: Final[Mapping[object, str]] = {
+    tuple[str, ...]: "a list of texts",
+    str | None: "a text",
+    int | None: "an integer",
+    float: "a number",
+}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,11 +77,26 @@ def load_settings(
             items = values.get(name)
             if isinstance(items, list):
                 values[name] = [_anchor(item, path.parent, suffix) for item in items]
+    for name, value in values.items():
+        problem = _violation(name, value)
+        if problem:
+            raise InputError(problem, path)
+    return _with_environment(msgspec.convert(values, Settings), environment)
+
+
+def _violation(name: str, value: object, *, strict: bool = True) -> str:
+    """Return what is wrong with a setting, empty if nothing is.
+
+    :param strict: texts are no numbers; those of the environment are.
+    """
+    if name not in Settings.__struct_fields__:
+        return unknown_name("setting", name, Settings.__struct_fields__)
     try:
-        settings = msgspec.convert(values, Settings)
-    except msgspec.ValidationError as exc:
-        raise InputError(str(exc), path) from None
-    return _with_environment(settings, environment)
+        msgspec.convert({name: value}, Settings, strict=strict)
+    except msgspec.ValidationError:
+        kind = next(field.type for field in msgspec.structs.fields(Settings) if field.name == name)
+        return f"{name} is {value!r}, expected {_EXPECTED[kind]}"
+    return ""
 
 
 def _search(start: Path) -> Path | None:
@@ -108,7 +131,7 @@ def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Set
         if not text:
             continue
         values[name] = text.split(",") if name in _PATHS else text
-    try:
-        return msgspec.convert(values, Settings, strict=False)
-    except msgspec.ValidationError as exc:
-        raise UsageError(f"environment variable CKPROF_*: {exc}") from None
+        problem = _violation(name, values[name], strict=False)
+        if problem:
+            raise UsageError(f"environment variable CKPROF_{name.upper()}: {problem}")
+    return msgspec.convert(values, Settings, strict=False)

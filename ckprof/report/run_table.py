@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from ckprof.model.outcome import Status
-from ckprof.report.rows import rates, reason_of, requirement_counts, rows_of_problem
+from ckprof.model.outcome import CUT_OFF, Status
+from ckprof.report.rows import NOISY_SHARE, is_noisy, rates, reason_of, requirement_counts, rows_of_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ def _render(results: RunResults, style: str) -> str:
     parts = []
     for index, problem in enumerate(results.problems):
         heading = f"Problem {index}: {results.direction} {problem.describe()}"
-        columns = _columns(results)
+        columns = columns_of(results)
         table = tabulate(
             [[column.cell(row) for column in columns] for row in rows_of_problem(results, index)],
             headers=[column.title for column in columns],
@@ -42,13 +42,25 @@ def _render(results: RunResults, style: str) -> str:
             colalign=[column.align for column in columns],
         )
         parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
-        parts += [counts_line(results, index), *_why_lines(results, index, style)]
-        parts += [*_best_lines(results, index, style), ""]
+        parts += [*closing_lines(results, index, style), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
+def closing_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
+    """Return what follows the table of a problem: counts, conditions that were not met, the best kernel.
+
+    :param style: of tables, as ``tabulate`` calls it.
+    """
+    return [
+        counts_line(results, problem_index),
+        *_timing_lines(results, problem_index),
+        *_why_lines(results, problem_index, style),
+        *_best_lines(results, problem_index, style),
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
+class Column:
     """A column of the table."""
 
     title: str
@@ -56,21 +68,21 @@ class _Column:
     cell: Callable[[Row], str]
 
 
-def _columns(results: RunResults) -> list[_Column]:
+def columns_of(results: RunResults) -> list[Column]:
     """Return the columns; the number of splits is shown where any kernel was run with more than one."""
-    split = _Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
+    split = Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
     return [
-        _Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
-        _Column(
+        Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
+        Column(
             title="instance", align="left", cell=lambda row: f"[{row.instance.index}] {row.instance.name}"
         ),
         *([split] if any(_names_split(outcome) for outcome in results.outcomes) else []),
-        _Column(title="status", align="left", cell=_status),
-        _Column(title="time [ms]", align="right", cell=_time),
-        _Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
-        _Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
-        _Column(title="max error", align="right", cell=_max_error),
-        _Column(
+        Column(title="status", align="left", cell=_status),
+        Column(title="time [ms]", align="right", cell=_time),
+        Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
+        Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
+        Column(title="max error", align="right", cell=_max_error),
+        Column(
             title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why) or row.note
         ),
     ]
@@ -112,6 +124,25 @@ def counts_line(results: RunResults, problem_index: int) -> str:
     if len(outcomes) > instances:
         total = f"{len(outcomes)} runs of {total}"
     return f"{total}: {status_counts(Counter(o.status for o in outcomes))}"
+
+
+def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
+    """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
+    timed = [one.measurement for one in results.of_problem(problem_index) if one.measurement]
+    cut = sum(one.stopped_by in CUT_OFF for one in timed)
+    noisy = sum(is_noisy(one) for one in timed)
+    lines = []
+    if cut:
+        lines.append(
+            f"{cut} of {len(timed)} times were cut off by the time limit before the criterion was met; "
+            "--max-time and --timeout raise it"
+        )
+    if noisy:
+        lines.append(
+            f"{noisy} of {len(timed)} times are noisy: "
+            f"their spread is more than {NOISY_SHARE:.0%} of the median"
+        )
+    return lines
 
 
 def status_counts(counts: Mapping[Status, int]) -> str:

@@ -8,12 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.model.outcome import Outcome, Status
+from ckprof.model.outcome import MAX_TIME, TIMEOUT, Outcome, Status
 from ckprof.run.device_lock import device_lock
 from ckprof.run.events import OperandsReady, ProblemStarted, WorkerReady, ignore_event
 from ckprof.run.executor import Executor
 from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
-from ckprof.run.timing import MAX_TIME, TIMEOUT
 from ckprof.sweep.engine import VisitResult
 from ckprof.sweep.observer import Reading, combine
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ckprof.config.settings import Settings, load_settings
@@ -46,8 +47,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("job = 3\n", "unknown field `job`"),
-        ('jobs = "3"\n', "Expected `int | null`, got `str`"),
+        ("job = 3\n", "unknown setting 'job'; did you mean 'jobs'?"),
+        ('jobs = "3"\n', "jobs is '3', expected an integer"),
+        ("timeout = [1]\n", "timeout is [1], expected a number"),
+        ("target = 1\n", "target is 1, expected a text"),
+        ('plugins = ["a", 2]\n', "plugins is ['a', 2], expected a list of texts"),
         ("jobs = \n", "not valid TOML"),
     ],
 )
@@ -66,5 +70,11 @@ def test_a_missing_explicit_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_wrong_environment_variable_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="CKPROF"):
+    with pytest.raises(UsageError, match="CKPROF_JOBS: jobs is 'many', expected an integer"):
         load_settings(None, tmp_path, {"CKPROF_JOBS": "many"})
+
+
+def test_every_setting_has_a_name_for_its_type() -> None:
+    from ckprof.config.settings import _EXPECTED
+
+    assert {field.type for field in msgspec.structs.fields(Settings)} == set(_EXPECTED)
