@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
@@ -216,8 +217,9 @@ class _Build:
         missing = self._group([unit for unit in units if unit.key not in found])
         for group in missing:
             found |= {unit.key: self._cache.object_path(group.key) for unit in group.members}
-        staging = self._cache.staging() if missing else None
-        try:
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._files.folder, ignore_errors=True)
+            staging = stack.enter_context(self._cache.staging()) if missing else None
             steps = self._planner.steps(missing, staging) if staging is not None else []
             link: list[Step] = []
             if links:
@@ -237,10 +239,6 @@ class _Build:
                 self._account(link[0])
                 self._require(LINK_STEP, f"linking {self._library.path.name}")
                 self._library.confirm(key)
-        finally:
-            shutil.rmtree(self._files.folder, ignore_errors=True)
-            if staging is not None:
-                shutil.rmtree(staging, ignore_errors=True)
         self._objects = {_instance_key(unit): found[unit.key] for unit in kernels}
         return True
 

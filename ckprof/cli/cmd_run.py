@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
+from ckprof.cli.delivery import Delivery
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
 from ckprof.cli.problem_options import add_problem_options, given_problems
-from ckprof.cli.report_file import write_report
+from ckprof.cli.report_file import check_report
 from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.requests import StoreOptions
     from ckprof.cli.session import Session
+    from ckprof.model.results import RunResults
 
 _EPILOG = """\
 examples:
@@ -41,6 +43,8 @@ problem lines:
 
 Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. A tree goes
 on behind a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
+
+Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported and marked as partial.
 """
 
 
@@ -102,6 +106,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
+    check_report(arguments.json)
     if arguments.tree is not None:
         if arguments.store is not None:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
@@ -141,13 +146,25 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         from ckprof.cli.cmd_build import build_and_report
 
         return build_and_report(session, plan.selection, build)
-    results = profiler.execute(replace(plan, store=_store_options(arguments))).data
-    if arguments.json:
-        from ckprof.report.json_report import render_json
+    end = profiler.execute_until_end(replace(plan, store=_store_options(arguments)))
+    delivery = _deliver(end.results, arguments, session)
+    delivery.finish(end.error)
+    if session.signals.requested:
+        return session.signals.exit_code
+    return ExitCode.OK if end.results.succeeded else ExitCode.FAILED
 
-        write_report(render_json(results), arguments.json)
-    session.console.result(session.registry.formats.find(arguments.format).render(results))
-    return ExitCode.OK if results.succeeded else ExitCode.FAILED
+
+def _deliver(results: RunResults, arguments: argparse.Namespace, session: Session) -> Delivery:
+    """Write and print the report."""
+    from ckprof.report.json_report import render_json
+    from ckprof.report.run_table import render_table
+
+    delivery = Delivery(session)
+    chosen = session.registry.formats.find(arguments.format)
+    # The file first: standard output may be a terminal that is gone.
+    delivery.write(arguments.json, lambda: render_json(results))
+    delivery.show(lambda: chosen.render(results), lambda: render_table(results))
+    return delivery
 
 
 def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:

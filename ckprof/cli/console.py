@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from ckprof.errors import InputError
@@ -74,21 +75,25 @@ class Console:
 
     def show_bar(self, text: str) -> None:
         """Replace the current line of the terminal."""
-        self._err.write(f"\r\x1b[K{text}")
-        self._err.flush()
+        with suppress(OSError):
+            self._err.write(f"\r\x1b[K{text}")
+            self._err.flush()
         self._bar_shown = True
 
     def clear_bar(self) -> None:
         """Remove the progress bar, if one is shown."""
         if self._bar_shown:
-            self._err.write("\r\x1b[K")
-            self._err.flush()
             self._bar_shown = False
+            with suppress(OSError):
+                self._err.write("\r\x1b[K")
+                self._err.flush()
 
     def _message(self, text: str) -> None:
-        self.clear_bar()
-        self._err.write(f"{text}\n")
-        self._err.flush()
+        # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
+        with suppress(OSError):
+            self.clear_bar()
+            self._err.write(f"{text}\n")
+            self._err.flush()
 
 
 class Progress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +10,10 @@ from ckprof.model.outcome import Outcome
 from ckprof.model.results import RunInstance
 from ckprof.run.events import ProblemStarted
 from ckprof.run.schedule import run_instances
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
@@ -29,7 +29,7 @@ def profile(
     options: RunOptions,
     manager: PluginManager,
     on_event: Callable[[RunEvent], None],
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Yield one outcome per candidate of a library, problem and number of splits, as they come.
 
     Candidates that have no kernel come first: their outcome is known.
@@ -71,7 +71,7 @@ def profile(
                 yield announce(_not_built(rejection, index, split_k))
     if library.path is None:
         return
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         for outcome in run_instances(
             library.path,
             library.recipe.arch,

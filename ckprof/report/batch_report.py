@@ -76,6 +76,7 @@ def batch_as_json(batch: BatchResults) -> dict[str, Any]:
         "root": batch.root,
         "set": batch.set_name,
         "finished": batch.finished,
+        "partial": not batch.finished,
         "lists_found": batch.found,
         "lists": {verdict.value: batch.verdicts.get(verdict, 0) for verdict in Verdict},
         "outcomes": {status.value: batch.counts.get(status, 0) for status in Status},
@@ -205,7 +206,8 @@ def _failures_of(item: ListResult) -> Iterator[str]:
             split = f", split-K {outcome.split_k}" if outcome.split_k != 1 else ""
             yield f"{where}{split}: {outcome.status.value}: {reason_of(outcome, why=False)}"
     for index, problem in enumerate(results.problems):
-        if not any(o.status is not Status.UNSUPPORTED for o in results.of_problem(index)):
+        found = results.of_problem(index)
+        if (found or not results.partial) and all(o.status is Status.UNSUPPORTED for o in found):
             yield f"no instance supports problem {index}: {problem.describe()}"
 
 

@@ -30,6 +30,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": VERSION,
+        "partial": results.partial,
         "direction": results.direction,
         "target": results.target,
         "arch": results.arch,

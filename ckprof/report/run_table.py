@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.results import RunResults
     from ckprof.report.rows import RequirementCount, Row
+
+
+#: the last line of a table that lacks outcomes
+PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
 
 def render_table(results: RunResults) -> str:
@@ -44,6 +48,8 @@ def _render(results: RunResults, style: str) -> str:
         parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
         parts += [counts_line(results, index), *_why_lines(results, index, style)]
         parts += [*_best_lines(results, index, style), ""]
+    if results.partial:
+        parts.append(PARTIAL)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -144,6 +150,8 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
     if best is None or best.measurement is None:
         outcomes = results.of_problem(problem_index)
         instances = len({o.key for o in outcomes})
+        if not outcomes:
+            return ["", "Nothing was measured on this problem."]
         if all(o.status is Status.UNSUPPORTED for o in outcomes):
             return [f"0 of {instances} instances support this problem; see the reason of each."]
         if any(o.status is Status.OK for o in outcomes):
