@@ -13,6 +13,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
 
+from ckprof.plain_text import one_line
+
 
 class ExitCode(IntEnum):
     """What ``ckprof`` returns to the shell."""
@@ -87,7 +89,7 @@ class InputError(CkprofError):
         self.path = path
         self.line = line
         self.column = column
-        where = ":".join(str(part) for part in (path, line, column) if part is not None)
+        where = ":".join(one_line(str(part)) for part in (path, line, column) if part is not None)
         super().__init__(f"{where}: {message}" if where else message)
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from ckprof.errors import InputError
+from ckprof.plain_text import one_line, plain
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,6 +35,7 @@ class Console:
     def result(self, text: str) -> None:
         """Print a part of the command's result."""
         self.clear_bar()
+        text = plain(text)
         self.exact(text if text.endswith("\n") else f"{text}\n")
 
     def exact(self, text: str) -> None:
@@ -76,7 +78,7 @@ class Console:
     def show_bar(self, text: str) -> None:
         """Replace the current line of the terminal."""
         with suppress(OSError):
-            self._err.write(f"\r\x1b[K{text}")
+            self._err.write(f"\r\x1b[K{one_line(text)}")
             self._err.flush()
         self._bar_shown = True
 
@@ -92,7 +94,7 @@ class Console:
         # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
         with suppress(OSError):
             self.clear_bar()
-            self._err.write(f"{text}\n")
+            self._err.write(f"{plain(text)}\n")
             self._err.flush()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ckprof.cli.commands import COMMANDS
 from ckprof.cli.stop_signals import StopSignals
 from ckprof.errors import CkprofError, ExitCode, Interrupted
+from ckprof.plain_text import plain
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.USAGE, f"ckprof: {message} (see '{self.prog} --help')\n")
+        self.exit(ExitCode.USAGE, f"ckprof: {plain(message)} (see '{self.prog} --help')\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _print_error(text: str) -> None:
     # the terminal may be gone
     with suppress(OSError):
-        print(f"ckprof: {text}", file=sys.stderr)
+        print(plain(f"ckprof: {text}"), file=sys.stderr)
 
 
 def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
@@ -86,7 +87,7 @@ def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
         from ckprof.plugin.failure import traceback_lines
 
         for line in traceback_lines(error):
-            print(line, file=sys.stderr)
+            print(plain(line), file=sys.stderr)
 
 
 def _dispatch(arguments: list[str], signals: StopSignals) -> int:

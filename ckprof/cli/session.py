@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.profiler import Profiler
 from ckprof.cli.console import Console
 from ckprof.cli.event_messages import EventMessages
+from ckprof.config.settings import find_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from ckprof.cli.stop_signals import StopSignals
     from ckprof.config.settings import Settings
@@ -60,4 +61,8 @@ def open_session(
     :raises CkprofError: the settings are wrong, or a plugin named on the command line cannot be loaded.
     """
     console = Console(verbosity)
+    if config is None:
+        message = find_file(Path.cwd()).message
+        if message:
+            console.warning(message)
     return Session(console, Profiler(config, plugins, on_event=EventMessages(console)), signals)

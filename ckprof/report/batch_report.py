@@ -12,6 +12,7 @@ from tabulate import tabulate
 
 from ckprof.model.batch_results import Verdict
 from ckprof.model.outcome import Status
+from ckprof.plain_text import csv_cell, markdown_cell, one_line
 from ckprof.report.json_report import as_json
 from ckprof.report.rows import RequirementCount, rates, reason_of, requirement_counts
 from ckprof.report.run_table import status_counts, why_table
@@ -59,7 +60,8 @@ def render_batch_csv(batch: BatchResults) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_properties(item) for item in batch.lists)
+    for item in batch.lists:
+        writer.writerow({name: csv_cell(value) for name, value in _properties(item).items()})
     return buffer.getvalue()
 
 
@@ -143,7 +145,7 @@ def _render(batch: BatchResults, style: str) -> str:
     rows = [_properties(item) for item in batch.lists]
     rows.append(_total_row(rows))
     table = tabulate(
-        [[_cell(row[column]) for column in columns] for row in rows],
+        [[_text(_cell(row[column]), style) for column in columns] for row in rows],
         headers=headers,
         tablefmt=style,
         disable_numparse=True,
@@ -154,6 +156,10 @@ def _render(batch: BatchResults, style: str) -> str:
         found = _requirement_counts(batch)
         parts += [*why_table(found, style), ""] if found else []
     return "\n".join([*parts, *_closing_lines(batch)]) + "\n"
+
+
+def _text(text: str, style: str) -> str:
+    return markdown_cell(text) if style == "github" else one_line(text)
 
 
 def _total_row(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from ckprof.model.outcome import Status
+from ckprof.plain_text import markdown_cell, one_line
 from ckprof.report.rows import rates, reason_of, requirement_counts, rows_of_problem
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ def _render(results: RunResults, style: str) -> str:
         heading = f"Problem {index}: {results.direction} {problem.describe()}"
         columns = _columns(results)
         table = tabulate(
-            [[column.cell(row) for column in columns] for row in rows_of_problem(results, index)],
+            [
+                [_text(column.cell(row), style) for column in columns]
+                for row in rows_of_problem(results, index)
+            ],
             headers=[column.title for column in columns],
             tablefmt=style,
             disable_numparse=True,
@@ -60,6 +64,10 @@ class _Column:
     title: str
     align: str
     cell: Callable[[Row], str]
+
+
+def _text(text: str, style: str) -> str:
+    return markdown_cell(text) if style == "github" else one_line(text)
 
 
 def _columns(results: RunResults) -> list[_Column]:

@@ -91,8 +91,8 @@ def implicit_gemm_header_2025_07(
                 rejection(
                     "split-tail",
                     f"k_batch > 1 && ({' || '.join(f'split_loops(param, k_batch) == {n}' for n in wrong)})",
-                    f"split_k = {{k_batch}}: at API level 2025-07, {instance.gemm_pipeline.value} is wrong where "
-                    f"a split has {loops} blocks along K, as here",
+                    f"split_k = {{k_batch}}: at API level 2025-07, {instance.gemm_pipeline.value} is wrong "
+                    f"where a split has {loops} blocks along K, as here",
                 ),
             )
     return ImplicitGemmHeader202507(
