@@ -15,7 +15,7 @@ import pytest
 
 from ckprof.errors import ExitCode
 
-from ..interrupts import heed_interrupts
+from ..interrupts import heed_signals
 
 pytestmark = pytest.mark.compiler
 
@@ -46,7 +46,7 @@ def start(short_list: Path, tmp_path: Path):
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
-            preexec_fn=heed_interrupts,
+            preexec_fn=heed_signals,
         )
         children.append(child)
         return child
