@@ -157,7 +157,10 @@ class Batch:
         build = request.build
         if build.build_dir is not None:
             # one folder per list
+            if not build.build_dir.absolute().parent.is_dir():
+                raise UsageError(f"--build-dir {build.build_dir}: there is no folder above it; make it first")
             folder = build.build_dir / path.relative_to(self._root).with_suffix("")
+            folder.parent.mkdir(parents=True, exist_ok=True)
             build = replace(build, build_dir=folder)
         stages.done("convert")
         return direction, RunRequest(

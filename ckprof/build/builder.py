@@ -9,6 +9,7 @@ found. If some fail, the library is linked from the others.
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -334,6 +335,12 @@ class _Build:
         log = self._keep_log(step_id, step_id if step_id == LINK_STEP else what.rsplit(" ", 1)[-1])
         why = explain(result, log, self._timeout_s)
         if result is not None and result.status == compile_step.STORAGE:
+            temporary = tempfile.gettempdir()
+            if temporary in why and str(self._cache.root) not in why:
+                raise ToolchainError(
+                    f"{temporary}: the compiler cannot write its temporary files: {why}; "
+                    "free some space or set TMPDIR to a folder that can be written"
+                )
             raise self._cache.unwritable(why)
         raise ToolchainError(f"{what} failed:\n{why}\nfull log: {log}")
 

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.errors import CkprofError
 from ckprof.model.outcome import Outcome
 from ckprof.model.results import RunInstance
 from ckprof.run.events import ProblemStarted
@@ -97,6 +98,14 @@ def _not_built(rejection: Rejection, problem_index: int, split_k: int) -> Outcom
     )
 
 
+def _instance_string(candidate: Candidate) -> str:
+    """Return the text, or why there is none: a wrong instance must not cost the results of the others."""
+    try:
+        return candidate.instance_string
+    except CkprofError as exc:
+        return f"(none: {exc})"
+
+
 def as_run_instance(candidate: Candidate) -> RunInstance:
     """Return the candidate as reports show it."""
     return RunInstance(
@@ -104,7 +113,7 @@ def as_run_instance(candidate: Candidate) -> RunInstance:
         index=candidate.index,
         id=candidate.instance.id,
         name=candidate.name,
-        instance_string=candidate.instance_string,
+        instance_string=_instance_string(candidate),
         pipeline=candidate.pipeline.id,
         dtype=candidate.instance.dtype,
         source=candidate.source,

@@ -52,7 +52,8 @@ def fetch() -> Path:
         root.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise ToolchainError(
-            f"{root.parent}: cannot be made: {exc.strerror}; set {CACHE_VARIABLE} to a folder that can be written"
+            f"{root.parent}: cannot be made: {exc.strerror}; set {CACHE_VARIABLE} to a folder that can be "
+            "written"
         ) from exc
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=root.parent) as folder:
         archive = Path(folder, "sdist.tar.gz")
