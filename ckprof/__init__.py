@@ -14,6 +14,7 @@ Names:
 * :class:`Profiler`: one session; reads lists, chooses, builds, runs, compares.
 * :class:`InstanceQuery`, :class:`ListReading`, :class:`BuildOptions`, :class:`RunOptions`,
   :class:`CallOptions`: what is asked for; frozen, with defaults.
+* :class:`ExtractRequest`: which lists to derive from which installed library.
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
 * :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
   iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ckprof.api.results import Results
     from ckprof.api.settling import SettleOptions
     from ckprof.bindings.conv_library import ConvLibrary
+    from ckprof.model.extraction import ExtractRequest
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
     from ckprof.statistics.change import ChangePolicy
@@ -55,6 +57,7 @@ __all__ = [
     "CompareOptions",
     "ConvLibrary",
     "ConvProblem",
+    "ExtractRequest",
     "InstanceQuery",
     "ListReading",
     "Problem",
@@ -80,6 +83,7 @@ _LAZY = {
     "CompareOptions": "ckprof.api.comparison",
     "ConvLibrary": "ckprof.bindings.conv_library",
     "ConvProblem": "ckprof.model.problem",
+    "ExtractRequest": "ckprof.model.extraction",
     "InstanceQuery": "ckprof.api.requests",
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",

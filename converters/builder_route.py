@@ -101,7 +101,9 @@ def gemm_kernel(
     explicit = "tile" in fields
     block = _explicit_block(fields) if explicit else _block(direction, fields)
     single = dtype == "fp32"
-    version, scheduler, double = _pipeline(direction, fields)
+    # Short lines say it in the name alone.
+    direct_load = "DirectLoad" in name or _true(fields, "direct_load")
+    version, scheduler, double = _pipeline(direction, fields, direct_load=direct_load)
     if block.mma_m != block.mma_n:
         raise RouteError(f"the MMA tile must be square, got {block.mma_m}x{block.mma_n}", "mma_n")
     waves = block.waves
@@ -210,7 +212,7 @@ def _specialization(fields: Mapping[str, str], explicit: bool) -> str:
     return "Default" if fields["specialization"] == "OddC" else fields["specialization"]
 
 
-def _pipeline(direction: str, fields: Mapping[str, str]) -> tuple[str, str, bool]:
+def _pipeline(direction: str, fields: Mapping[str, str], *, direct_load: bool) -> tuple[str, str, bool]:
     """Return CK Builder's pipeline version, the scheduler, and whether LDS is double-buffered."""
     scheduler = fields.get("scheduler", "Intrawave")
     if direction == "bwd_data":
@@ -219,7 +221,7 @@ def _pipeline(direction: str, fields: Mapping[str, str]) -> tuple[str, str, bool
     version = fields.get("version", "v1")
     double = version == "v4"
     version = {"v5": "V6"}.get(version, version.upper())
-    if _true(fields, "direct_load"):
+    if direct_load:
         version = f"ASYNC_{version}"
         if version not in _PRINTED:
             raise RouteError(f"direct load exists for v1 and v4, got {fields['version']}", "version")

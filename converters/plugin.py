@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.catalog import Catalog
-    from ckprof.plugin.protocols import BuilderReader, Converter
+    from ckprof.plugin.protocols import BuilderReader, Converter, ListExtractor
     from ckprof.strings.kind import StringKind
     from ckprof_converters.conf_family import ConfFamily
 
@@ -40,6 +40,14 @@ def ckprof_register_converters() -> Sequence[Converter]:
     from ckprof_converters.converter import ConfConverter
 
     return [ConfConverter()]
+
+
+@hookimpl
+def ckprof_register_extractors() -> Sequence[ListExtractor]:
+    """Offer the lists of an installed Composable Kernel."""
+    from ckprof_converters.extract.extractor import LibraryExtractor
+
+    return [LibraryExtractor()]
 
 
 @hookimpl

@@ -14,5 +14,6 @@ PLUGIN_MODULES: Final = (
     "ckprof_plugins.pipelines.two_stage.plugin",
     "ckprof_plugins.rule_sets.plugin",
     "ckprof_plugins.targets.cpu.plugin",
+    "ckprof_plugins.targets.cuda.plugin",
     "ckprof_plugins.targets.hip.plugin",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 from ckprof.model.catalog import Catalog
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
+from ckprof.paths import conf_root
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -52,6 +54,15 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the tests' objects out of the user's cache, but let the tests share them."""
     if "CKPROF_CACHE_DIR" not in os.environ:
         os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
+
+
+@pytest.fixture(scope="session")
+def upstream_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lists as upstream ships them: those for which upstream's catalogs are known, byte for byte."""
+    root = tmp_path_factory.mktemp("upstream") / "conf"
+    shutil.copytree(conf_root(), root, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(Path(__file__).parent / "data" / "shipped", root, dirs_exist_ok=True)
+    return root
 
 
 @pytest.fixture

@@ -128,6 +128,10 @@ def generate_sources(
         valid, rejected = checked.valid, [rejection_of(one) for one in checked.invalid]
     if not valid:
         raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
+    if options.time_model is not None:
+        from ckprof.api.model_embedding import with_time_model
+
+        build_dir = with_time_model(session, build_dir, valid, options)
     with build_dir.lock:
         tree, _ = generate(valid, build_dir, keep_invalid=True)
     return tree, rejected

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.api.running import Run
+from ckprof.api.library_run import Run
 from ckprof.run.options import AUTO_SPLITS
 from ckprof.store.attempt import Attempt, Conditions
 from ckprof.store.key import KernelKey, MeasurementKey

@@ -96,6 +96,10 @@ class BuildOptions:
     build_dir: Path | None = None
     #: kernels per registration source
     chunk_size: int | None = None
+    #: file of a time model by which generated sources choose kernels
+    time_model: Path | None = None
+    #: take a time model of another device
+    force_model: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

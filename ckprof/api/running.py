@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from ckprof.api.building import build_library
-from ckprof.api.events import OutcomeKnown, RunFinished, RunStarted
 from ckprof.api.instances import choose_instances
+from ckprof.api.library_run import Run
 from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
-from ckprof.flow.profile import as_run_instance, profile
-from ckprof.flow.run_environment import run_environment
+from ckprof.flow.profile import as_run_instance
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
-from ckprof.run.events import WorkerReady
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator
 
     from ckprof.api.instances import Selection
     from ckprof.api.requests import BuildOptions, InstanceQuery, RunPlanOptions, StoreOptions
     from ckprof.api.session import Session
-    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_run import ProblemRun
-    from ckprof.run.events import RunEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,65 +70,6 @@ def plan_run(
         why=options.why,
         stages=stages,
     )
-
-
-class Run:
-    """One run of a library: outcomes as they come, and afterwards what is known of the device.
-
-    :param session: whose plugins and listener are notified.
-    :param library: the built kernels.
-    :param problems: what they compute.
-    :param options: how they are run, verified and timed.
-    """
-
-    def __init__(
-        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
-    ) -> None:
-        self._session = session
-        self.library = library
-        self.problems = tuple(problems)
-        self.options = replace(
-            options,
-            last_level_cache_bytes=library.recipe.last_level_cache_bytes,
-            peak_flops=library.recipe.peak_flops,
-        )
-        #: what the target says of the device; empty until a worker has opened it
-        self.device = ""
-
-    def outcomes(self) -> Generator[Outcome, None, None]:
-        """Yield one outcome per candidate, problem and number of splits.
-
-        Closing the generator, or an exception such as Ctrl-C inside it, ends the worker at once.
-
-        :raises CkprofError: the library cannot be used, or a plugin broke its contract.
-        """
-        tell = self._session.tell
-        names = {one.instance.key: one.name for one in self.library.candidates}
-        total = sum(
-            problem.takes(candidate.instance) * len(problem.splits or self.options.splits)
-            for problem in self.problems
-            for candidate in self.library.candidates
-        )
-        tell(RunStarted(total=total))
-        try:
-            with closing(
-                profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
-            ) as found:
-                for done, outcome in enumerate(found, 1):
-                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
-                    yield outcome
-        finally:
-            tell(RunFinished())
-
-    def environment(self) -> dict[str, object]:
-        """Return what it takes to reproduce the run."""
-        plain = cast("dict[str, object]", msgspec.to_builtins(self.options))
-        return run_environment(self.library.recipe, self.device, plain, Path.cwd())
-
-    def _on_event(self, event: RunEvent) -> None:
-        if isinstance(event, WorkerReady):
-            self.device = event.device
-        self._session.tell(event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,7 @@ class Keys:
             "library",
             f"schema {BUILD_SCHEMA}",
             self._recipe.compiler.identity,
-            "\0".join(self._recipe.link_flags),
+            "\0".join((*self._recipe.linker, *self._recipe.link_flags)),
             file_name,
             *objects,
         )

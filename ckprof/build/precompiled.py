@@ -166,7 +166,7 @@ def link_command(recipe: BuildRecipe, *, response_file: Path, output: Path) -> t
     :param output: the library.
     """
     return (
-        *recipe.compiler.command,
+        *(recipe.linker or recipe.compiler.command),
         "-shared",
         "-o",
         str(output),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,13 @@ _EPILOG = """\
 examples:
   ckprof generate fwd --conf legacy.conf --build-dir sources/
   ckprof generate fwd --rule-set full --arch gfx942 --build-dir sources/ --chunk-size 50
+  ckprof generate fwd --conf legacy.conf --arch gfx950 --model model.json --build-dir sources/
   cmake -S sources -B out && cmake --build out --parallel
 
 Prints the folder: one header and one source per kernel, registration sources, CMakeLists.txt,
 compile_commands.json, and manifest.json with everything about the kernels. Files that would not change are
-not touched; files of an earlier generation that are gone are removed.
+not touched; files of an earlier generation that are gone are removed. Without --model, programs that do not
+name a kernel get the first one of the list that supports their problem.
 """
 
 
@@ -42,6 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help=f"kernels per registration source (default: {DEFAULT_CHUNK_SIZE}, or as in the folder)",
     )
     group.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="a file of 'ckprof train': the registry's selection and the C interface then take the supported "
+        "kernel with the smallest predicted time instead of the first one",
+    )
+    group.add_argument("--force", action="store_true", help="take a model of another device")
+    group.add_argument(
         "--export-json",
         type=Path,
         metavar="PATH",
@@ -55,7 +66,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
     selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
-    build = shared_options.chosen_build_options(arguments, chunk_size=arguments.chunk_size)
+    build = replace(
+        shared_options.chosen_build_options(arguments, chunk_size=arguments.chunk_size),
+        time_model=arguments.model,
+        force_model=arguments.force,
+    )
     tree, rejected = session.profiler.generate(selection, build)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")

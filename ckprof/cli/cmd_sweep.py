@@ -85,7 +85,7 @@ def _add_round_options(parser: argparse.ArgumentParser) -> None:
         ("--tie", default.tie, "kernels within this share of the best are tied with it"),
     ):
         group.add_argument(
-            option, type=parse_share, default=value, metavar="SHARE", help=f"{text} (default: {value:.0%})"
+            option, type=parse_share, default=value, metavar="SHARE", help=f"{text} (default: {value:.0%}%)"
         )
     for option, number, text in (
         ("--min-rounds", default.min_rounds, "rounds that the leaders get at least"),

@@ -38,6 +38,11 @@ COMMANDS: Final = (
         summary="turn legacy instance lists into JSON catalogs, check them, or write lists again",
     ),
     Command(
+        name="extract",
+        module="ckprof.cli.cmd_extract",
+        summary="derive instance lists from an installed library, or compare it with kept lists",
+    ),
+    Command(
         name="explain",
         module="ckprof.cli.cmd_explain",
         summary="show what becomes of one line of an instance list, argument by argument",
@@ -76,6 +81,21 @@ COMMANDS: Final = (
         name="inspect",
         module="ckprof.cli.cmd_inspect",
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
+    ),
+    Command(
+        name="train",
+        module="ckprof.cli.cmd_train",
+        summary="fit a time model to measured times, for choosing kernels without measuring",
+    ),
+    Command(
+        name="validate",
+        module="ckprof.cli.cmd_validate",
+        summary="judge a time model by measured times that it has not seen",
+    ),
+    Command(
+        name="select",
+        module="ckprof.cli.cmd_select",
+        summary="choose the kernels for a problem by a time model, and measure the best on request",
     ),
     Command(
         name="problems",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.codegen.source_tree import KernelFiles
+    from ckprof.codegen.time_model import TimeModelHeader
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Direction
 
@@ -53,6 +54,8 @@ class Embedding:
 
     recipe: BuildRecipe
     chunk_size: int = DEFAULT_CHUNK_SIZE
+    #: makes the library and the registry choose by predicted times
+    time_model: TimeModelHeader | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_size < 1:
@@ -62,6 +65,11 @@ class Embedding:
 def register_function(direction: str) -> str:
     """Return the name of the function that registers all kernels of a direction."""
     return f"register_{direction}_kernels"
+
+
+def select_function(direction: str) -> str:
+    """Return the name of the function that chooses a registered kernel of a direction for a problem."""
+    return f"select_{direction}_kernel"
 
 
 def embedding_files(
@@ -96,17 +104,32 @@ def embedding_files(
         )
     header = f"{function}.hpp"
     shared = {"version": __version__, "function": function, "header": header, "direction": direction.id}
+    model = embedding.time_model
+    if model is not None:
+        files[f"include/{model.header}"] = model.render(kernels)
     files[f"{_REGISTRATION}/{header}"] = render(
-        __package__, "registration.hpp.j2", **shared, arch=arch, count=len(kernels)
+        __package__,
+        "registration.hpp.j2",
+        **shared,
+        arch=arch,
+        count=len(kernels),
+        select=select_function(direction.id),
+        time_model=model,
     )
     files[f"{_REGISTRATION}/{function}.cpp"] = render(
-        __package__, "registration.cpp.j2", **shared, chunks=chunks
+        __package__,
+        "registration.cpp.j2",
+        **shared,
+        chunks=chunks,
+        select=select_function(direction.id),
+        time_model=model,
+        names=[string_literal(kernel.name) for kernel in kernels],
     )
     registration = sorted(name for name in files if name.endswith(".cpp"))
     support, own = _copies(embedding.recipe, files)
     files |= {f"include/{path.name}": path.read_text() for path in extension_headers(direction)}
     table = f"support/{library}.cpp"
-    files[table] = conv_library_source(library, direction, arch, kernels, fields)
+    files[table] = conv_library_source(library, direction, arch, kernels, fields, model)
     kernel_files = [_relative(kernel.entry, root) for kernel in kernels]
     needs_ck_tile = any(not _ships_with_ckprof(folder) for folder in embedding.recipe.include_dirs)
     recipe = embedding.recipe

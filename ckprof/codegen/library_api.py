@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.codegen.source_tree import KernelFiles
+    from ckprof.codegen.time_model import TimeModelHeader
     from ckprof.plugin.protocols import Direction, DispatcherForm
 
 #: The C interface of kernel libraries, and the registry for programs that embed kernels.
@@ -41,11 +42,13 @@ def conv_library_source(
     arch: str,
     kernels: Sequence[KernelFiles],
     fields: Mapping[str, Mapping[str, Any]] | None = None,
+    time_model: TimeModelHeader | None = None,
 ) -> str:
     """Return the source of the table that a library exports, and of what it says about its kernels.
 
     :param kernels: those that the library is linked from, in the order of the table.
     :param fields: symbol -> fields of the instance, if somebody has computed them already.
+    :param time_model: ranks the kernels; it must be rendered for the same kernels in the same order.
     """
     form = direction.dispatcher_form
     table = library_source(library, [kernel.symbol for kernel in kernels])
@@ -58,6 +61,7 @@ def conv_library_source(
         number=form.number if form else _UNKNOWN,
         buffers=_numbers(TENSORS.index(name) for name in (form.buffers if form else direction.tensors)),
         arch=string_literal(arch),
+        time_model=time_model,
         extension=_extension(form),
     )
 

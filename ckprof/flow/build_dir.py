@@ -123,22 +123,18 @@ def _root(
     request: BuildRequest,
     place: BuildPlace,
 ) -> Path:
-    parts = [
-        direction.id,
-        recipe.target,
-        recipe.arch,
-        recipe.api_level,
-        request.purpose.value,
-        "embed" if place.embed else "",
-        recipe.compiler.identity,
-        recipe.machine_identity,
-        *recipe.compile_flags,
-        *recipe.kernel_flags,
-        *recipe.link_flags,
-        *recipe.location_flags,
-        *(str(folder) for folder in recipe.include_dirs),
-        *(candidate.instance.key for candidate in candidates),
-    ]
-    digest = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    # every list by itself: what ends one and begins the next must not look alike
+    parts = (
+        (direction.id, recipe.target, recipe.arch, recipe.api_level, request.purpose.value),
+        ("embed",) if place.embed else (),
+        (recipe.compiler.identity, recipe.machine_identity),
+        recipe.compile_flags,
+        recipe.kernel_flags,
+        recipe.link_flags,
+        recipe.location_flags,
+        tuple(str(folder) for folder in recipe.include_dirs),
+        tuple(candidate.instance.key for candidate in candidates),
+    )
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
     base = place.base.absolute() if place.base else work_dir()
     return base / f"{direction.id}-{recipe.target}-{digest}"

@@ -113,6 +113,8 @@ class BuildRecipe:
     #: most device functions of several kernels in one translation unit; with more than one, what kernels
     #: share is paid once
     functions_per_unit: int = 1
+    #: how to call what links a library, if that is not the compiler
+    linker: tuple[str, ...] = ()
     product: Product = Product.LIBRARY
     #: flags that differ by translation unit; ``{key}`` stands for its content key
     unit_flags: tuple[str, ...] = ()

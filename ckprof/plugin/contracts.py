@@ -127,6 +127,8 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             protocol=protocols.Pipeline,
             abilities=(protocols.MatrixPipeline, protocols.NamedPipeline, protocols.DirectionUser),
             former_names={"unmet_requirements": "refusals"},
+            # a family learns which directions there are when all plugins have registered
+            late=frozenset({"directions"}),
         ),
         Contract(
             kind="target",
@@ -154,6 +156,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             ),
             defaults={"family_type": object},
         ),
+        Contract(kind="extractor", hook="ckprof_register_extractors", protocol=protocols.ListExtractor),
         Contract(
             kind="catalog variant",
             hook="ckprof_register_catalog_variants",

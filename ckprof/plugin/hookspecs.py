@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ComparisonFormat,
         Converter,
         Direction,
+        ListExtractor,
         ParityFormat,
         Pipeline,
         ReportFormat,
@@ -93,6 +94,14 @@ def ckprof_register_converters() -> Sequence[Converter]:
     """Return the converters that the plugin adds: each reads one or more dialects of instance lists.
 
     Called once, after all plugins are loaded. Two converters with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_extractors() -> Sequence[ListExtractor]:
+    """Return the extractors that the plugin adds: each derives instance lists from an installed library.
+
+    Called once, after all plugins are loaded. Two extractors with the same id are an error.
     """
 
 

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.dtype import DataType
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
+    from ckprof.model.extraction import (
+        ExtractedFile,
+        ExtractionReport,
+        ExtractorOption,
+        ExtractRequest,
+        ListComparison,
+    )
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.instance import Instance
@@ -374,6 +381,33 @@ class Target(Protocol):
         :raises ToolchainError: no usable compiler or headers; the message says what to install.
         :raises UsageError: the target has no such architecture or API level.
         """
+
+
+class ListExtractor(Protocol):
+    """Derives instance lists from an installed library."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--extractor``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    @property
+    def options(self) -> Sequence[ExtractorOption]:
+        """The options that it understands beside those of every extractor."""
+
+    def extract(self, request: ExtractRequest) -> ExtractionReport:
+        """Derive lists; an error that concerns one list is reported with it and does not stop the others.
+
+        :raises UsageError: the request asks for something that the extractor does not know.
+        :raises InputError: the library cannot be read.
+        :raises ToolchainError: there is no such library.
+        """
+
+    def compare(self, file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
+        """Compare a derived list with the lines of a kept one; ``None`` if there is none."""
 
 
 class Converter(Protocol):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ComparisonFormat,
         Converter,
         Direction,
+        ListExtractor,
         ParityFormat,
         Pipeline,
         ReportFormat,
@@ -108,6 +109,7 @@ class Registry:
         self.rule_sets: RegistryEntries[RuleSet] = self._entries_of("ckprof_register_rule_sets")
         self.formats: RegistryEntries[ReportFormat] = self._entries_of("ckprof_register_report_formats")
         self.converters: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")
+        self.extractors: RegistryEntries[ListExtractor] = self._entries_of("ckprof_register_extractors")
         self.variants: RegistryEntries[CatalogVariant] = self._entries_of("ckprof_register_catalog_variants")
         self.builder_readers: RegistryEntries[BuilderReader] = self._entries_of(
             "ckprof_register_builder_readers"

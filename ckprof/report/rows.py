@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
 from ckprof.model.rates import rates_of
 
 if TYPE_CHECKING:
-    from ckprof.model.outcome import Outcome
+    from ckprof.model.outcome import Measurement, Outcome
     from ckprof.model.problem import ConvProblem
     from ckprof.model.rates import Rates
     from ckprof.model.results import RunInstance, RunResults
+
+
+#: half the distance of the quartiles, relative to the median, from which a time is called noisy
+NOISY_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,8 @@ class Row:
     outcome: Outcome
     #: ``None`` without a positive time
     rates: Rates | None
+    #: what readers of the time should know, e.g. ``tied with the best, noisy``; empty if nothing
+    note: str = ""
 
     @property
     def gflops(self) -> float | None:
@@ -43,19 +49,40 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
     problem = results.problems[problem_index]
     rows: list[Row] = []
     rank = 0
+    best: Measurement | None = None
     for outcome in results.of_problem(problem_index):
         instance = instances[outcome.key]
         ranked = outcome.status is Status.OK and outcome.verification is not None
         rank += ranked
+        if ranked and best is None:
+            best = outcome.measurement
         rows.append(
             Row(
                 rank=rank if ranked else None,
                 instance=instance,
                 outcome=outcome,
                 rates=rates(problem, instance, outcome),
+                note=_note(outcome.measurement, best if ranked else None),
             )
         )
     return rows
+
+
+def _note(measured: Measurement | None, best: Measurement | None) -> str:
+    """Return what a reader of a time should know.
+
+    :param best: the best time of the problem; ``None`` where the outcome is not ranked.
+    """
+    if measured is None or measured.median_ms <= 0:
+        return ""
+    notes = []
+    if best is not None and best is not measured:
+        # the middle halves of both samples overlap: which one is faster is not known
+        if measured.median_ms - measured.spread_ms <= best.median_ms + best.spread_ms:
+            notes.append("tied with the best")
+    if measured.spread_ms / measured.median_ms > NOISY_SHARE:
+        notes.append("noisy")
+    return ", ".join(notes)
 
 
 def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> Rates | None:

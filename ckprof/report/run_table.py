@@ -84,7 +84,9 @@ def _columns(results: RunResults) -> list[_Column]:
         _Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
         _Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
         _Column(title="max error", align="right", cell=_max_error),
-        _Column(title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why)),
+        _Column(
+            title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why) or row.note
+        ),
     ]
 
 

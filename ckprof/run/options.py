@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Final
 
@@ -69,6 +69,13 @@ class RunOptions:
     device: int = 0
     #: keep the raw samples in each measurement
     keep_samples: bool = False
+
+    def as_plain(self) -> dict[str, object]:
+        """Return the options as values that JSON has, for records of what a run was asked for."""
+        plain: dict[str, object] = {
+            name: value.value if isinstance(value, Enum) else value for name, value in asdict(self).items()
+        }
+        return plain | {"peak_flops": {dtype.value: peak for dtype, peak in self.peak_flops}}
 
     def __post_init__(self) -> None:
         for name, least in _LEAST:

@@ -189,7 +189,7 @@ class Store:
                 canonical(problem).decode(),
             ],
         )
-        return [PastVisit(*row) for row in rows]
+        return [PastVisit._make(row) for row in rows]
 
     def _summary(self, number: int) -> MeasurementSummary:
         with store_errors(self.path):

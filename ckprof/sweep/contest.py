@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic
 
@@ -94,32 +94,39 @@ class Contest(Generic[Cell]):
         self._known_logs.pop(cell, None)
         self._round = max(self._round, round)
 
-    def resume(self, history: Mapping[Cell, Sequence[tuple[int, Timing | None]]], drifted: set[int]) -> None:
+    def resume(
+        self,
+        history: Mapping[Cell, Sequence[tuple[int, Timing | None]]],
+        drifted: Collection[int] = (),
+        dropped: Collection[Cell] = (),
+    ) -> None:
         """Take over what earlier sweeps measured, and decide what that leaves to do.
-
-        Decisions are made again, round by round, with today's options.
 
         :param history: cell -> (round, timing) of each visit in order; timing ``None`` for a failure.
         :param drifted: rounds that were marked.
+        :param dropped: cells that left the rounds; those that today's margin would keep come back.
         """
-        told, self._on_round = self._on_round, lambda report: None
-        by_round: dict[int, list[tuple[Cell, Timing | None]]] = {}
+        state = self._state
+        last = max((number for visits in history.values() for number, _ in visits), default=0)
         for cell, visits in history.items():
-            if cell in self._state.times:
+            if cell in state.times:
                 for number, timing in visits:
-                    by_round.setdefault(number, []).append((cell, timing))
-        last = max(by_round, default=0)
-        self._state.drifted = {number for number in drifted if number <= last}
+                    self._note(cell, number, timing)
+        state.drifted = {number for number in drifted if number <= last}
         self._known_logs.clear()
-        for number in sorted(by_round):
-            for cell, timing in by_round[number]:
-                self._note(cell, number, timing)
-            if number < last or not self._missing(number):
-                self._choose_reference()
-                # whether it is enough is asked at the end: earlier answers do not matter any more
-                is_last = number == last
-                self._decide(number, drifted=number in self._state.drifted, drift=None, ask_ending=is_last)
-        self._on_round = told
+        state.dropped = {cell: math.inf for cell in dropped if cell in state.times}
+        best = self.best()
+        if best is not None:
+            margin = math.log1p(self._options.keep_within)
+            for cell in list(state.dropped):
+                ratios = self._ratios(cell, best)
+                if ratios and mean(ratios) <= margin:
+                    del state.dropped[cell]
+            state.reference = best
+        if last and not self._missing(last):
+            told, self._on_round = self._on_round, lambda report: None
+            self._decide(last, drifted=last in state.drifted, drift=None)
+            self._on_round = told
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -205,7 +212,7 @@ class Contest(Generic[Cell]):
         shared = set.intersection(*(set(self._state.times[cell]) for cell in cells)) - self._state.drifted
         if not shared:
             return min(cells, key=self._least_time)
-        return min(cells, key=lambda cell: float(np.mean([self._logs(cell)[one] for one in shared])))
+        return min(cells, key=lambda cell: mean([self._logs(cell)[one] for one in shared]))
 
     def interval(self, cell: Cell, best: Cell, noise: Noise | None = None) -> Interval:
         """Return the interval of log(time of the cell / time of the best).
@@ -238,7 +245,7 @@ class Contest(Generic[Cell]):
         if not drifted and best is not None and not self._options.exhaustive:
             dropped = self._slow_cells(best)
             self._state.dropped.update(dropped)
-        self.ending = self._find_ending(best) if ask_ending else None
+        self.ending = self._find_ending(best)
         self._on_round(
             RoundReport(
                 round=number,
@@ -281,7 +288,7 @@ class Contest(Generic[Cell]):
                 reach = noise.sigma * math.sqrt(2 / len(ratios)) * 3.3
                 surely = found.low > margin or (len(ratios) <= 3 and found.estimate - reach > margin)
             if surely:
-                slow[cell] = math.exp(float(np.mean(ratios)))
+                slow[cell] = math.exp(mean(ratios))
         return slow
 
     def _never_near(self, cell: Cell, best: Cell) -> bool:
@@ -339,3 +346,8 @@ class Contest(Generic[Cell]):
             # what the samples of one visit say of it; three quarters of the quartile distance is one sigma
             sigma = max([sigma, *(one.spread / 0.6745 for one in visits)])
         return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of a few values; numpy takes longer for these."""
+    return math.fsum(values) / len(values)

@@ -7,18 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol
+from typing import Protocol
 
 from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.report.rows import NOISY_SHARE
 from ckprof.store.attempt import Attempt, Conditions, Mark, Session
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.sweep.observer import Reading
 from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
 from ckprof.sweep.shape import is_bimodal
 from ckprof.sweep.visit import RoundReport, Timing, Visit
-
-#: half the distance of the quartiles, relative to the median, from which a time is called noisy
-_NOISY: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +293,7 @@ class Sweep:
         seen, timing = self._reading, result.measurement
         if visit.reference:
             yield Mark.REFERENCE
-        if timing is not None and timing.median_ms > 0 and timing.spread_ms / timing.median_ms > _NOISY:
+        if timing is not None and timing.median_ms > 0 and timing.spread_ms / timing.median_ms > NOISY_SHARE:
             yield Mark.NOISY
         if timing is not None and is_bimodal(timing.samples_ms):
             yield Mark.BIMODAL

@@ -6,8 +6,7 @@ import platform
 import sys
 import time
 import uuid
-from dataclasses import asdict, dataclass
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -160,9 +159,6 @@ def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_te
     :param seed: of the order within rounds.
     """
     git = git_state(Path.cwd())
-    plain = {
-        name: value.value if isinstance(value, Enum) else value for name, value in asdict(options).items()
-    }
     return Session(
         uid=uuid.uuid4().hex,
         started=time.time(),
@@ -173,5 +169,5 @@ def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_te
         git_dirty=bool(git["dirty"]) if git else False,
         seed=seed,
         tags=tags,
-        environment={"host": host_properties(), "options": plain, "device": device_text},
+        environment={"host": host_properties(), "options": options.as_plain(), "device": device_text},
     )

@@ -42,7 +42,7 @@ class KernelBench:
     :param manager: whose hooks are called.
     :param observers: what reads evidence between rounds.
     :param on_event: told what happens.
-    :param takes_lock: take the device's lock; a second bench of one process would wait for the first.
+    :param takes_lock: take the device's lock; of several benches of one process, one takes it for all.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class KernelBench:
         *,
         takes_lock: bool = True,
     ) -> None:
-        self._takes_lock = takes_lock
         self._library = library
+        self._takes_lock = takes_lock
         self._options = options
         self._manager = manager
         self._observers = observers

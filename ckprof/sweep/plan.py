@@ -201,8 +201,8 @@ def _planned(
     known: set[KernelCell] = set()
     failed: set[KernelCell] = set()
     if not request.fresh:
-        history, drifted = _history(visits, retry_failed=request.retry_failed)
-        contest.resume(history, drifted)
+        history, drifted, dropped = _history(visits, retry_failed=request.retry_failed)
+        contest.resume(history, drifted, dropped)
         known = {cell for cell in cells if cell in history}
         failed = {cell for cell in known if any(timing is None for _, timing in history[cell])}
     return PlannedContest(
@@ -222,25 +222,33 @@ def _same_object(visit: PastVisit, kernels: Mapping[str, PlannedKernel]) -> bool
     return kernel is not None and kernel.object_digest in (None, visit.object_digest)
 
 
+#: as the store spells them
+_OK, _DRIFT, _DROPPED = Status.OK.value, Mark.DRIFT.value, Mark.DROPPED.value
+
 History = dict[KernelCell, list[tuple[int, Timing | None]]]
 
 
-def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[History, set[int]]:
-    """Return what counts of earlier attempts, and the rounds that are marked as drifted."""
+def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[History, set[int], set[KernelCell]]:
+    """Return what counts of earlier attempts, the rounds that are marked as drifted, and who left."""
     history: History = {}
     drifted: set[int] = set()
+    dropped: set[KernelCell] = set()
     for visit in visits:
         cell = KernelCell(visit.instance, visit.split_k)
-        if visit.marks and Mark.DRIFT.value in visit.marks.split(","):
-            drifted.add(visit.round)
-        if visit.status != Status.OK.value:
+        if visit.marks:
+            marks = visit.marks.split(",")
+            if _DRIFT in marks:
+                drifted.add(visit.round)
+            if _DROPPED in marks:
+                dropped.add(cell)
+        if visit.status != _OK:
             if not retry_failed:
                 history.setdefault(cell, []).append((visit.round, None))
         elif visit.median_ms and visit.wrong_elements == 0:
             spread = (visit.spread_ms or 0.0) / visit.median_ms
             timing = Timing(median_ms=visit.median_ms, min_ms=visit.min_ms or visit.median_ms, spread=spread)
             history.setdefault(cell, []).append((visit.round, timing))
-    return history, drifted
+    return history, drifted, dropped
 
 
 def describe(plan: Plan) -> list[str]:

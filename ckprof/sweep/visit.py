@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Cell = TypeVar("Cell", bound=Hashable)
 
@@ -23,8 +23,7 @@ class Visit(Generic[Cell]):
     reference: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(NamedTuple):
     """What a visit gave: the time of a verified kernel in milliseconds."""
 
     median_ms: float

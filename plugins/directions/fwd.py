@@ -10,6 +10,7 @@ from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions.gemm_sizes import forward_sizes
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Forward:
     dispatcher_form = DispatcherForm(number=0, buffers=("input", "weight", "output"))
 
     default_problem = DEFAULT_PROBLEMS
+
+    gemm_sizes = staticmethod(forward_sizes)
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per output element: C * prod(filter)."""

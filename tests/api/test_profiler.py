@@ -51,7 +51,7 @@ def test_examples_in_docstrings(module):
 
 def test_lists_are_read(profiler):
     conversion = profiler.read(LIST, direction="fwd")
-    assert sum(len(catalog.records) for catalog in conversion.catalogs) == 53
+    assert sum(len(catalog.records) for catalog in conversion.catalogs) == 58
     with pytest.raises(InputError, match="expected bwd_data"):
         profiler.read(LIST, direction="bwd_data")
     with pytest.raises(InputError, match="no such file"):

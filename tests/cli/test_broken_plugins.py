@@ -63,7 +63,7 @@ class Silent(Mine):
     def claims(self, variant, record):
         return True
 
-    def render(self, instance, arch, api_level):
+    def render_named(self, instance, name, arch, api_level):
         pass
 
 @hookimpl
@@ -71,7 +71,7 @@ def ckprof_register_pipelines():
     return [Silent()]
 """,
         ("generate", "fwd", "--conf", LIST, "--keep", "out"),
-        "pipeline 'implicit_gemm': render returned None, expected KernelSource",
+        "pipeline 'implicit_gemm': render_named returned None, expected KernelSource",
     ),
     "a record by keywords only": (
         """

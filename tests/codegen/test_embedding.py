@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.codegen import TreeRequest, generate_tree, state
+from ckprof.codegen import state
 from ckprof.codegen.embedding import Embedding
 from ckprof.codegen.jinja import render
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import UsageError
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily

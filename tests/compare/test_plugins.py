@@ -41,7 +41,7 @@ def test_plugins_add_formats() -> None:
 
 
 def test_two_formats_with_the_same_id_are_an_error() -> None:
-    with pytest.raises(PluginError, match="two plugins offer the comparison format 'count'"):
+    with pytest.raises(PluginError, match="two plugins provide the comparison format 'count'"):
         registry_of(Plugin(), Plugin())
 
 

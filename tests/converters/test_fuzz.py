@@ -161,6 +161,7 @@ def test_undamaged_lines_agree_with_the_independent_reading():
         "one-wave-coverage",
         "missing-information",
         "streamk-async-float",
+        "thread-share",
     }
     for family in SAMPLES:
         assert attempt(line(family), "fp16").startswith(("record", "missing")) or family in SHORT

@@ -1,4 +1,4 @@
-"""The shipped lists give the catalogs that upstream's converter gives, byte for byte."""
+"""Upstream's lists give the catalogs of upstream's converter, byte for byte; ours account for every line."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LISTS = sorted(path.relative_to(conf_root()) for path in conf_root().rglob("*.co
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["our-comments", "upstream-comments"])
-def plan(converter, request):
-    return converter.plan_tree(TreeRequest(root=conf_root(), upstream_comments=request.param))
+def plan(converter, upstream_lists, request):
+    return converter.plan_tree(TreeRequest(root=upstream_lists, upstream_comments=request.param))
 
 
 def test_there_is_something_to_compare(plan):

@@ -161,7 +161,10 @@ def test_bad_stores_are_reported(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
     sweep("--max-time", "soon").fails_with(ExitCode.USAGE, "90s, 30m or 2h")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGHUP))],
+)
 def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, number: int) -> None:
     assert sweep(problems=(OTHER,), store="warm-up.db").code == ExitCode.OK
     lines = [

@@ -113,9 +113,12 @@ def registered(hook, item):
         "ckprof_register_rule_sets": registry.rule_sets,
         "ckprof_register_report_formats": registry.formats,
         "ckprof_register_converters": registry.converters,
+        "ckprof_register_extractors": registry.extractors,
         "ckprof_register_catalog_variants": registry.variants,
         "ckprof_register_builder_readers": registry.builder_readers,
         "ckprof_register_parity_formats": registry.parity_formats,
+        "ckprof_register_comparison_formats": registry.comparison_formats,
+        "ckprof_register_store_report_formats": registry.store_report_formats,
     }[hook]
     (entry,) = entries
     return entry
@@ -136,7 +139,7 @@ FUNCTIONS = [
     for member in all_members(contract)
     if member.parameters is not None or callable_parts(member.annotation)
     # called while the registry is made
-    if member.name != "use_families"
+    if member.name not in {"use_families", "use_directions"}
 ]
 ATTRIBUTES = [
     pytest.param(hook, member.name, id=f"{contract.kind}-{member.name}")
@@ -168,6 +171,16 @@ def test_whatever_a_member_raises_is_reported(hook, name, misbehaviour):
     if misbehaviour == "raises":
         lines = traceback_lines(caught.value)
         assert __file__ in lines[1] and lines[-1] == "KeyError: 'oops'"
+
+
+def test_a_family_that_fails_on_directions_is_reported():
+    def fails(*arguments):
+        raise KeyError("oops")
+
+    hook = "ckprof_register_pipelines"
+    with pytest.raises(PluginError, match="use_directions raised KeyError: 'oops'") as caught:
+        registered(hook, changed(hook, "use_directions", fails))
+    reported(caught.value, hook, "use_directions")
 
 
 def member_of(hook, name):

@@ -16,9 +16,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <new>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -106,7 +106,8 @@ ckprof_status wants_workspace(const ckprof_problem* p, ckprof_plan* plan, ckprof
 ckprof_status crash_in_support(const ckprof_problem*, ckprof_plan*, ckprof_report, void*)
 { std::abort(); }
 
-ckprof_status exit_in_support(const ckprof_problem*, ckprof_plan*, ckprof_report, void*) { _exit(0); }
+ckprof_status exit_in_support(const ckprof_problem*, ckprof_plan*, ckprof_report, void*)
+{ _exit(0); }
 
 // As if so many splits excused any error.
 ckprof_status claim_splits(const ckprof_problem*, ckprof_plan* plan, ckprof_report, void*)
@@ -115,7 +116,7 @@ ckprof_status claim_splits(const ckprof_problem*, ckprof_plan* plan, ckprof_repo
     return CKPROF_OK;
 }
 
-#define RUN(name, ...)                                                                            \
+#define RUN(name, ...)                                                                             \
     ckprof_status name(                                                                            \
         const ckprof_problem& p, const ckprof_buffers& b, char* reason, size_t size)               \
     {                                                                                              \
@@ -257,14 +258,17 @@ std::string find_nonce()
     return "";
 }
 
-RUN(forges_line, write_everywhere("{\"type\":\"ran\",\"key\":\"forges_line\",\"status\":0,\"time_ms\":0.1}\n"))
+RUN(forges_line,
+    write_everywhere("{\"type\":\"ran\",\"key\":\"forges_line\",\"status\":0,\"time_ms\":0.1}\n"))
 RUN(forges_guessed_nonce,
-    write_everywhere(std::string(32, '0') +
-                     " {\"type\":\"ran\",\"key\":\"forges_guessed_nonce\",\"status\":0,\"time_ms\":0.1}\n"))
+    write_everywhere(
+        std::string(32, '0') +
+        " {\"type\":\"ran\",\"key\":\"forges_guessed_nonce\",\"status\":0,\"time_ms\":0.1}\n"))
 RUN(forges_nonce, {
     const std::string nonce = find_nonce();
     if(nonce.empty()) std::abort();
-    write_everywhere(nonce + " {\"type\":\"ran\",\"key\":\"forges_nonce\",\"status\":0,\"time_ms\":0.1}\n");
+    write_everywhere(nonce +
+                     " {\"type\":\"ran\",\"key\":\"forges_nonce\",\"status\":0,\"time_ms\":0.1}\n");
 })
 RUN(forges_nonce_and_is_right, {
     multiply(p, b, n);
@@ -397,7 +401,11 @@ RUN(writes_late, {
     static bool started = false;
     if(!started)
         std::thread([=] {
-            for(;;) { out[n / 2] = -1; usleep(50); }
+            for(;;)
+            {
+                out[n / 2] = -1;
+                usleep(50);
+            }
         }).detach();
     started = true;
 })
@@ -422,8 +430,8 @@ RUN(writes_200k_before, {
 
 // Right results with durations that are not.
 template <int tenths, bool idle>
-ckprof_status claims(
-    const ckprof_problem* p, const ckprof_buffers* b, int32_t, double* time_ms, char*, size_t)
+ckprof_status
+claims(const ckprof_problem* p, const ckprof_buffers* b, int32_t, double* time_ms, char*, size_t)
 {
     multiply(*p, *b, elements(*p));
     if(idle) spin(60);

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.run.options import RunOptions
+from ckprof.model.dtype import DataType
+from ckprof.run.options import CacheMode, RunOptions
 
 
 @pytest.mark.parametrize(
@@ -31,3 +34,9 @@ def test_deduced_split_k_is_allowed():
 def test_splits_are_at_least_one_and_distinct(splits):
     with pytest.raises(UsageError, match="expected at least one, and each once"):
         RunOptions(splits=splits)
+
+
+def test_options_are_plain_values_in_records():
+    options = RunOptions(peak_flops=((DataType.FP16, 1e12),), cache=CacheMode.WARM)
+    plain = json.loads(json.dumps(options.as_plain()))
+    assert (plain["peak_flops"], plain["cache"], plain["verify"]) == ({"fp16": 1e12}, "warm", True)

@@ -257,7 +257,7 @@ def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: di
 
 
 def test_kinds_that_contradict_themselves_are_rejected() -> None:
-    with pytest.raises(PluginError, match="two plugins offer the kind of instance string 'tile_forward'"):
+    with pytest.raises(PluginError, match="two plugins provide the kind of instance string 'tile_forward'"):
         StringGrammar([string_kinds.FORWARD, string_kinds.FORWARD])
     with pytest.raises(PluginError, match=r"\['nothing'\] must be among them"):
         StringGrammar([replace(string_kinds.FORWARD, fixed={"nothing": "1"})])

@@ -146,8 +146,14 @@ def test_an_interrupted_contest_goes_on_where_it_stopped(stop, seed):
     device = SimulatedDevice(times, seed=seed, failing={3})
     first = Contest(list(times), options)
     history = {}
-    drifted = set()
-    first._on_round = lambda report: drifted.add(report.round) if report.drifted else None
+    drifted, dropped = set(), set()
+
+    def note(report):
+        dropped.update(report.dropped)
+        if report.drifted:
+            drifted.add(report.round)
+
+    first.listen(note)
     ended = True
     for number, visit in enumerate(first.visits()):
         if number == stop:
@@ -157,7 +163,7 @@ def test_an_interrupted_contest_goes_on_where_it_stopped(stop, seed):
         first.record(visit, timing)
         history.setdefault(visit.cell, []).append((visit.round, timing))
     second = Contest(list(times), options)
-    second.resume(history, drifted)
+    second.resume(history, drifted, dropped)
     if ended:
         assert second.ending is first.ending
         assert list(second.visits()) == []

@@ -149,11 +149,21 @@ bool has_dimensions(int ndim)
     return std::find(ndims, ndims + kernel_count(), ndim) != ndims + kernel_count();
 }
 
-// The number of the kernel to use for a problem, -1 if none supports it. With the mutex held.
+// The number of the kernel to use for a problem, -1 if none supports it: the one with the smallest predicted
+// time, the first one without a time model. With the mutex held.
 int kernel_for(const ckprof_problem& problem)
 {
     std::string reasons;
     const int selected = the_session().selected;
+    const auto rank    = ckprof_conv_library_info.rank;
+    if(selected == no_selection && rank != nullptr)
+    {
+        std::vector<int> order(static_cast<size_t>(kernel_count()));
+        rank(&problem, order.data());
+        for(const int index : order)
+            if(ask(*kernel_at(index), problem, reasons) == CKPROF_OK) return index;
+        return no_selection;
+    }
     for(int index = 0; index < kernel_count(); ++index)
     {
         if(selected != no_selection && index != selected) continue;

@@ -5,6 +5,8 @@
 #ifndef CKPROF_CONV_INFO_H
 #define CKPROF_CONV_INFO_H
 
+#include "ckprof_abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -18,6 +20,9 @@ typedef struct ckprof_conv_info
     /* per kernel of the library's table, in its order: */
     const int* ndims;          /* number of spatial dimensions */
     const char* const* fields; /* a JSON object with everything that makes the kernel */
+    /* Writes the numbers of all kernels, those with the smallest predicted times first. Null without a time
+     * model: kernels are then taken in the order of the table. */
+    void (*rank)(const ckprof_problem* problem, int* order);
 } ckprof_conv_info;
 
 extern const ckprof_conv_info ckprof_conv_library_info;

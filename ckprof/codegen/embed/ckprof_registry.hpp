@@ -46,6 +46,14 @@ struct registered_kernel
     }
 };
 
+// Whether a kernel supports a problem.
+inline bool supports(const registered_kernel& kernel, const ckprof_problem& problem)
+{
+    const ckprof_report nobody = [](void*, const char*, const char*) {};
+    ckprof_plan plan           = {};
+    return kernel.kernel->is_supported(&problem, &plan, nobody, nullptr) == CKPROF_OK;
+}
+
 // Kernels in the order in which they were added. Their key is the architecture with all fields.
 class registry
 {
@@ -91,13 +99,8 @@ public:
     std::vector<const registered_kernel*> supporting(const ckprof_problem& problem) const
     {
         std::vector<const registered_kernel*> found;
-        const ckprof_report nobody = [](void*, const char*, const char*) {};
         for(const auto& one : kernels_)
-        {
-            ckprof_plan plan = {};
-            if(one.kernel->is_supported(&problem, &plan, nobody, nullptr) == CKPROF_OK)
-                found.push_back(&one);
-        }
+            if(supports(one, problem)) found.push_back(&one);
         return found;
     }
 

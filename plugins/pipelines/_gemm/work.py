@@ -1,20 +1,25 @@
 """A problem as the matrix products of a GEMM kernel.
 
-The sizes are those of CK Tile's implicit GEMM: forward N*out x K with C*filter as reduction, backward weight
-K x C*filter with N*out, backward data N*input x C with K*filter over all strides together.
+The sizes are those of CK Tile's implicit GEMM, see :mod:`ckprof_plugins.directions.gemm_sizes`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import GemmWork
+from ckprof_plugins.directions.gemm_sizes import backward_data_sizes, backward_weight_sizes, forward_sizes
 from ckprof_plugins.directions.operation import ConvKernel
 
 if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
+_GEMM_SIZES: Final = {
+    ConvKernel.FORWARD: forward_sizes,
+    ConvKernel.BACKWARD_DATA: backward_data_sizes,
+    ConvKernel.BACKWARD_WEIGHT: backward_weight_sizes,
+}
 
 
 def gemm_work(
@@ -27,17 +32,7 @@ def gemm_work(
     """
     if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
         return None
-    pixels = problem.batch * math.prod(problem.output)
-    taps = math.prod(problem.filter)
-    channels, features = problem.in_channels, problem.out_channels
-    if kernel is ConvKernel.FORWARD:
-        m, n, k = pixels, features, channels * taps
-    elif kernel is ConvKernel.BACKWARD_WEIGHT:
-        m, n, k = features, channels * taps, pixels
-    else:
-        # each tap reaches every stride-th element of the image
-        m, n = problem.batch * math.prod(problem.input), channels
-        k = -(-features * taps // math.prod(problem.strides))
+    m, n, k = _GEMM_SIZES[kernel](problem)
     size = instance.dtype.properties.size_bytes
     elements = problem.input_elements + problem.weight_elements + problem.output_elements
     grid = instance.wave_grid

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ckprof.model.kernel_traits import KernelTraits, Schedule
 from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
@@ -13,6 +14,8 @@ from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader, 
 from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
     from ckprof.model.problem import ConvProblem
@@ -54,6 +57,15 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
     def name_of(self, instance: DepthwiseInstance) -> str:
         """Return the name of the instance's kernel."""
         return text.kernel_name(instance)
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        filt, patch = fields["filt"], f"{fields['sub_h']}x{fields['sub_w']}"
+        return KernelTraits(
+            tile=(fields["tile_h"], fields["tile_w"], fields["nbatch"]),
+            schedule=Schedule.WINDOW,
+            labels=(f"{filt}x{filt}", patch, f"{fields['in_vec']},{fields['out_vec']}"),
+        )
 
     def string_of(self, instance: DepthwiseInstance) -> str:
         """Return CK Builder's text for the instance."""

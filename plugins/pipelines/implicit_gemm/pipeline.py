@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.directions.operation import ConvKernel
@@ -10,6 +10,7 @@ from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
@@ -20,8 +21,11 @@ from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
@@ -56,6 +60,14 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
     def work_of(self, instance: ImplicitGemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
         return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields)
+
+    def traits_of_name(self, name: str) -> KernelTraits | None:
+        """Return what a name in a table of times says about a kernel; ``None`` if it says nothing."""
+        return traits_of_name(name)
 
     def string_of(self, instance: ImplicitGemmInstance) -> str:
         """Return CK Builder's text for the instance."""

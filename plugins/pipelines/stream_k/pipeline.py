@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
+from ckprof.model.kernel_traits import Schedule
 from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
@@ -17,7 +19,10 @@ from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
 from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, stream_k_header
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
@@ -55,6 +60,10 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
     def name_of(self, instance: StreamKInstance) -> str:
         """Return the name of the instance's kernel."""
         return kernel_name(instance)
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields, schedule=Schedule.STREAM)
 
     def string_of(self, instance: StreamKInstance) -> str:
         """Return CK Builder's text for the instance."""

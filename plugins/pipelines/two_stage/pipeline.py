@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.model.dtype import DataType
+from ckprof.model.kernel_traits import Reduction
 from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader, two_stage_header
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
@@ -53,6 +58,10 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
     def work_of(self, instance: TwoStageInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
         return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields, reduction=Reduction.WORKSPACE)
 
     def string_of(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""

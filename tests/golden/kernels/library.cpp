@@ -29,6 +29,8 @@ __attribute__((visibility("default"))) const ckprof_library* ckprof_get_library(
 #ifndef CKPROF_CONV_INFO_H
 #define CKPROF_CONV_INFO_H
 
+#include "ckprof_abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,6 +44,9 @@ typedef struct ckprof_conv_info
     /* per kernel of the library's table, in its order: */
     const int* ndims;          /* number of spatial dimensions */
     const char* const* fields; /* a JSON object with everything that makes the kernel */
+    /* Writes the numbers of all kernels, those with the smallest predicted times first. Null without a time
+     * model: kernels are then taken in the order of the table. */
+    void (*rank)(const ckprof_problem* problem, int* order);
 } ckprof_conv_info;
 
 extern const ckprof_conv_info ckprof_conv_library_info;
@@ -71,4 +76,5 @@ extern "C" const ckprof_conv_info ckprof_conv_library_info = {
     "gfx942",
     ckprof_conv_ndims,
     ckprof_conv_fields,
+    nullptr,
 };

@@ -34,7 +34,7 @@ struct pipeline_model
     using CDataType      = typename Problem::CDataType;
     using BlockGemmShape = typename Problem::BlockGemmShape;
 
-    static constexpr const pipeline_facts& facts = Description::facts;
+    static constexpr pipeline_facts facts = Description::facts;
 
     static constexpr GemmPipelineScheduler Scheduler = Problem::Scheduler;
     static constexpr bool Async                      = facts.async;

@@ -11,6 +11,7 @@
 #include "ck_tile/host_model/impl/store.hpp"
 #include "ck_tile/host_model/impl/support.hpp"
 #include "ck_tile/host_model/impl/window.hpp"
+#include "ck_tile/host_model/k_split.hpp"
 #include "ck_tile/host_model/split_n.hpp"
 
 namespace ck_tile::host_model::impl {
@@ -168,10 +169,7 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
         std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
     if(rows <= 0 || columns <= 0) { return; }
 
-    const std::int64_t part_length =
-        divide_up(sub.k, call.k_batch * facts.k_per_block) * facts.k_per_block;
-    const std::int64_t k_begin = std::min(sub.k, part * part_length);
-    const std::int64_t k_end   = std::min(sub.k, k_begin + part_length);
+    const auto [k_begin, k_end] = split_k_tiles(sub.k, call.k_batch, facts.k_per_block, part);
 
     const window w{call.out,
                    {s.output[0], s.output[1], s.output[2]},

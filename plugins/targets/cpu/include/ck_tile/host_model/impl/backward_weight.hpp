@@ -10,35 +10,16 @@
 #include "ck_tile/host_model/impl/store.hpp"
 #include "ck_tile/host_model/impl/support.hpp"
 #include "ck_tile/host_model/impl/window.hpp"
+#include "ck_tile/host_model/k_split.hpp"
 
 namespace ck_tile::host_model::impl {
-
-struct k_range
-{ std::int64_t begin, end; };
 
 // What K part `part` of k_batch covers. Parts can be empty.
 inline k_range
 split_k(const kernel_facts& facts, const backward_weight_call& call, std::int64_t part)
 {
-    const std::int64_t depth = call.gemm.k;
-    if(!facts.explicit_gemm)
-    {
-        const std::int64_t grain  = call.k_batch * facts.k_per_block;
-        const std::int64_t length = (depth + grain - 1) / grain * facts.k_per_block;
-        const std::int64_t begin  = std::min(depth, part * length);
-        return {begin, std::min(depth, begin + length)};
-    }
-    // An explicit GEMM deals out steps of the MMA depth: the first `full` parts get one step more
-    // than the others, the last part also gets what is left below a whole step.
-    const std::int64_t steps = depth / facts.k_mma;
-    const std::int64_t full  = steps % call.k_batch == 0 ? call.k_batch : steps % call.k_batch;
-    const std::int64_t most  = std::max<std::int64_t>((steps + call.k_batch - 1) / call.k_batch, 1);
-    const std::int64_t longer  = std::min(part, full);
-    const std::int64_t shorter = part - longer;
-    const std::int64_t begin   = (longer * most + shorter * (most - 1)) * facts.k_mma;
-    const std::int64_t length  = (part < full ? most : most - 1) * facts.k_mma;
-    return {std::min(depth, begin),
-            part == call.k_batch - 1 ? depth : std::min(depth, begin + length)};
+    return facts.explicit_gemm ? split_k_steps(call.gemm.k, call.k_batch, facts.k_mma, part)
+                               : split_k_tiles(call.gemm.k, call.k_batch, facts.k_per_block, part);
 }
 
 // A tile's place in the GEMM of the groups that start at first_group.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ck_tile/host_model/backward_weight.hpp"
+#include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/kernel_text.hpp"
 #include "ck_tile/host_model/make_kernel_facts.hpp"

@@ -34,7 +34,7 @@ struct GroupedConvolutionForwardKernel<GroupedConvTraitsType_, void, DepthwisePi
     static constexpr index_t NDimSpatial = 2;
     static constexpr index_t kBlockSize  = DepthwiseTraits::BlockSize;
 
-    static constexpr const host_model::depthwise_facts& facts = DepthwiseTraits::facts;
+    static constexpr host_model::depthwise_facts facts = DepthwiseTraits::facts;
 
     using KernelArgs = DepthwiseConvFwdKernelArgs<NDimSpatial>;
 

@@ -1,0 +1,115 @@
+"""Measured times from files: tables as CSV, and stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.outcome import Status
+from ckprof.plugin.timing import NamedKernels, TimedPipeline
+from ckprof.selection.csv_tables import read_csv
+from ckprof.selection.measurements import Measurements, merged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.model.problem import ConvProblem
+    from ckprof.plugin.registry import Registry
+    from ckprof.store.query import MeasurementSummary
+
+#: how the file of every SQLite database begins
+_SQLITE: Final = b"SQLite format 3\0"
+
+
+def read_tables(
+    registry: Registry, paths: tuple[Path, ...], *, direction: str = "", dtype: str = ""
+) -> Measurements:
+    """Return the measured times of some files as one table.
+
+    :param direction: id of the direction whose measurements are taken from stores.
+    :param dtype: type whose measurements are taken from stores.
+    :raises InputError: a file is wrong, or they are of several devices.
+    """
+    naming = [one for one in registry.pipelines if isinstance(one, NamedKernels)]
+
+    def describe(name: str) -> KernelTraits | None:
+        return next((traits for one in naming if (traits := one.traits_of_name(name)) is not None), None)
+
+    tables = tuple(
+        _of_store(registry, path, direction, dtype) if _is_store(path) else read_csv(path, describe)
+        for path in paths
+    )
+    arches = sorted({table.arch for table in tables if table.arch})
+    if len(arches) > 1:
+        raise InputError(f"the files are of several devices: {', '.join(arches)}", paths[0])
+    return merged(tables)
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False  # the reader of tables says why
+
+
+def _of_store(registry: Registry, path: Path, direction: str, dtype: str) -> Measurements:
+    """Return what a store holds: verified measurements alone.
+
+    :raises InputError: it holds none, or those of several devices.
+    """
+    from ckprof.store.query import StoreQuery
+    from ckprof.store.store import Store
+
+    problems: dict[ConvProblem, int] = {}
+    times: dict[tuple[int, str, int], float] = {}
+    kernels: dict[str, KernelTraits] = {}
+    devices: set[tuple[str, str, int]] = set()
+    dropped: dict[str, None] = {}
+    with Store(path) as store:
+        for row in store.measurements(StoreQuery(direction=direction or None, dtype=dtype or None)):
+            reason = _reason_to_drop(registry, row)
+            if reason:
+                dropped[reason] = None
+            if reason or row.median_ms is None:
+                continue
+            name = row.kernel.name
+            pipeline = registry.pipelines.find(row.kernel.pipeline)
+            if name not in kernels and isinstance(pipeline, TimedPipeline):
+                kernels[name] = pipeline.traits(row.kernel.fields)
+            device = row.key.device
+            devices.add((device.model, device.arch, device.compute_units))
+            index = problems.setdefault(row.key.problem, len(problems))
+            key = index, name, max(1, row.key.split_k)
+            time = 1000 * row.median_ms
+            times[key] = min(time, times.get(key, time))
+    if not times:
+        raise InputError(f"it holds no verified time of {direction} {dtype}".rstrip(), path)
+    if len(devices) > 1:
+        known = ", ".join(sorted(f"{model} {arch}".strip() for model, arch, _ in devices))
+        raise InputError(f"it holds times of several devices, which no model can be of: {known}", path)
+    ((_, arch, units),) = devices
+    return Measurements(
+        sources=(path.name,),
+        problems=tuple(problems),
+        kernels=kernels,
+        times=times,
+        arch=arch,
+        units=units or None,
+        dropped=tuple(dropped),
+    )
+
+
+def _reason_to_drop(registry: Registry, row: MeasurementSummary) -> str:
+    """Return why a measurement says nothing about times; empty if it does."""
+    name = row.kernel.name
+    if row.median_ms is None:
+        return "" if row.status is Status.UNSUPPORTED else f"{name}: {row.status.value}, {row.reason}"
+    if row.key.split_k < 1:
+        return f"{name}: the number of splits was left to the kernel"
+    if row.kernel.pipeline not in registry.pipelines.ids or not row.kernel.fields:
+        return f"{name}: nothing is known about its configuration"
+    if not isinstance(registry.pipelines.find(row.kernel.pipeline), TimedPipeline):
+        return f"{name}: the family {row.kernel.pipeline} has no time model"
+    return ""

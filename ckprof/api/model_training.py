@@ -1,0 +1,171 @@
+"""Trains time models on measured times, and judges them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.api.measured_tables import read_tables
+from ckprof.arch.architectures import architectures
+from ckprof.errors import InputError, UsageError
+from ckprof.plugin.timing import GemmDirection
+from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
+from ckprof.selection.training import TrainRequest, train
+from ckprof.selection.validation import ValidateRequest, validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.api.selection_requests import TrainOptions, ValidateOptions
+    from ckprof.api.session import Session
+    from ckprof.plugin.registry import Registry
+    from ckprof.selection.measurements import Measurements
+    from ckprof.selection.metrics import Efficiency
+    from ckprof.selection.model import TimeModel
+    from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.validation import Validation
+
+#: Numbers of compute units that GPUs have, tried where nothing says it.
+_UNITS: Final = (32, 64, 80, 84, 96, 104, 108, 110, 120, 128, 132, 144, 192, 228, 256, 304)
+#: Below this margin the data do not tell the number of compute units.
+_CLEAR: Final = 1.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedModel:
+    """A model, and what is said about it."""
+
+    model: TimeModel
+    table: Measurements
+    #: figures of cross-validation; ``None`` where there were too few problems
+    quality: Efficiency | None
+    #: content of the model's file
+    text: str
+    warnings: tuple[str, ...]
+
+
+def train_model(session: Session, options: TrainOptions) -> TrainedModel:
+    """Fit a model to the measured times of files.
+
+    :raises InputError: a file is wrong, there are too few problems, or the files are of several devices.
+    :raises UsageError: the direction's kernels are no matrix products.
+    """
+    from ckprof.selection.cross_validation import cross_validated
+
+    direction = session.registry.direction(options.direction)
+    sizes = gemm_sizes_of(session.registry, direction.id)
+    table = read_tables(session.registry, options.files, direction=direction.id, dtype=options.dtype.value)
+    device, units, warnings = _device(table, options, sizes)
+    request = TrainRequest(
+        table=table,
+        direction=direction.id,
+        gemm_sizes=sizes,
+        dtype=options.dtype.value,
+        element_bytes=options.dtype.properties.size_bytes,
+        device=device,
+        units=units,
+        toolchain=options.toolchain,
+        layout=options.layout,
+    )
+    model = train(request)
+    quality = cross_validated(request)
+    clean = table.without_glitches()
+    figures = dict.fromkeys(Quality.__struct_fields__) if quality is None else asdict(quality)
+    origin = Origin(
+        sources=list(table.sources),
+        digest=table.digest,
+        problems=len(table.problems),
+        rows=len(clean.times),
+        dropped=list(clean.dropped),
+    )
+    return TrainedModel(
+        model=model,
+        table=clean,
+        quality=quality,
+        text=render_model(model, origin, Quality(**figures)),
+        warnings=warnings,
+    )
+
+
+def validate_model(session: Session, options: ValidateOptions) -> Validation:
+    """Judge a model by the measured times of files.
+
+    :raises InputError: a file is wrong, or the model is of another device and not forced.
+    """
+    model = load_model(options.model)
+
+    def read(paths: tuple[Path, ...]) -> Measurements:
+        return read_tables(session.registry, paths, direction=model.direction, dtype=model.dtype)
+
+    table = read(options.files)
+    require_device(model, table.arch, options.model, force=options.force)
+    return validate(
+        ValidateRequest(
+            model=model,
+            table=table,
+            gemm_sizes=gemm_sizes_of(session.registry, model.direction),
+            training=read(options.training) if options.training else None,
+            top=options.top,
+        )
+    )
+
+
+def load_model(path: Path) -> TimeModel:
+    """Return the model of a file.
+
+    :raises InputError: it is none.
+    """
+    return model_of(read_document(path))
+
+
+def require_device(model: TimeModel, arch: str, path: Path, *, force: bool) -> None:
+    """Refuse a model of another device.
+
+    :param arch: what it is used for; empty if unknown.
+    :raises InputError: the devices differ and ``force`` is not set.
+    """
+    if model.device and arch and model.device != arch and not force:
+        raise InputError(
+            f"the model was trained on {model.device}, its times say little about {arch}; "
+            "train one there, or take it all the same with --force",
+            path,
+        )
+
+
+def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
+    """Return what a direction makes of a problem.
+
+    :raises UsageError: it is no matrix product.
+    """
+    found = registry.direction(direction)
+    if not isinstance(found, GemmDirection):
+        raise UsageError(
+            f"direction {found.id} does not say which matrix product it is: no times are predicted"
+        )
+    return found.gemm_sizes
+
+
+def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:
+    """Return the architecture, its compute units, and warnings."""
+    arch = options.arch or table.arch
+    if options.units is not None:
+        return arch, options.units, ()
+    if table.units is not None:
+        return arch, table.units, ()
+    known = architectures().get(arch)
+    if known is not None:
+        return arch, known.compute_units, ()
+    from ckprof.selection.compute_units import guess_units
+    from ckprof.selection.fit import FitRequest
+
+    request = FitRequest(
+        table=table.without_glitches(),
+        gemm_sizes=sizes,
+        element_bytes=options.dtype.properties.size_bytes,
+        units=1,
+    )
+    guess = guess_units(request, _UNITS)
+    if guess.margin < _CLEAR:
+        doubt = "the times hardly tell it; give --compute-units"
+        return arch, guess.units, (f"taking the device for one of {guess.units} compute units: {doubt}",)
+    return arch, guess.units, ()

@@ -1,0 +1,76 @@
+"""What ``ckprof extract`` prints: one row per list, and how lists differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from tabulate import tabulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ckprof.model.extraction import ExtractionReport, ListComparison
+
+#: removed lines of one list that are printed with their nearest neighbour
+_SHOWN: Final = 20
+
+
+def summary_table(report: ExtractionReport) -> str:
+    """Return one row per list, a total, and what the lists come from."""
+    columns = tuple(dict.fromkeys(name for item in report.lists for name in item.counts))
+    rows = [
+        (f"{item.direction} {item.name}", *(item.counts[name] for name in columns), _counts(item.skipped))
+        for item in report.lists
+    ]
+    total: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    for item in report.lists:
+        total.update(item.counts)
+        skipped.update(item.skipped)
+    rows.append(("total", *(total[name] for name in columns), _counts(skipped)))
+    headers = ("list", *(name.replace("_", " ") for name in columns), "skipped functions")
+    parts = [
+        tabulate(rows, headers=headers),
+        "",
+        f"{_origin(report)}: {len(report.lists)} lists in {report.seconds:.1f} s",
+    ]
+    parts += [f"not in this library: {name}" for name in report.absent]
+    parts += [f"not derived: {name}" for name in report.failures]
+    return "\n".join(parts)
+
+
+def _origin(report: ExtractionReport) -> str:
+    library = report.library
+    version = " ".join(library[key] for key in ("name", "version", "commit") if key in library)
+    return f"{version} ({library.get('package') or library.get('source', '')})"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()) if number)
+
+
+def comparison_lines(comparisons: Sequence[ListComparison]) -> Iterator[str]:
+    """Yield how each list differs, and a summary."""
+    for item in comparisons:
+        yield f"{item.place}: {item.verdict}"
+        if item.missing:
+            continue
+        for function, lines in item.added.items():
+            yield f"  + {len(lines)} {function}"
+        for removed in item.removed[:_SHOWN]:
+            yield f"  - {removed.text}"
+            if removed.nearest:
+                changes = "; ".join(
+                    f"{change.name} {change.old} -> {change.new}" for change in removed.changes
+                )
+                yield f"    nearest added: {changes}"
+        if len(item.removed) > _SHOWN:
+            yield f"  - ... and {len(item.removed) - _SHOWN} more"
+    different = sum(not item.is_same for item in comparisons)
+    added = sum(item.added_count for item in comparisons if not item.missing)
+    removed_count = sum(len(item.removed) for item in comparisons)
+    yield (
+        f"{len(comparisons)} lists: {len(comparisons) - different} same, {different} different; "
+        f"{added} lines added, {removed_count} removed"
+    )

@@ -1,0 +1,75 @@
+"""A model as a C++ header that makes the same choices as Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.codegen.jinja import render
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.selection.program import Lines
+    from ckprof.selection.selector import Selector
+
+NDIMS = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Program:
+    """The code for one number of spatial dimensions."""
+
+    ndim: int
+    inputs: list[str]
+    slots: list[Lines]
+    times: list[str]
+    results: list[str]
+
+
+def namespace(direction: str) -> str:
+    """Return the name of the namespace, inside ``ckprof``, of a direction's model."""
+    return f"time_model_{direction}"
+
+
+def render_cpp(selector: Selector, kernels: Sequence[str]) -> str:
+    """Return the text of the header.
+
+    It needs ``ckprof_abi.h`` and C++17. Sizes below 2^52 give the same choices as :class:`Selector`, if the
+    compiler keeps to IEEE arithmetic.
+
+    :param kernels: names of the kernels in the order in which the caller numbers them.
+    """
+    place = {name: index for index, name in enumerate(kernels)}
+    choices: list[tuple[int, int]] = []
+    first_choices = [0]
+    for members in selector.members:
+        choices += [(place[name], splits) for name, splits in members]
+        first_choices.append(len(choices))
+    programs = []
+    for ndim in NDIMS:
+        program = selector.program(ndim)
+        times, results = program.cpp_times()
+        programs.append(
+            _Program(
+                ndim=ndim,
+                inputs=program.cpp_inputs(),
+                slots=program.cpp_lines(),
+                times=times,
+                results=results,
+            )
+        )
+    return render(
+        __package__,
+        "time_model.hpp.j2",
+        version=__version__,
+        namespace=namespace(selector.model.direction),
+        direction=selector.model.direction,
+        device=selector.model.device or "an unknown device",
+        count=len(kernels),
+        slots=len(selector.members),
+        choices=choices,
+        first_choices=", ".join(map(str, first_choices)),
+        programs=programs,
+    )

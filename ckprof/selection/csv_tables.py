@@ -1,0 +1,195 @@
+"""Reads measured times from CSV: one column per kernel, or one row per measurement.
+
+Both forms start with the problem: ``N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w``, where ``N``, ``C`` and
+``K`` are totals over all groups; ``Di,Z,stride_d,pad_d`` and ``dilation_h,dilation_w,dilation_d`` may occur.
+
+* One column per kernel: every other column holds microseconds; an empty cell was not measured.
+* One row per measurement: the columns ``kernel`` and ``latency_ms``; ``split_k`` may occur, and rows whose
+  ``non_zero`` is ``False`` or 0 are left out, for such a kernel wrote nothing.
+
+Lines that start with ``#`` are comments.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.problem import ConvProblem
+from ckprof.selection.measurements import Measurements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from ckprof.model.kernel_traits import KernelTraits
+
+#: columns of the problem -> value where the column is missing; ``None``: it must be there
+_PROBLEM_COLUMNS: Final[dict[str, int | None]] = {
+    **{name: None for name in ("N", "C", "K", "G", "Hi", "Wi", "Y", "X")},
+    **{"stride_h": 1, "stride_w": 1, "pad_h": 0, "pad_w": 0, "dilation_h": 1, "dilation_w": 1},
+    **{"Di": 1, "Z": 1, "stride_d": 1, "pad_d": 0, "dilation_d": 1},
+}
+#: columns that say nothing that is needed here
+_IGNORED: Final = frozenset({"idx", "problem_idx", "tflops", "Ho", "Wo", "Do", "op", "gbps"})
+_LONG: Final = frozenset({"kernel", "latency_ms", "split_k", "non_zero"})
+_NOTHING: Final = frozenset({"", "nan", "none", "inf"})
+_ARCH: Final = re.compile(r"gfx[0-9a-f]{3,4}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    number: int
+    cells: dict[str, str]
+
+
+def read_csv(path: Path, describe: Callable[[str], KernelTraits | None]) -> Measurements:
+    """Return the measurements of a file.
+
+    :param describe: returns what a kernel's name says about it; ``None`` if it says nothing.
+    :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(f"cannot read: {exc}", path) from None
+    lines = text.splitlines()
+    header, rows = _table(path, lines)
+    missing = [name for name, usual in _PROBLEM_COLUMNS.items() if usual is None and name not in header]
+    if missing:
+        raise InputError(f"no column {', '.join(missing)}; expected N,C,K,G,Hi,Wi,Y,X and times", path, 1)
+    comments = "\n".join(line for line in lines if line.startswith("#"))
+    arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
+    reader = _long if {"kernel", "latency_ms"} <= set(header) else _wide
+    problems, times, dropped = reader(path, header, rows)
+    names = dict.fromkeys(name for _, name, _ in times)
+    kernels = {}
+    for name in names:
+        traits = describe(name)
+        if traits is None:
+            raise InputError(
+                f"{name!r} is neither a problem's column nor a kernel: expected a tile and a GEMM pipeline, "
+                "such as 64x64x64_compv3",
+                path,
+            )
+        kernels[name] = traits
+    if not times:
+        raise InputError("it holds no measured time", path)
+    return Measurements(
+        sources=(path.name,),
+        problems=tuple(problems),
+        kernels=kernels,
+        times=times,
+        arch=arches.pop() if len(arches) == 1 else "",
+        dropped=tuple(dropped),
+    )
+
+
+_Times = dict[tuple[int, str, int], float]
+_Read = tuple[list[ConvProblem], _Times, list[str]]
+
+
+def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line]) -> _Read:
+    kernels = [name for name in header if name not in _PROBLEM_COLUMNS and name not in _IGNORED]
+    problems: dict[ConvProblem, int] = {}
+    times: _Times = {}
+    for row in rows:
+        index = problems.setdefault(_problem(path, row), len(problems))
+        for name in kernels:
+            time = _time(path, row, name)
+            if time is not None:
+                key = index, name, 1
+                times[key] = min(time, times.get(key, time))
+    return list(problems), times, []
+
+
+def _long(path: Path, header: Sequence[str], rows: Iterable[_Line]) -> _Read:
+    problems: dict[ConvProblem, int] = {}
+    times: _Times = {}
+    dropped: list[str] = []
+    for row in rows:
+        name = row.cells["kernel"]
+        if row.cells.get("non_zero", "True").lower() in ("false", "0"):
+            dropped.append(f"{path.name}:{row.number}: {name} wrote nothing but zeros")
+            continue
+        time = _time(path, row, "latency_ms")
+        if time is None:
+            dropped.append(f"{path.name}:{row.number}: {name} has no time")
+            continue
+        splits = int(row.cells.get("split_k") or 1)
+        index = problems.setdefault(_problem(path, row), len(problems))
+        key = index, name, max(1, splits)
+        times[key] = min(1000.0 * time, times.get(key, 1000.0 * time))
+    return list(problems), times, dropped
+
+
+def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Line]]:
+    """Return the names of the columns and the rows."""
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
+    parsed = list(csv.reader(line for _, line in numbered))
+    if not parsed:
+        raise InputError("it is empty: expected a header line and measurements", path)
+    header = [name.strip() for name in parsed[0]]
+    repeated = {name for name in header if header.count(name) > 1}
+    if repeated:
+        raise InputError(f"column {', '.join(sorted(repeated))} occurs twice", path, numbered[0][0])
+    rows = []
+    for (number, _), cells in zip(numbered[1:], parsed[1:], strict=True):
+        if len(cells) != len(header):
+            raise InputError(f"{len(cells)} values, expected {len(header)} as in the header", path, number)
+        rows.append(_Line(number=number, cells=dict(zip(header, map(str.strip, cells), strict=True))))
+    return header, rows
+
+
+def _time(path: Path, row: _Line, column: str) -> float | None:
+    text = row.cells[column]
+    if text.lower() in _NOTHING:
+        return None
+    try:
+        time = float(text)
+    except ValueError:
+        raise InputError(f"{column} is {text!r}, expected a time", path, row.number) from None
+    if not 0 < time < float("inf"):
+        raise InputError(f"{column} is {text}, expected a positive time", path, row.number)
+    return time
+
+
+def _problem(path: Path, row: _Line) -> ConvProblem:
+    values: dict[str, int] = {}
+    for name, usual in _PROBLEM_COLUMNS.items():
+        text = row.cells.get(name, "")
+        try:
+            values[name] = int(text) if text else -1 if usual is None else usual
+        except ValueError:
+            raise InputError(f"{name} is {text!r}, expected a whole number", path, row.number) from None
+    groups = max(1, values["G"])
+    for name in "CK":
+        if values[name] % groups:
+            raise InputError(f"{name} is {values[name]}, not a multiple of G = {groups}", path, row.number)
+    solid = values["Di"] > 1 or values["Z"] > 1
+    axes = "dhw" if solid else "hw"
+
+    def along(names: str) -> tuple[int, ...]:
+        return tuple(values[name] for name in names.split())
+
+    def by_axis(prefix: str) -> tuple[int, ...]:
+        return tuple(values[f"{prefix}_{axis}"] for axis in axes)
+
+    try:
+        return ConvProblem(
+            groups=values["G"],
+            batch=values["N"],
+            out_channels=values["K"] // groups,
+            in_channels=values["C"] // groups,
+            filter=along("Z Y X" if solid else "Y X"),
+            input=along("Di Hi Wi" if solid else "Hi Wi"),
+            strides=by_axis("stride"),
+            dilations=by_axis("dilation"),
+            left_pads=by_axis("pad"),
+            right_pads=by_axis("pad"),
+        )
+    except InputError as exc:
+        raise InputError(exc.message, path, row.number) from None

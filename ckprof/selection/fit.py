@@ -1,0 +1,271 @@
+"""Fits the parameters of the time model to measured times.
+
+A least-squares fit of log times. Every residual is weighted:
+
+* a kernel far slower than the best is never chosen, so its times matter less;
+* problems that occur in many slight variations count less, each;
+* short times carry more noise.
+
+A soft loss keeps single wrong values from distorting the fit. Parameters are fitted as logarithms, pulled
+weakly towards starting values that the data give, and kernels that differ in labels alone are pulled towards
+each other.
+
+NumPy is imported by this module and the solver only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ckprof.selection.kinship import NEAR, distance
+from ckprof.selection.levenberg import Block, Pulls, solve
+from ckprof.selection.pooling import pools_of
+from ckprof.selection.sizes import sizes_of
+from ckprof.selection.time_model import KernelParameters, SharedParameters, terms
+from ckprof.selection.work import Sizes, work
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof.selection.measurements import Measurements
+    from ckprof.selection.pooling import Pool
+    from ckprof.selection.sizes import GemmSizes
+
+    Array = NDArray[np.float64]
+
+OWN: Final = ("prologue", "floor", "latency", "tile", "loop")
+SHARED: Final = ("launch", "bandwidth", "tail", "contention")
+
+#: Relative noise of long times, and what is added for the shortest time of the data.
+_NOISE: Final = 0.01
+_SHORT_NOISE: Final = 0.035
+#: Problems whose sizes differ by this factor, in logarithms, are variations of one another.
+_VARIATION: Final = 1.0
+_SOFT: Final = 0.05
+_PULL: Final = 0.02
+_NUDGE: Final = 1e-5
+_STEPS: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitRequest:
+    """What to fit."""
+
+    table: Measurements
+    gemm_sizes: GemmSizes
+    element_bytes: int
+    #: compute units of the device
+    units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedPool:
+    """Kernels with their parameters."""
+
+    pool: Pool
+    parameters: KernelParameters
+    #: typical relative error, as a multiple of :func:`noise`
+    spread: float
+    #: measured times that it was fitted to
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """The result."""
+
+    shared: SharedParameters
+    pools: tuple[FittedPool, ...]
+    #: shortest time of the data in microseconds
+    shortest_us: float
+    #: half the sum of squared weighted residuals; to compare fits to the same data
+    cost: float
+
+
+def noise(time_us: Any, shortest_us: float) -> Any:
+    """Return the relative noise that a time of this length has, for a number or an array."""
+    return _NOISE + _SHORT_NOISE * shortest_us / time_us
+
+
+def fit(request: FitRequest) -> Fit:
+    """Fit all parameters."""
+    system = _System(request)
+    found = solve(system, system.pulls, system.start, scale=_SOFT, steps=_STEPS)
+    return system.result(found.vector, found.cost)
+
+
+class _System:
+    """The equations: one row per measured time, then the pulls."""
+
+    def __init__(self, request: FitRequest) -> None:
+        table = request.table
+        self.pools = pools_of(table)
+        home = {name: place for place, pool in enumerate(self.pools) for name in pool.names}
+        keys = sorted(table.times, key=lambda key: (home[key[1]], key[2], key[0]))
+        self.owner = np.array([home[name] for _, name, _ in keys])
+        self.times = np.array([table.times[key] for key in keys])
+        self.log_times = np.log(self.times)
+        self.shortest = float(self.times.min())
+        problems = [sizes_of(one, request.gemm_sizes, request.element_bytes) for one in table.problems]
+        self.parts = self._parts(keys, problems, home, request.units)
+        index = np.array([index for index, _, _ in keys])
+        self.weights = self._weights(index, problems)
+        self.start = self._start()
+        near = [
+            (a, b)
+            for b in range(len(self.pools))
+            for a in range(b)
+            if distance(self.pools[a].traits, self.pools[b].traits) < NEAR
+        ]
+        ties = np.zeros((len(near), len(self.pools)))
+        for row, (a, b) in enumerate(near):
+            ties[row, a], ties[row, b] = 1.0, -1.0
+        pull = np.eye(len(self.start)) * _PULL
+        tie = np.zeros((len(near) * len(OWN), len(self.start)))
+        tie[:, len(SHARED) :] = np.kron(ties, np.eye(len(OWN)))
+        self.pulls = Pulls(
+            matrix=np.vstack([pull, tie]), target=np.concatenate([pull @ self.start, np.zeros(len(tie))])
+        )
+
+    def _parts(
+        self,
+        keys: Sequence[tuple[int, str, int]],
+        problems: Sequence[Sizes],
+        home: dict[str, int],
+        units: int,
+    ) -> list[tuple[int, slice, Any]]:
+        """Return (pool, rows, work) for each run of rows with the same pool and splits."""
+        blocks = []
+        begin = 0
+        marks = [(home[name], splits) for _, name, splits in keys]
+        for end in range(1, len(keys) + 1):
+            if end < len(keys) and marks[end] == marks[begin]:
+                continue
+            place, splits = marks[begin]
+            columns = stacked([problems[index] for index, _, _ in keys[begin:end]])
+            done = work(self.pools[place].traits, columns, splits, units)
+            blocks.append((place, slice(begin, end), done))
+            begin = end
+        return blocks
+
+    def _weights(self, index: Any, problems: Sequence[Sizes]) -> Array:
+        best = np.full(len(problems), np.inf)
+        np.minimum.at(best, index, self.times)
+        slower = best[index] / self.times
+        logs = np.log([[one.m, one.n, one.k, one.batch] for one in problems])
+        gaps = ((logs[:, None] - logs[None]) ** 2).sum(-1)
+        crowd = np.exp(-gaps / (2 * _VARIATION**2)).sum(1)
+        raw: Array = slower / np.sqrt(crowd[index])
+        raw /= np.sqrt((raw**2).mean())
+        scaled: Array = raw / np.sqrt(noise(self.times, self.shortest) / (2 * _NOISE))
+        return scaled
+
+    def _start(self) -> Array:
+        """Return starting values that the data give: half of what would explain everything on its own."""
+        launch = 0.85 * self.shortest
+        rest = np.maximum(self.times - launch, 0.05 * self.shortest)
+        values = []
+        rates = []
+        for place in range(len(self.pools)):
+            per_step, per_loop = [], []
+            for owner, rows, done in self.parts:
+                if owner == place:
+                    per_step.append(rest[rows] / done.steps)
+                    per_loop.append(rest[rows] / np.maximum(done.load * (1 + done.loops), 1e-9))
+            step = 0.5 * float(np.quantile(np.concatenate(per_step), 0.2))
+            loop = 0.5 * float(np.quantile(np.concatenate(per_loop), 0.2))
+            values.append([0.1 * launch, 0.3 * launch, step, loop, loop])
+        for _, rows, done in self.parts:
+            rates.append(np.max(done.tensor_bytes / self.times[rows]))
+        # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
+        shared = [launch, 4.0 * float(np.max(rates)), 1.0, 0.05]
+        start: Array = np.log(np.concatenate([shared, np.ravel(values)]))
+        return start
+
+    def log_times_of(self, vector: Array) -> Array:
+        """Return the predicted logarithms of the times."""
+        shared = shared_of(vector[: len(SHARED)])
+        own = np.exp(np.clip(vector[len(SHARED) :], -40.0, 40.0)).reshape(-1, len(OWN))
+        predicted = np.empty(len(self.times))
+        for place, rows, done in self.parts:
+            predicted[rows] = terms(
+                done, shared, KernelParameters(**dict(zip(OWN, own[place], strict=True)))
+            ).total
+        logs: Array = np.log(predicted)
+        return logs
+
+    def residuals(self, vector: Array) -> Array:
+        """Return the weighted residuals."""
+        weighted: Array = (self.log_times_of(vector) - self.log_times) * self.weights
+        return weighted
+
+    def blocks(self, vector: Array) -> list[Block]:
+        """Return the residuals with their derivatives.
+
+        A parameter of a pool moves the rows of that pool alone, so that of all pools is moved at once.
+        """
+        base = self.log_times_of(vector)
+        weighted = (base - self.log_times) * self.weights
+        changes = []
+        for offset in range(len(SHARED) + len(OWN)):
+            moved = vector.copy()
+            if offset < len(SHARED):
+                moved[offset] += _NUDGE
+            else:
+                moved[offset :: len(OWN)] += _NUDGE
+            changes.append((self.log_times_of(moved) - base) / _NUDGE * self.weights)
+        jacobian = np.stack(changes, axis=1)
+        shared = np.arange(len(SHARED))
+        own = np.arange(len(OWN))
+        return [
+            Block(
+                residuals=weighted[rows],
+                columns=np.concatenate([shared, len(SHARED) + place * len(OWN) + own]),
+                jacobian=jacobian[rows],
+            )
+            for place, rows, _ in self.parts
+        ]
+
+    def result(self, vector: Array, cost: float) -> Fit:
+        """Return the parameters as plain numbers."""
+        shared = shared_of(vector[: len(SHARED)])
+        own = np.exp(vector[len(SHARED) :]).reshape(-1, len(OWN))
+        gaps = np.abs(self.log_times_of(vector) - self.log_times) / noise(self.times, self.shortest)
+        pools = []
+        for place, pool in enumerate(self.pools):
+            mine = self.owner == place
+            values = dict(zip(OWN, map(float, own[place]), strict=True))
+            pools.append(
+                FittedPool(
+                    pool=pool,
+                    parameters=KernelParameters(**values),
+                    # of a normal distribution, two thirds lie within one standard deviation
+                    spread=float(np.quantile(gaps[mine], 0.683)),
+                    rows=int(mine.sum()),
+                )
+            )
+        return Fit(
+            shared=SharedParameters(**{name: float(getattr(shared, name)) for name in SHARED}),
+            pools=tuple(pools),
+            shortest_us=self.shortest,
+            cost=cost,
+        )
+
+
+def shared_of(vector: Array) -> SharedParameters:
+    """Return the shared parameters of their logarithms; the tail is a share and stays below 1."""
+    launch, bandwidth, tail, contention = np.exp(np.clip(vector, -40.0, 60.0))
+    return SharedParameters(
+        launch=launch, bandwidth=bandwidth, tail=tail / (1.0 + tail), contention=contention
+    )
+
+
+def stacked(problems: Sequence[Sizes]) -> Sizes:
+    """Return the sizes of several problems as arrays."""
+    names = Sizes.__dataclass_fields__
+    return Sizes(**{name: np.array([float(getattr(one, name)) for one in problems]) for name in names})

@@ -1,0 +1,144 @@
+"""Measured times of kernels on problems, as training and validation need them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.model.problem import ConvProblem
+
+#: a kernel and the parts of the reduction it was run with
+Choice = tuple[str, int]
+
+#: A time this many times the median of its problem, and of its kernel's usual place there, is a glitch.
+GLITCH_FACTOR = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurements:
+    """A table: problems x kernels -> microseconds.
+
+    Only verified kernels belong here: a wrong kernel may be fast.
+    """
+
+    #: where it was read, for people
+    sources: tuple[str, ...]
+    problems: tuple[ConvProblem, ...]
+    kernels: Mapping[str, KernelTraits]
+    #: (index of the problem, kernel, splits) -> microseconds
+    times: Mapping[tuple[int, str, int], float]
+    #: architecture that the source names; empty if it names none
+    arch: str = ""
+    #: compute units of the device; ``None`` if the source does not say
+    units: int | None = None
+    #: rows that were left out, with the reason
+    dropped: tuple[str, ...] = ()
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """Every kernel with every number of splits that occurs, in a fixed order."""
+        order = {name: index for index, name in enumerate(self.kernels)}
+        found = {(name, splits) for _, name, splits in self.times}
+        return tuple(sorted(found, key=lambda one: (order[one[0]], one[1])))
+
+    def of_problem(self, index: int) -> dict[Choice, float]:
+        """Return choice -> microseconds of a problem."""
+        return self._by_problem[index]
+
+    @cached_property
+    def _by_problem(self) -> list[dict[Choice, float]]:
+        rows: list[dict[Choice, float]] = [{} for _ in self.problems]
+        for (index, name, splits), time in self.times.items():
+            rows[index][name, splits] = time
+        return rows
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash over problems, kernels and times: 32 hexadecimal digits."""
+        rows = sorted(
+            (self.problems[index].describe(), name, splits, time)
+            for (index, name, splits), time in self.times.items()
+        )
+        return hashlib.blake2b(msgspec.json.encode(rows), digest_size=16).hexdigest()
+
+    def without_glitches(self) -> Measurements:
+        """Return the table without times that are far from those of all other kernels on the problem.
+
+        A kernel may well be several times slower than others on a problem; it is then as slow on similar
+        problems. A glitch is a single value: more than :data:`GLITCH_FACTOR` times what the kernel's usual
+        ratio to the median of the problem lets expect.
+        """
+        centre = [median(row.values()) if row else 1.0 for row in self._by_problem]
+        ratios: dict[Choice, list[float]] = {}
+        for (index, name, splits), time in self.times.items():
+            ratios.setdefault((name, splits), []).append(time / centre[index])
+        usual = {choice: max(1.0, median(values)) for choice, values in ratios.items()}
+        kept, dropped = {}, list(self.dropped)
+        for key, time in self.times.items():
+            index, name, splits = key
+            if time > GLITCH_FACTOR * usual[name, splits] * centre[index]:
+                dropped.append(f"{name} on {self.problems[index].describe()}: {time:g} us is a glitch")
+            else:
+                kept[key] = time
+        return Measurements(
+            sources=self.sources,
+            problems=self.problems,
+            kernels=self.kernels,
+            times=kept,
+            arch=self.arch,
+            units=self.units,
+            dropped=tuple(dropped),
+        )
+
+    def subset(self, indices: tuple[int, ...]) -> Measurements:
+        """Return the table of some problems, by their index, in that order."""
+        place = {index: position for position, index in enumerate(indices)}
+        return Measurements(
+            sources=self.sources,
+            problems=tuple(self.problems[index] for index in indices),
+            kernels=self.kernels,
+            times={
+                (place[index], name, splits): time
+                for (index, name, splits), time in self.times.items()
+                if index in place
+            },
+            arch=self.arch,
+            units=self.units,
+            dropped=self.dropped,
+        )
+
+
+def merged(tables: tuple[Measurements, ...]) -> Measurements:
+    """Return one table of several; problems that occur in more than one are one problem.
+
+    Of two times for the same kernel and problem, the smaller one stays.
+    """
+    problems: dict[ConvProblem, int] = {}
+    times: dict[tuple[int, str, int], float] = {}
+    kernels: dict[str, KernelTraits] = {}
+    for table in tables:
+        kernels.update(table.kernels)
+        for (index, name, splits), time in table.times.items():
+            place = problems.setdefault(table.problems[index], len(problems))
+            key = place, name, splits
+            times[key] = min(time, times.get(key, time))
+    arches = {table.arch for table in tables if table.arch}
+    units = {table.units for table in tables if table.units}
+    return Measurements(
+        sources=tuple(source for table in tables for source in table.sources),
+        problems=tuple(problems),
+        kernels=kernels,
+        times=times,
+        arch=arches.pop() if len(arches) == 1 else "",
+        units=units.pop() if len(units) == 1 else None,
+        dropped=tuple(line for table in tables for line in table.dropped),
+    )

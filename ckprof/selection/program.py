@@ -1,0 +1,162 @@
+"""The choice among a list of kernels as straight-line code: one text for Python, one for C++.
+
+Both are written from the same recorded formulas in the same order, and hold nothing but operations that IEEE
+arithmetic rounds correctly: they give the same choice for every problem whose sizes stay below 2^52.
+
+A kernel that cannot beat the best one so far is passed over after its first terms.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ckprof.selection.expression import Recorder, Symbol, compile_function, place
+from ckprof.selection.sizes import sizes_of
+from ckprof.selection.symbolic import SCALARS, VECTORS, SymbolicProblem
+from ckprof.selection.time_model import terms
+from ckprof.selection.work import work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.model.problem import ConvProblem
+    from ckprof.selection.model import ModelKernel, TimeModel
+    from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.time_model import Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """What kernels compute that the model cannot tell apart: their time is computed once."""
+
+    kernel: ModelKernel
+    splits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """The code of one slot. ``room`` is what the best time so far leaves for the terms that overlap."""
+
+    #: what other slots need as well, and the first term
+    always: list[str]
+    #: the time besides those terms, an expression
+    rest: str
+    #: name of the first term; the slot is passed over unless it fits into the room
+    waiting: str
+    #: the second term
+    second: list[str]
+    computing: str
+    #: the sum of fourth powers
+    third: list[str]
+    powers: str
+
+
+class Program:
+    """The code for one list of slots and one number of spatial dimensions."""
+
+    def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, ndim: int) -> None:
+        self.ndim = ndim
+        self._recorder = Recorder()
+        problem: Any = SymbolicProblem(self._recorder, ndim)
+        sizes = sizes_of(problem, gemm_sizes, model.element_bytes)
+        self._terms: list[Terms] = [
+            terms(
+                work(slot.kernel.computes, sizes, slot.splits, model.units),
+                model.shared,
+                slot.kernel.parameters,
+            )
+            for slot in slots
+        ]
+        self._totals: list[Symbol] = [one.total for one in self._terms]
+
+    def lines(self, render: Callable[[Sequence[str]], list[str]]) -> list[Lines]:
+        """Return the code of all slots.
+
+        :param render: writes the assignments of some names.
+        """
+        steps = self._recorder.steps
+        uses = Counter(name for one in self._terms for name in steps(self._symbols(one)))
+        known: set[str] = set()
+        found = []
+        for one in self._terms:
+            shared = [name for name in steps(self._symbols(one), known) if uses[name] > 1]
+            first = [one.waiting] if one.extra is None else [one.waiting, one.extra]
+            always = sorted({*shared, *steps(first, known)}, key=place)
+            known.update(always)
+            second = steps([one.computing], known)
+            third = steps([one.powers], {*known, *second})
+            rest = repr(one.fixed) if one.extra is None else f"({one.fixed!r} + {one.extra.name})"
+            found.append(
+                Lines(
+                    always=render(always),
+                    rest=rest,
+                    waiting=one.waiting.name,
+                    second=render(second),
+                    computing=one.computing.name,
+                    third=render(third),
+                    powers=one.powers.name,
+                )
+            )
+        return found
+
+    @staticmethod
+    def _symbols(one: Terms) -> list[Symbol]:
+        return [one.waiting, one.computing, one.powers, *([] if one.extra is None else [one.extra])]
+
+    @cached_property
+    def best(self) -> Callable[[ConvProblem], int]:
+        """Problem -> index of the slot with the smallest predicted time; the first of equal ones."""
+        body = [self._unpacking(), "best = 1e300", "chosen = 0"]
+        for index, lines in enumerate(self.lines(self._recorder.python)):
+            body += lines.always
+            body.append(f"room = best - {lines.rest}")
+            body.append(f"if {lines.waiting} < room:")
+            body += [f"    {line}" for line in lines.second]
+            body.append(f"    if {lines.computing} < room:")
+            body += [f"        {line}" for line in (*lines.third, "square = room * room")]
+            body.append(f"        if {lines.powers} < square * square:")
+            body.append(f"            best = {lines.rest} + sqrt(sqrt({lines.powers}))")
+            body.append(f"            chosen = {index}")
+        return self._function("best", [*body, "return chosen"])  # type: ignore[return-value]
+
+    @cached_property
+    def times(self) -> Callable[[ConvProblem], tuple[float, ...]]:
+        """Problem -> predicted times of all slots in microseconds."""
+        steps = self._recorder.steps(self._totals)
+        body = [self._unpacking(), *self._recorder.python(steps)]
+        body.append(f"return ({''.join(f'{one.name}, ' for one in self._totals)})")
+        return self._function("times", body)  # type: ignore[return-value]
+
+    def cpp_inputs(self) -> list[str]:
+        """Return the C++ that reads the sizes of ``problem``."""
+        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in SCALARS]
+        for name in VECTORS:
+            for axis in range(self.ndim):
+                lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
+        return lines
+
+    def cpp_lines(self) -> list[Lines]:
+        """Return the C++ of the choice, slot by slot."""
+        return self.lines(self._recorder.cpp)
+
+    def cpp_times(self) -> tuple[list[str], list[str]]:
+        """Return the C++ that computes all times, and the names that hold them."""
+        steps = self._recorder.steps(self._totals)
+        return self._recorder.cpp(steps), [one.name for one in self._totals]
+
+    def _unpacking(self) -> str:
+        """Return the assignments of all sizes, in one line."""
+        parts = [f"{name} = problem.{name}" for name in SCALARS]
+        for name in VECTORS:
+            names = "".join(f"{name}_{axis}, " for axis in range(self.ndim))
+            parts.append(f"{names}= problem.{name}")
+        return "; ".join(parts)
+
+    def _function(self, name: str, body: Sequence[str]) -> Callable[..., object]:
+        from math import sqrt
+
+        source = f"def {name}(problem):\n" + "".join(f"    {line}\n" for line in body)
+        return compile_function(source, name, {"sqrt": sqrt})

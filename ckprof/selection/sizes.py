@@ -1,0 +1,41 @@
+"""The sizes of a problem that the time model reads."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ckprof.selection.work import Sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckprof.model.problem import ConvProblem
+    from ckprof.selection.arithmetic import Value
+
+    #: problem -> sizes of its matrix products: m, n, k
+    GemmSizes = Callable[[ConvProblem], tuple[Value, Value, Value]]
+
+
+def sizes_of(problem: ConvProblem, gemm_sizes: GemmSizes, element_bytes: int) -> Sizes:
+    """Return the sizes of a problem, or the symbols of a symbolic one.
+
+    :param gemm_sizes: what the direction makes of a problem.
+    :param element_bytes: bytes of one element of every tensor.
+    """
+    m, n, k = gemm_sizes(problem)
+    output = problem.output
+    planes = prod(output[:-2]) if problem.ndim > 1 else 1
+    rows = output[-2] if problem.ndim > 1 else 1
+    return Sizes(
+        m=m,
+        n=n,
+        k=k,
+        batch=problem.groups,
+        rows=rows,
+        columns=output[-1],
+        images=problem.batch * planes,
+        channels=problem.groups * problem.out_channels,
+        tensor_bytes=problem.moved_bytes(element_bytes),
+        element_bytes=element_bytes,
+    )

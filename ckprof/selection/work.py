@@ -1,0 +1,123 @@
+"""What a kernel does for a problem: workgroups, rounds over the device, iterations, traffic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.model.kernel_traits import Reduction, Schedule
+from ckprof.selection.arithmetic import Value, ceil_div, minimum
+
+if TYPE_CHECKING:
+    from ckprof.model.kernel_traits import KernelTraits
+
+#: bytes of an element of a workspace in which parts of a reduction meet
+PARTIAL_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """A problem as kernels see it: numbers, arrays of them, or symbols."""
+
+    #: the matrix products: sizes and number of them
+    m: Value
+    n: Value
+    k: Value
+    batch: Value
+    #: rows and columns of one image of the result, number of images, of channels over all groups
+    rows: Value
+    columns: Value
+    images: Value
+    channels: Value
+    #: bytes of all tensors, and of one element
+    tensor_bytes: Value
+    element_bytes: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One kernel on one problem."""
+
+    #: workgroups per compute unit, as a fraction
+    load: Value
+    #: the same in whole rounds: the compute unit with the most work; ``None`` if work is divided evenly
+    rounds: Value | None
+    #: iterations over the reduction of one tile
+    loops: Value
+    #: iterations of one workgroup, one after the other
+    steps: Value
+    #: bytes of all tensors, each once
+    tensor_bytes: Value
+    #: bytes of zeroing, of adding parts and of workspaces; the number 0.0 if there is no such traffic
+    extra_bytes: Value
+    #: kernels that are launched
+    launches: int
+
+
+def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
+    """Return what a kernel does for a problem.
+
+    :param splits: parts of the reduction that have workgroups of their own.
+    :param units: compute units of the device.
+    """
+    if traits.schedule is Schedule.WINDOW:
+        return _windows(traits, sizes, units)
+    tile_m, tile_n, tile_k = traits.tile
+    tiles = ceil_div(sizes.m, tile_m) * ceil_div(sizes.n, tile_n) * sizes.batch
+    depth = ceil_div(sizes.k, tile_k)
+    if traits.schedule is Schedule.STREAM:
+        return _stream(traits, sizes, tiles, depth, units)
+    loops = ceil_div(depth, splits)
+    groups = tiles * splits
+    extra, launches = _meeting(traits, sizes, splits)
+    return Work(
+        load=groups / units,
+        rounds=ceil_div(groups, units),
+        loops=loops,
+        steps=loops,
+        tensor_bytes=sizes.tensor_bytes,
+        extra_bytes=extra,
+        launches=launches,
+    )
+
+
+def _windows(traits: KernelTraits, sizes: Sizes, units: int) -> Work:
+    rows, columns, images = traits.tile
+    windows = ceil_div(sizes.rows, rows) * ceil_div(sizes.columns, columns)
+    groups = windows * ceil_div(sizes.images, images) * sizes.channels
+    return Work(
+        load=groups / units,
+        rounds=ceil_div(groups, units),
+        loops=1.0,
+        steps=1.0,
+        tensor_bytes=sizes.tensor_bytes,
+        extra_bytes=0.0,
+        launches=1,
+    )
+
+
+def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, units: int) -> Work:
+    resident = units * traits.workgroups_per_unit
+    iterations = tiles * depth
+    # each workgroup leaves at most one tile unfinished, whose partial sums pass through memory twice
+    partial = minimum(tiles, resident) * (2 * PARTIAL_BYTES * traits.tile[0] * traits.tile[1])
+    return Work(
+        load=tiles / units,
+        rounds=None,
+        loops=depth,
+        steps=ceil_div(iterations, resident),
+        tensor_bytes=sizes.tensor_bytes,
+        extra_bytes=partial,
+        launches=1,
+    )
+
+
+def _meeting(traits: KernelTraits, sizes: Sizes, splits: int) -> tuple[Value, int]:
+    """Return the traffic of parts that meet, and the number of launches."""
+    elements = sizes.m * sizes.n * sizes.batch
+    if traits.reduction is Reduction.WORKSPACE:
+        # zeroed, added to by every part (a read and a write), read again for the conversion
+        return elements * (PARTIAL_BYTES * (2 + 2 * splits)), 2
+    if splits == 1:
+        return 0.0, 1
+    return elements * sizes.element_bytes * (1 + 2 * splits), 1

@@ -1,0 +1,283 @@
+"""The device classes: their parameters as installed, and what instance strings print of them.
+
+What is known of each class is data (``classes.json``): a new class is a new record. An entry of a string is
+
+* ``Name``, a template parameter; ``Name:flag`` prints true or false, ``Name:integer`` 1 or 0 and
+  ``Name:letter`` the first letter;
+* ``Name|Other`` or ``Name|=text`` for parameters that some releases lack;
+* text with entries in braces.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof_converters.extract.header import read_parameters
+from ckprof_converters.extract.headers import DEVICES
+from ckprof_converters.extract.preprocess import preprocess
+from ckprof_converters.extract.tokens import TokenStream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof_converters.extract.header import Parameter
+    from ckprof_converters.extract.headers import HeaderTree
+    from ckprof_converters.extract.tokens import Expr
+    from ckprof_converters.extract.vocabulary import Vocabulary
+
+_FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
+    "flag": {"0": "false", "1": "true"},
+    "integer": {"false": "0", "true": "1"},
+}
+_BRACES: Final = re.compile(r"\{([^}]*)\}")
+
+
+class ClassRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of one device class."""
+
+    #: file name among the headers of device classes
+    header: str
+    #: name in instance strings, where it differs
+    name: str = ""
+    #: parameter -> the parameter whose value it takes, for defaults that are C++ expressions
+    defaults: dict[str, str] = {}
+    #: parameter in some release -> its name here
+    synonyms: dict[str, str] = {}
+    #: parameters that no string prints
+    silent: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    #: instead of fields: the whole instance string
+    text: str = ""
+    type_string: tuple[str, ...] = ()
+    #: instead of fields: the whole type string
+    type_text: str = ""
+    #: parameter -> what follows the name in type strings where it is true
+    type_suffix: dict[str, str] = {}
+    #: the parameter that holds the class which the tuples list
+    wraps: str = ""
+    #: why no string can be written
+    refusal: str = ""
+
+
+@cache
+def class_records() -> Mapping[str, ClassRecord]:
+    """Return all known classes."""
+    return msgspec.json.decode(
+        (files(__package__) / "classes.json").read_bytes(), type=dict[str, ClassRecord]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceClass:
+    """One class as an installed library declares it."""
+
+    name: str
+    record: ClassRecord
+    parameters: tuple[Parameter, ...]
+    #: names of the parameters as the class table has them
+    names: tuple[str, ...]
+    #: unnamed parameters behind the others, which are conditions of the template and printed nowhere
+    conditions: int
+
+    def complete(self, written: Sequence[Expr], vocabulary: Vocabulary) -> tuple[str, ...]:
+        """Return all arguments as strings print them, defaults filled in.
+
+        :raises InputError: too few or too many arguments, or a default that is not known.
+        """
+        required = sum(not item.has_default for item in self.parameters)
+        if not required <= len(written) <= len(self.parameters):
+            raise InputError(
+                f"{self.name} has {required} to {len(self.parameters)} parameters, "
+                f"got {len(written)} arguments"
+            )
+        values: dict[str, str] = {}
+        for index, (name, parameter) in enumerate(zip(self.names, self.parameters, strict=True)):
+            if index < len(written):
+                values[name] = vocabulary.print_argument(written[index], is_bool=parameter.kind == "bool")
+            else:
+                values[name] = self._default(name, parameter, values, vocabulary)
+        return tuple(values.values())
+
+    def _default(
+        self, name: str, parameter: Parameter, values: Mapping[str, str], vocabulary: Vocabulary
+    ) -> str:
+        if parameter.default is not None:
+            other = self.record.synonyms.get(parameter.default.name, parameter.default.name)
+            if parameter.default.args is None and other in values:
+                return values[other]
+            return vocabulary.print_argument(parameter.default, is_bool=parameter.kind == "bool")
+        if self.record.defaults.get(name) in values:
+            return values[self.record.defaults[name]]
+        raise InputError(f"the default of {name} of {self.name} is not known; add it to the class table")
+
+
+class DeviceClasses:
+    """The classes of one installed library, read as they are asked for."""
+
+    def __init__(self, headers: HeaderTree) -> None:
+        self._headers = headers
+        self._found: dict[str, DeviceClass] = {}
+
+    def get(self, name: str) -> DeviceClass:
+        """Return a class.
+
+        :raises InputError: the class is unknown or not declared, or no string accounts for its parameters.
+        """
+        if name not in self._found:
+            self._found[name] = self._read(name)
+        return self._found[name]
+
+    def _read(self, name: str) -> DeviceClass:
+        record = class_records().get(name)
+        if record is None:
+            raise InputError(f"unknown device class {name}; its instance string is not in the class table")
+        path = f"{DEVICES}/{record.header}"
+        text = self._headers.find(path)
+        if text is None:
+            raise InputError(f"{name} is used, but the header that declares it is missing", path)
+        head = read_head(text, name, path)
+        parameters = tuple(item for item in head if item.kind != "condition")
+        names = tuple(record.synonyms.get(item.name, item.name) for item in parameters)
+        found = DeviceClass(
+            name=name,
+            record=record,
+            parameters=parameters,
+            names=names,
+            conditions=len(head) - len(parameters),
+        )
+        if not record.refusal and not record.wraps:
+            _check_mapping(found, path)
+        return found
+
+
+def read_head(text: str, name: str, path: str) -> tuple[Parameter, ...]:
+    """Return the template parameters of a class.
+
+    :raises InputError: the text does not define the class as a template.
+    """
+    for match in re.finditer(rf"\b(?:struct|class)\s+{name}\b(?!\s*[;<])", text):
+        begin = text.rfind("template", 0, match.start())
+        if begin < 0:
+            continue
+        plain, _ = preprocess(text[begin : match.start()], {}, path)
+        stream = TokenStream(plain, path)
+        if stream.texts[1:2] == ["<"]:
+            return read_parameters(stream, 1)[0]
+    raise InputError(f"no template {name} in this header", path)
+
+
+def _entry_names(entry: str) -> list[str]:
+    inner = _BRACES.findall(entry) if "{" in entry else [entry]
+    return [part for item in inner for part in item.split(":")[0].split("|") if not part.startswith("=")]
+
+
+def _check_mapping(device: DeviceClass, path: str) -> None:
+    record = device.record
+    printed = {name for entry in (*record.fields, record.text) for name in _entry_names(entry)}
+    unknown = [name for name in device.names if name not in printed and name not in record.silent]
+    if unknown:
+        raise InputError(
+            f"{device.name} has parameters that no instance string is known for: {', '.join(unknown)}", path
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of a string: a parameter with its style, or text with entries in braces."""
+
+    name: str
+    table: Mapping[str, str]
+    is_letter: bool
+    #: another parameter, for classes that lack this one
+    other: str
+    #: what is printed if both are missing; ``None`` makes that an error
+    constant: str | None
+    #: text between the inner entries, one more than these
+    texts: tuple[str, ...] = ()
+    inner: tuple[_Entry, ...] = ()
+
+
+def _parse_entry(entry: str) -> _Entry:
+    if "{" in entry:
+        parts = _BRACES.split(entry)
+        inner = tuple(_parse_entry(part) for part in parts[1::2])
+        return _Entry("", {}, False, "", None, tuple(parts[::2]), inner)
+    wanted, _, otherwise = entry.partition("|")
+    name, _, style = wanted.partition(":")
+    constant = otherwise[1:] if otherwise.startswith("=") else None
+    other = otherwise if constant is None else ""
+    return _Entry(name, _FORMATS.get(style, {}), style == "letter", other, constant)
+
+
+class StringWriter:
+    """Writes the strings of one class."""
+
+    def __init__(self, device: DeviceClass) -> None:
+        record = device.record
+        self._record = record
+        self._names = device.names
+        self._name = record.name or device.name
+        self._class = device.name
+        self._text = _parse_entry(record.text)
+        self._type_text = _parse_entry(record.type_text)
+        self._fields = tuple(_parse_entry(entry) for entry in record.fields)
+        self._type_fields = tuple(_parse_entry(entry) for entry in record.type_string)
+        #: what each field of an instance string is
+        self.field_names = tuple(item.name for item in self._fields or self._text.inner)
+
+    def instance_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
+        """Return the instance string.
+
+        :param extra: values that are no parameters, such as ``stages``.
+        :raises InputError: no string of the class is known, or the class lacks a parameter that it prints.
+        """
+        if self._record.refusal:
+            raise InputError(f"{self._class}: {self._record.refusal}")
+        values = self._values(arguments, extra)
+        if self._record.text:
+            return self._print(self._text, values)
+        fields = ",".join([self._print(entry, values) for entry in self._fields])
+        return f"{self._name}<{fields}>"
+
+    def type_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
+        """Return the shorter string of ``GetTypeString``; empty where none is known.
+
+        :raises InputError: the class lacks a parameter that the string prints.
+        """
+        values = self._values(arguments, extra)
+        if self._record.type_text:
+            return self._print(self._type_text, values)
+        if not self._type_fields:
+            return ""
+        suffix = "".join(
+            text for name, text in self._record.type_suffix.items() if values.get(name) == "true"
+        )
+        fields = ", ".join([self._print(entry, values) for entry in self._type_fields])
+        return f"{self._class}{suffix}<{fields}>"
+
+    def _values(self, arguments: Sequence[str], extra: Mapping[str, str]) -> Mapping[str, str]:
+        return {**dict(zip(self._names, arguments, strict=True)), **extra}
+
+    def _print(self, entry: _Entry, values: Mapping[str, str]) -> str:
+        if entry.texts:
+            pieces = [entry.texts[0]]
+            for inner, text in zip(entry.inner, entry.texts[1:], strict=True):
+                pieces += (self._print(inner, values), text)
+            return "".join(pieces)
+        value = values.get(entry.name, values.get(entry.other))
+        if value is None:
+            if entry.constant is None:
+                raise InputError(
+                    f"{self._class} has no parameter {entry.name}, which its instance string prints"
+                )
+            return entry.constant
+        if entry.is_letter:
+            return value[:1]
+        return entry.table.get(value, value)

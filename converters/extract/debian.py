@@ -1,0 +1,210 @@
+"""A Debian package, read as a stream: its headers and its archive, without unpacking."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Final, cast
+
+from ckprof.errors import InputError, ToolchainError
+from ckprof_converters.extract.ar import members
+from ckprof_converters.extract.headers import DEVICES, INSTANCES
+from ckprof_converters.extract.lists import known_lists
+from ckprof_converters.extract.symbols import ArchiveSymbols, collect
+
+_WANTED: Final = (f"{INSTANCES}/grouped_conv", f"{DEVICES}/device_")
+_ROOT: Final = "include/"
+#: what reading a damaged package raises
+_DAMAGED: Final = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
+_CHUNK: Final = 1 << 18
+#: headers that are wanted beside those of instances and device classes
+_OTHERS: Final = (
+    "ck/config.h",
+    "ck/version.h",
+    "ck/utility/",
+    "ck/tensor_operation/gpu/device/",
+    "ck/tensor_operation/gpu/grid/gridwise_gemm_pipeline_selector.hpp",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageContents:
+    """What a package holds of the library."""
+
+    #: path below the include root -> text
+    headers: dict[str, str]
+    #: name of its archive; empty if it has none
+    archive: str
+    symbols: ArchiveSymbols | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageIdentity:
+    """Which package a file is."""
+
+    #: identifies the contents: the control part has the digests of all files
+    digest: str
+    #: name and version
+    label: str
+
+
+def identify_package(path: Path) -> PackageIdentity:
+    """Read the control part of a package.
+
+    :raises InputError: no package, or a damaged one.
+    """
+    control = ""
+    with path.open("rb") as file, _part(file, path, "control") as (data, raw):
+        try:
+            with tarfile.open(fileobj=data, mode="r|") as tar:
+                for entry in tar:
+                    if entry.isfile() and entry.name.removeprefix("./") == "control":
+                        control = _content(tar, entry).read().decode("utf-8", "replace")
+        except _DAMAGED as exc:
+            raise InputError(f"damaged package: {exc}", path) from exc
+        raw.seek(0)
+        digest = hashlib.blake2b(raw.read(), digest_size=16).hexdigest()
+    fields = dict(line.split(": ", 1) for line in control.splitlines() if ": " in line and line[0] != " ")
+    name, version = fields.get("Package", ""), fields.get("Version", "")
+    return PackageIdentity(digest=digest, label=f"{name} {version}".strip())
+
+
+def read_package(path: Path, *, with_archive: bool) -> PackageContents:
+    """Read a package in one pass.
+
+    :param with_archive: read the archive's symbols too.
+    :raises InputError: no package, or a damaged one.
+    :raises ToolchainError: it is compressed in a way that needs a package of Python.
+    """
+    headers: dict[str, str] = {}
+    name = ""
+    symbols: ArchiveSymbols | None = None
+    with path.open("rb") as file, _part(file, path, "data") as (data, _):
+        try:
+            with tarfile.open(fileobj=data, mode="r|") as tar:
+                for entry in tar:
+                    if not entry.isfile():
+                        continue
+                    if _is_header(entry.name):
+                        place = entry.name.index(_ROOT) + len(_ROOT)
+                        headers[entry.name[place:]] = _content(tar, entry).read().decode("utf-8", "replace")
+                    elif PurePosixPath(entry.name).name in known_lists().archives and not name:
+                        name = entry.name.removeprefix("./")
+                        if with_archive:
+                            symbols = _symbols(_content(tar, entry), f"{path}:{name}")
+        except _DAMAGED as exc:
+            raise InputError(f"damaged package: {exc}", path) from exc
+    return PackageContents(headers=headers, archive=name, symbols=symbols)
+
+
+def _symbols(content: IO[bytes], label: str) -> ArchiveSymbols:
+    return collect(members(cast("IO[bytes]", _Forward(content)), label), label)
+
+
+def _is_header(name: str) -> bool:
+    place = name.find(_ROOT)
+    if place < 0:
+        return False
+    inner = name[place + len(_ROOT) :]
+    if inner.startswith(_WANTED):
+        return True
+    return inner.startswith(_OTHERS) and "/" not in _rest(inner)
+
+
+def _rest(inner: str) -> str:
+    return next((inner[len(start) :] for start in _OTHERS if inner.startswith(start)), inner)
+
+
+def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
+    content = tar.extractfile(entry)
+    if content is None:
+        raise InputError(f"cannot read {entry.name} in the package")
+    return content
+
+
+class _Forward(io.RawIOBase):
+    """A stream that can only be read forward, as what comes out of a compressed package should be."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        super().__init__()
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def read(self, size: int = -1) -> bytes:
+        return self._source.read(size)
+
+
+@contextmanager
+def _part(file: IO[bytes], path: Path, part: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open one part of a package; yield its tar file and the member as it is."""
+    for member in members(file, str(path)):
+        if not member.name.startswith(f"{part}.tar"):
+            continue
+        kind = member.name.removeprefix(f"{part}.tar").lstrip(".")
+        if kind == "":
+            yield member.data, member.data
+        elif kind == "zst":
+            with _zstandard(member.data, path) as stream:
+                yield stream, member.data
+        else:
+            unpacked = _Decompressed(member.data, _decompressor(kind, path))
+            yield cast("IO[bytes]", unpacked), member.data
+        return
+    raise InputError(f"no Debian package: it has no {part} part", path)
+
+
+def _decompressor(kind: str, path: Path) -> Callable[[bytes], bytes]:
+    if kind == "xz":
+        return lzma.LZMADecompressor().decompress
+    if kind == "gz":
+        return zlib.decompressobj(wbits=31).decompress
+    raise InputError(f"the package is compressed as {kind}; expected xz, gz or zst", path)
+
+
+@contextmanager
+def _zstandard(source: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    try:
+        import zstandard
+    except ImportError as exc:
+        raise ToolchainError(
+            f"{path} is compressed with Zstandard: pip install 'ckprof[extract]', "
+            "or unpack it and use --from DIR"
+        ) from exc
+    with zstandard.ZstdDecompressor().stream_reader(source) as stream:
+        yield cast("IO[bytes]", stream)
+
+
+class _Decompressed(io.RawIOBase):
+    """What a compressed stream holds, with a bounded amount of it in memory."""
+
+    def __init__(self, source: IO[bytes], decompress: Callable[[bytes], bytes]) -> None:
+        super().__init__()
+        self._source = source
+        self._decompress = decompress
+        self._buffer = bytearray()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._buffer) < size:
+            data = self._source.read(_CHUNK)
+            if not data:
+                break
+            self._buffer += self._decompress(data)
+        wanted = len(self._buffer) if size < 0 else size
+        found = bytes(self._buffer[:wanted])
+        del self._buffer[:wanted]
+        return found

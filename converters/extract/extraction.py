@@ -1,0 +1,279 @@
+"""The lists of an installed library."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof_converters.extract.join import JoinError, Use, cover, in_order
+from ckprof_converters.extract.lists import ListKey, known_lists
+from ckprof_converters.extract.recipes import extra_uses, is_left_out, source_place, uses_by_recipe
+from ckprof_converters.extract.strings import Line, LineWriter
+
+if TYPE_CHECKING:
+    from ckprof_converters.extract.library import Library
+
+
+class Selection(Enum):
+    """Which instances a list holds."""
+
+    #: what the library has
+    LIBRARY = "library"
+    #: what the lists that upstream ships say of it
+    SHIPPED = "shipped"
+
+
+class Order(Enum):
+    """In which order a list has its instances."""
+
+    #: by the source files of the functions
+    SOURCE = "source"
+    #: by the calls of the factory
+    FACTORY = "factory"
+
+
+class Status(Enum):
+    """What became of a function."""
+
+    #: compiled, with instances that the headers account for
+    COMPILED = "compiled"
+    #: known by its recipe alone
+    RECIPE = "recipe"
+    #: compiled, though it adds nothing
+    EMPTY = "empty"
+    #: declared, but not in the archive
+    NOT_COMPILED = "not-compiled"
+    #: no instance string of its class is known
+    NO_STRING = "no-string"
+    #: not in the lists that upstream ships
+    LEFT_OUT = "left-out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractOptions:
+    """What to extract, and how."""
+
+    engine: str = "xdl"
+    selection: Selection = Selection.LIBRARY
+    order: Order = Order.SOURCE
+    #: print the prefetch stages as they are
+    computed_stages: bool = False
+    #: every n-th line of a list is in the list for tests
+    every: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionResult:
+    """One function of a list."""
+
+    name: str
+    status: Status
+    uses: tuple[Use, ...] = ()
+    #: why it has no instances here
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractedList:
+    """One list of an installed library."""
+
+    key: ListKey
+    functions: tuple[FunctionResult, ...]
+    lines: tuple[Line, ...]
+
+    def pairs(self, set_name: str, every: int = 5) -> tuple[tuple[str, Line], ...]:
+        """Return (text, instance) of one of the sets ``profiler``, ``tests`` and ``typestring``.
+
+        :raises InputError: a class has no known type string.
+        """
+        if set_name == "tests":
+            return tuple((line.text, line) for line in self.lines[every - 1 :: every])
+        if set_name == "typestring":
+            for line in self.lines:
+                if not line.type_text:
+                    raise InputError(f"{self.key}: no type string of {line.device} is known")
+            return tuple((line.type_text, line) for line in self.lines)
+        return tuple((line.text, line) for line in self.lines)
+
+    def texts(self, set_name: str, every: int = 5) -> tuple[str, ...]:
+        """Return the lines of a set.
+
+        :raises InputError: a class has no known type string.
+        """
+        return tuple(text for text, _ in self.pairs(set_name, every))
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what summaries show: functions, tuples, instances and kinds of instances."""
+        texts = Counter(line.text for line in self.lines)
+        return {
+            "functions": sum(bool(item.uses) for item in self.functions),
+            "tuples": sum(len(item.uses) for item in self.functions),
+            "instances": len(self.lines),
+            "duplicates": len(self.lines) - len(texts),
+            "direct_load": sum(line.fields.get("DirectLoad") == "true" for line in self.lines),
+            "merged": sum(line.fields.get("NumGroupsToMerge", "1") != "1" for line in self.lines),
+            "large": sum("Large_Tensor" in line.device for line in self.lines),
+            "two_stage": sum("TwoStage" in line.device for line in self.lines),
+            "explicit": sum("_Explicit_" in line.text for line in self.lines),
+        }
+
+    def skipped(self) -> Mapping[str, int]:
+        """Return how many functions gave nothing, by reason."""
+        return Counter(
+            item.status.value
+            for item in self.functions
+            if item.status not in (Status.COMPILED, Status.RECIPE)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """All lists that were asked for."""
+
+    lists: tuple[ExtractedList, ...]
+    #: lists for which the library has no function
+    absent: tuple[ListKey, ...] = ()
+    #: lists that could not be derived, with the error of each
+    failures: Mapping[ListKey, InputError] = field(default_factory=dict)
+
+
+def extract(library: Library, keys: Sequence[ListKey], options: ExtractOptions) -> Extraction:
+    """Derive lists from an installed library.
+
+    An error concerns one list: the others are derived nevertheless.
+    """
+    lists = []
+    absent = []
+    failures: dict[ListKey, InputError] = {}
+    writer = LineWriter(library.classes, computed_stages=options.computed_stages)
+    for key in keys:
+        try:
+            calls = library.calls(key, options.engine)
+            if calls:
+                lists.append(_extract_list(library, key, calls, options, writer))
+            else:
+                absent.append(key)
+        except InputError as exc:
+            failures[key] = exc
+    return Extraction(lists=tuple(lists), absent=tuple(absent), failures=failures)
+
+
+def _extract_list(
+    library: Library, key: ListKey, calls: Sequence[str], options: ExtractOptions, writer: LineWriter
+) -> ExtractedList:
+    functions = []
+    for name in calls:
+        if options.selection is Selection.SHIPPED and is_left_out(name):
+            functions.append(FunctionResult(name=name, status=Status.LEFT_OUT, reason="not in shipped lists"))
+            continue
+        result = _function(library, name, key)
+        if options.selection is Selection.SHIPPED:
+            extra = extra_uses(name, result.uses, library.tuples(key.direction))
+            result = FunctionResult(
+                name=name, status=result.status, uses=(*extra, *result.uses), reason=result.reason
+            )
+        functions.append(result)
+    ordered = _in_order(functions, options, library)
+    lines = tuple(writer.line(name, item) for name, use in ordered for item in use.instances)
+    if not lines:
+        reasons = Counter(item.reason for item in functions)
+        raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
+    return ExtractedList(key=key, functions=tuple(functions), lines=lines)
+
+
+def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
+    tuples = library.tuples(key.direction)
+    if library.compiled is None:
+        uses = uses_by_recipe(name, key, tuples)
+        if uses is None:
+            raise InputError(
+                f"{name}: no recipe says which tuples it uses; with the archive of the library it can be told"
+            )
+        return FunctionResult(name=name, status=Status.RECIPE, uses=uses)
+    if library.compiled.member_of(name, key.shape.dimensions) is None:
+        if re.search(known_lists().optional, name):
+            return FunctionResult(name=name, status=Status.NOT_COMPILED, reason="declared but not compiled")
+        raise InputError(
+            f"{name}: the factory calls it, but the archive does not define it; "
+            "headers and archive must be of one release",
+            library.compiled.path,
+        )
+    compiled = library.compiled_instances(name, key)
+    if not compiled:
+        return FunctionResult(name=name, status=Status.EMPTY, reason="compiled, adds nothing")
+    refused = {library.classes.get(item.device).record.refusal for item in compiled}
+    if any(refused):
+        return FunctionResult(name=name, status=Status.NO_STRING, reason=max(refused))
+    uses = joined_uses(library, name, key)
+    return FunctionResult(name=name, status=Status.COMPILED, uses=uses)
+
+
+def joined_uses(library: Library, name: str, key: ListKey, *, recipe_first: bool = True) -> tuple[Use, ...]:
+    """Return the uses that account for exactly the instances that a function was compiled with, in order.
+
+    The recipe of the function is tried before all tuples of the direction, because it is nearly always right:
+    it is accepted only if it gives the compiled instances, no more and no less.
+
+    :raises JoinError: instances are left over.
+    """
+    tuples = library.tuples(key.direction)
+    compiled = frozenset(library.compiled_instances(name, key))
+    if recipe_first:
+        try:
+            known = uses_by_recipe(name, key, tuples)
+        except InputError:
+            known = None
+        if known is not None and frozenset(item for use in known for item in use.instances) == compiled:
+            return known
+    readable = []
+    for alias in tuples:
+        try:
+            tuples.pattern(alias)
+        except InputError:
+            # A tuple of another operation, with a class of its own. If this function had it, some of its
+            # instances would be left over.
+            continue
+        readable.append(alias)
+    return in_order(cover(name, compiled, readable, tuples), library.vocabulary)
+
+
+def _in_order(
+    functions: Sequence[FunctionResult], options: ExtractOptions, library: Library
+) -> list[tuple[str, Use]]:
+    pairs = [(item.name, use) for item in functions for use in item.uses]
+    if options.order is Order.FACTORY:
+        return pairs
+
+    def key(place: int) -> tuple[object, ...]:
+        name, use = pairs[place]
+        group, by_declaration, path = source_place(name)
+        if not by_declaration:
+            return (group, path, place)
+        enumerations = library.vocabulary.enumerations
+        values = tuple(
+            enumerations[kind].index(use.values[parameter])
+            for parameter, kind in use.kinds.items()
+            if kind in enumerations
+        )
+        return (group, "", use.rank, values, place)
+
+    return [pairs[place] for place in sorted(range(len(pairs)), key=key)]
+
+
+__all__ = [
+    "ExtractOptions",
+    "ExtractedList",
+    "Extraction",
+    "FunctionResult",
+    "JoinError",
+    "Order",
+    "Selection",
+    "Status",
+    "extract",
+    "joined_uses",
+]

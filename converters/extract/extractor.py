@@ -1,0 +1,223 @@
+"""The extractor of Composable Kernel: from a request of the core to a report for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError, UsageError
+from ckprof.model import extraction as model
+from ckprof.model.suggestion import unknown_name
+from ckprof_converters.extract.extraction import (
+    Extraction,
+    ExtractOptions,
+    Order,
+    Selection,
+    extract,
+)
+from ckprof_converters.extract.lists import all_lists, known_lists
+from ckprof_converters.extract.locate import locate
+from ckprof_converters.extract.opening import open_library
+
+if TYPE_CHECKING:
+    from ckprof.errors import CkprofError
+    from ckprof_converters.extract.extraction import ExtractedList
+    from ckprof_converters.extract.library import Library
+    from ckprof_converters.extract.lists import ListKey
+
+_DEFAULTS: Final = ExtractOptions()
+_SETS: Final = ("profiler", "tests", "typestring")
+
+OPTIONS: Final = (
+    model.ExtractorOption(
+        name="engine",
+        choices=tuple(known_lists().engines),
+        default=_DEFAULTS.engine,
+        help="kind of matrix instructions that the instances use",
+    ),
+    model.ExtractorOption(
+        name="selection",
+        choices=tuple(item.value for item in Selection),
+        default=_DEFAULTS.selection.value,
+        help="library: what the library has; shipped: without what upstream's own lists leave out, and with "
+        "what they have beyond the library",
+    ),
+    model.ExtractorOption(
+        name="order",
+        choices=tuple(item.value for item in Order),
+        default=_DEFAULTS.order.value,
+        help="source: by the source files of the functions; factory: by the calls of the factory",
+    ),
+    model.ExtractorOption(
+        name="every", default=_DEFAULTS.every, help="the set tests has every N-th instance of profiler"
+    ),
+    model.ExtractorOption(
+        name="stages",
+        choices=("fixed", "computed"),
+        default="fixed",
+        help="prefetch stages in explicit-GEMM lines: 2, as upstream's lists have them, or the kernel's own",
+    ),
+    model.ExtractorOption(
+        name="no-archive",
+        default=False,
+        help="read the headers alone; which instances a function uses is then known by recipes",
+    ),
+)
+
+_RECIPES: Final = (
+    "no archive was read: which tuples a function uses comes from recipes, and functions that were not "
+    "compiled cannot be told"
+)
+
+
+class LibraryExtractor:
+    """Derives lists from headers and archive of an installed Composable Kernel."""
+
+    id = "composable-kernel"
+    label = "the instance library of Composable Kernel"
+    options: Sequence[model.ExtractorOption] = OPTIONS
+
+    def extract(self, request: model.ExtractRequest) -> model.ExtractionReport:
+        """Derive lists.
+
+        :raises UsageError: an unknown direction, layout, type, set or option.
+        :raises InputError: a damaged or foreign archive or package.
+        :raises ToolchainError: no library, or something that reading it requires is missing.
+        """
+        start = time.monotonic()
+        keys = _wanted(request)
+        values = _option_values(request)
+        location = locate(request.source, os.environ)
+        opened = open_library(location, with_archive=not values["no-archive"])
+        result = extract(opened.library, keys, _extract_options(values))
+        failures: dict[str, CkprofError] = {str(key): error for key, error in result.failures.items()}
+        lists = []
+        for item in result.lists:
+            try:
+                lists.append(_list(item, request.sets or item.key.home.sets, int(values["every"])))
+            except InputError as exc:
+                failures[str(item.key)] = exc
+        opened.keep()
+        return model.ExtractionReport(
+            extractor=self.id,
+            library=_facts(opened.library),
+            options=values,
+            lists=tuple(lists),
+            absent=tuple(str(key) for key in result.absent),
+            failures=failures,
+            notes=_notes(opened.library, result),
+            seconds=time.monotonic() - start,
+        )
+
+    def compare(self, file: model.ExtractedFile, kept: Sequence[str] | None) -> model.ListComparison:
+        """Compare a derived list with a kept one."""
+        from ckprof_converters.extract.compare import compare
+
+        return compare(file, kept)
+
+
+def _checked(kind: str, names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    for name in names:
+        if name not in known:
+            raise UsageError(unknown_name(kind, name, known))
+    return names or known
+
+
+def _wanted(request: model.ExtractRequest) -> list[ListKey]:
+    known = known_lists()
+    directions = _checked("direction", request.directions, tuple(known.directions))
+    layouts = _checked("layout", request.layouts, tuple(known.layouts))
+    dtypes = _checked("data type", request.dtypes, known.dtypes)
+    _checked("set", request.sets, _SETS)
+    return [
+        key
+        for key in all_lists()
+        if key.direction in directions and key.layout in layouts and key.dtype in dtypes
+    ]
+
+
+def _option_values(request: model.ExtractRequest) -> dict[str, str | int | bool]:
+    values = {option.name: option.default for option in OPTIONS}
+    for name, value in request.options.items():
+        option = next((item for item in OPTIONS if item.name == name), None)
+        if option is None:
+            raise UsageError(unknown_name("option", name, list(values)))
+        if option.choices and value not in option.choices:
+            raise UsageError(unknown_name(name, str(value), option.choices))
+        if type(option.default) is int and (type(value) is not int or value < 1):
+            raise UsageError(f"{name}: expected a number of at least 1, got {value}")
+        values[name] = value
+    return values
+
+
+def _extract_options(values: dict[str, str | int | bool]) -> ExtractOptions:
+    return ExtractOptions(
+        engine=str(values["engine"]),
+        selection=Selection(values["selection"]),
+        order=Order(values["order"]),
+        computed_stages=values["stages"] == "computed",
+        every=int(values["every"]),
+    )
+
+
+def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.ExtractedList:
+    files = []
+    for set_name in sets:
+        lines = [
+            model.ExtractedLine(
+                text=text,
+                function=line.function,
+                field_names=() if set_name == "typestring" else line.field_names,
+            )
+            for text, line in item.pairs(set_name, every)
+        ]
+        files.append(
+            model.ExtractedFile(
+                place=f"{item.key.home.folder}/{set_name}/{item.key.file_name}",
+                set_name=set_name,
+                lines=tuple(lines),
+            )
+        )
+    functions = tuple(
+        model.ExtractedFunction(
+            name=function.name,
+            status=function.status.value,
+            tuples=len(function.uses),
+            instances=sum(len(use.instances) for use in function.uses),
+        )
+        for function in item.functions
+    )
+    return model.ExtractedList(
+        direction=item.key.direction,
+        name=item.key.file_name.removesuffix(".conf"),
+        files=tuple(files),
+        functions=functions,
+        counts=item.counts(),
+        skipped=item.skipped(),
+    )
+
+
+def _facts(library: Library) -> dict[str, str]:
+    """Return what identifies a library, the same in every run."""
+    facts = {
+        "name": "Composable Kernel",
+        "version": library.version,
+        "commit": library.commit,
+        "package": library.package,
+        "source": library.label,
+        "headers": library.headers.digest(),
+    }
+    if library.archive is not None:
+        symbols = msgspec.json.encode(library.archive.symbols)
+        facts["archive"] = library.archive.path
+        facts["symbols"] = hashlib.blake2b(symbols, digest_size=16).hexdigest()
+    return {name: value for name, value in facts.items() if value}
+
+
+def _notes(library: Library, result: Extraction) -> tuple[str, ...]:
+    return (_RECIPES,) if library.archive is None and result.lists else ()

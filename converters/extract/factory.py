@@ -1,0 +1,181 @@
+"""Reads which functions a factory calls for given layouts and types."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof_converters.extract.preprocess import preprocess
+from ckprof_converters.extract.tokens import ExprReader, TokenStream
+from ckprof_converters.extract.vocabulary import words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof_converters.extract.lists import ListKey
+
+_DIMENSIONS: Final = ("NumDimSpatial", "NDimSpatial")
+_LAYOUTS: Final[Mapping[str, str]] = {"InLayout": "input", "WeiLayout": "weight", "OutLayout": "output"}
+_TYPE: Final = re.compile(r"(?:In|Wei|Out)DataType|[AB]?ComputeType[AB]?|[AB]?ComputeDataType")
+
+
+class Factory:
+    """The factory of one direction.
+
+    :param macros: what is defined; it decides which instructions the instances use.
+    :raises InputError: the header has no ``GetInstances``, or an ``#if`` that cannot be evaluated.
+    """
+
+    def __init__(self, text: str, macros: Mapping[str, str], path: str) -> None:
+        plain, _ = preprocess(text, macros, path)
+        self._stream = TokenStream(plain, path)
+        self._bodies = []
+        for index, piece in enumerate(self._stream.texts):
+            if piece == "GetInstances":
+                body = self._stream.closing(index + 1) + 1
+                if self._stream.texts[body : body + 1] == ["{"]:
+                    self._bodies.append(body)
+        if not self._bodies:
+            raise InputError("no GetInstances in this header", path)
+
+    def calls(self, key: ListKey) -> tuple[str, ...]:
+        """Return the names of the functions that ``GetInstances`` calls for a list, in its order.
+
+        :raises InputError: a statement or a condition that cannot be evaluated.
+        """
+        walk = _Walk(self._stream, key)
+        for body in self._bodies:
+            walk.block(body, taken=True)
+        return tuple(walk.calls)
+
+
+class _Walk:
+    """Walks the blocks of a function; what is not taken is read too, so that nothing unknown hides there."""
+
+    def __init__(self, stream: TokenStream, key: ListKey) -> None:
+        self._stream = stream
+        self._texts = stream.texts
+        self._key = key
+        self.calls: list[str] = []
+
+    def block(self, place: int, *, taken: bool) -> int:
+        """Walk from ``{``; return the place behind its ``}``."""
+        end = self._stream.closing(place)
+        place += 1
+        while place < end:
+            place = self._statement(place, taken=taken)
+        return end + 1
+
+    def _statement(self, place: int, *, taken: bool) -> int:
+        piece = self._texts[place]
+        if piece == "{":
+            return self.block(place, taken=taken)
+        if piece == "if":
+            return self._if(place, taken=taken)
+        if piece.startswith("add_") and self._texts[place + 1] == "(":
+            if taken:
+                self.calls.append(piece)
+            return self._behind(place)
+        if piece in ("static_assert", "return", "std", "using", ";"):
+            return self._behind(place)
+        raise self._stream.error(f"cannot read this statement of the factory: {piece}", place)
+
+    def _behind(self, place: int) -> int:
+        try:
+            return self._texts.index(";", place) + 1
+        except ValueError:
+            raise self._stream.error("the statement has no end", place) from None
+
+    def _if(self, place: int, *, taken: bool) -> int:
+        open_ = taken
+        while True:
+            if self._texts[place : place + 2] != ["if", "constexpr"]:
+                raise self._stream.error("expected if constexpr", place)
+            condition = _Condition(self._stream, place + 3, self._key)
+            value = condition.value()
+            place = self.block(condition.place + 1, taken=open_ and value)
+            open_ = open_ and not value
+            if place >= len(self._texts) or self._texts[place] != "else":
+                return place
+            place += 1
+            if self._texts[place] == "{":
+                return self.block(place, taken=open_)
+
+
+class _Condition:
+    """Evaluates the condition of one ``if constexpr``; an unknown word in it is an error, never false."""
+
+    def __init__(self, stream: TokenStream, place: int, key: ListKey) -> None:
+        self._stream = stream
+        self._texts = stream.texts
+        self._key = key
+        #: the bracket that closes the condition, once it was evaluated
+        self.place = place
+
+    def value(self) -> bool:
+        """Evaluate up to the closing bracket."""
+        result = self._all()
+        while self._texts[self.place] == "||":
+            self.place += 1
+            right = self._all()
+            result = result or right
+        if self._texts[self.place] != ")":
+            raise self._error()
+        return result
+
+    def _error(self) -> InputError:
+        return self._stream.error(
+            f"cannot evaluate this condition of the factory at {self._texts[self.place]}", self.place
+        )
+
+    def _all(self) -> bool:
+        result = self._term()
+        while self._texts[self.place] == "&&":
+            self.place += 1
+            right = self._term()
+            result = result and right
+        return result
+
+    def _term(self) -> bool:
+        piece = self._texts[self.place]
+        if piece == "(":
+            self.place += 1
+            result = self.value()
+            self.place += 1
+            return result
+        if piece in _DIMENSIONS and self._texts[self.place + 1] == "==":
+            number = self._texts[self.place + 2]
+            if number.isdigit():
+                self.place += 3
+                return int(number) == self._key.shape.dimensions
+        if piece == "ck" or piece == "std":
+            self.place += 2
+            piece = self._texts[self.place]
+        if piece == "is_same_v" and self._texts[self.place + 1] == "<":
+            return self._same()
+        raise self._error()
+
+    def _same(self) -> bool:
+        begin = self.place
+        reader = ExprReader(self._stream, self.place + 1)
+        left, right = (*reader.arguments(), None, None)[:2]
+        if left is None or right is None:
+            raise self._error()
+        one = self._meaning(left.name)
+        if one is None:
+            self.place = begin + 2
+            raise self._error()
+        other = self._meaning(right.name)
+        self.place = reader.place
+        if other is None:
+            other = "EmptyTuple" if right.name == "Tuple" else words().get(right.name, right.name)
+        return one == other
+
+    def _meaning(self, parameter: str) -> str | None:
+        """Return the value of a parameter of the factory; ``None`` for any other word."""
+        if parameter in _LAYOUTS:
+            return str(getattr(self._key.shape, _LAYOUTS[parameter]))
+        if _TYPE.fullmatch(parameter):
+            return self._key.dtype
+        return None

@@ -1,0 +1,135 @@
+"""Finds which tuples, with which parameters, make up the instances that a function was compiled with.
+
+The archive says what a function adds but not in which order; the headers know the order but not the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof_converters.extract.tuples import SLOT
+
+if TYPE_CHECKING:
+    from ckprof_converters.extract.readable import Instance
+    from ckprof_converters.extract.tuples import InstanceTuples, Pattern
+    from ckprof_converters.extract.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One tuple with the parameters that a function gives it."""
+
+    alias: str
+    #: place of the tuple among the declarations
+    rank: tuple[int, int]
+    #: parameter -> value
+    values: Mapping[str, str]
+    #: parameter -> kind
+    kinds: Mapping[str, str]
+    instances: tuple[Instance, ...]
+
+
+class JoinError(InputError):
+    """Headers and archive do not agree about a function."""
+
+
+def fitting(pattern: Pattern, compiled: frozenset[Instance]) -> list[Use]:
+    """Return the uses of a tuple whose instances were all compiled.
+
+    The parameters follow from the compiled instances that the first element of the tuple may be.
+    """
+    if not pattern.instances or len(pattern.instances) > len(compiled):
+        return []
+    first = pattern.instances[0]
+    found: dict[tuple[str, ...], Use] = {}
+    for instance in compiled:
+        values = _bindings(first, instance)
+        if values is None:
+            continue
+        known = {**pattern.defaults, **values}
+        if any(name not in known for name in pattern.parameters):
+            continue
+        identity = tuple(known[name] for name in pattern.parameters)
+        if identity in found:
+            continue
+        instances = pattern.bind(known)
+        if compiled.issuperset(instances):
+            found[identity] = Use(
+                alias=pattern.alias,
+                rank=pattern.rank,
+                values=known,
+                kinds=pattern.parameters,
+                instances=instances,
+            )
+    return list(found.values())
+
+
+def _bindings(pattern: Instance, instance: Instance) -> dict[str, str] | None:
+    if pattern.device != instance.device or len(pattern.arguments) != len(instance.arguments):
+        return None
+    values: dict[str, str] = {}
+    for open_, value in zip(pattern.arguments, instance.arguments, strict=True):
+        if open_ == value:
+            continue
+        if not open_.startswith(SLOT):
+            if SLOT in open_:
+                continue  # a parameter inside another argument: compared once it is bound
+            return None
+        if values.setdefault(open_[len(SLOT) :], value) != value:
+            return None
+    return values
+
+
+def cover(
+    function: str, compiled: Iterable[Instance], candidates: Sequence[str], tuples: InstanceTuples
+) -> tuple[Use, ...]:
+    """Return the uses that make up a function's instances, in no particular order.
+
+    The longest tuples are taken first: a tuple of one generic instance is often contained in a larger one.
+
+    :param candidates: aliases to try.
+    :raises JoinError: some instances are in no tuple that fits.
+    """
+    everything = frozenset(compiled)
+    devices = {item.device for item in everything}
+    uses: list[Use] = []
+    for alias in candidates:
+        if tuples.devices(alias) <= devices:
+            uses.extend(fitting(tuples.pattern(alias), everything))
+    uses.sort(key=lambda use: (-len(use.instances), use.rank, tuple(use.values.items())))
+    left = set(everything)
+    taken = []
+    for use in uses:
+        if not left:
+            break
+        if not left.isdisjoint(use.instances):
+            taken.append(use)
+            left.difference_update(use.instances)
+    if left:
+        sample = min(left)
+        raise JoinError(
+            f"{function}: {len(left)} of {len(everything)} compiled instances are in no tuple of the "
+            f"headers; the first is {sample.device}<{', '.join(sample.arguments)}>"
+        )
+    return tuple(taken)
+
+
+def in_order(uses: Iterable[Use], vocabulary: Vocabulary) -> tuple[Use, ...]:
+    """Sort the uses of one function.
+
+    Tuples for the double-rate instructions (``_2x``) stand first, then follow the declarations; the uses of
+    one tuple follow the values of its enumerations.
+    """
+
+    def key(use: Use) -> tuple[object, ...]:
+        values = tuple(
+            vocabulary.enumerations[kind].index(use.values[name])
+            for name, kind in use.kinds.items()
+            if kind in vocabulary.enumerations
+        )
+        return (not use.alias.endswith("_2x"), use.rank, values)
+
+    return tuple(sorted(uses, key=key))

@@ -1,0 +1,104 @@
+"""Which lists there are: directions, layouts, data types, and where each is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class LayoutRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of the three tensor layouts of one kind of list."""
+
+    dimensions: int
+    input: str
+    weight: str
+    output: str
+
+
+class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of matrix instructions."""
+
+    #: what the factories ask for
+    macros: tuple[str, ...]
+    #: the configuration of a library says whether it has them; where not, the factories never ask for them
+    configured: bool
+    #: expression that is found in the names of its functions, for releases whose factories do not ask
+    function: str
+
+
+class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the library keeps the instances of a direction."""
+
+    #: folder of its lists
+    folder: str
+    factory: str
+    #: folder of its instance headers
+    headers: str
+    #: how the names of its device classes begin
+    operator: str
+    #: the lists that are written unless told otherwise
+    sets: tuple[str, ...]
+    #: parameter of its tuples -> the tensor whose layout it is, ``none``, or a value
+    bindings: dict[str, str]
+
+
+class ListsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that is known of the lists."""
+
+    layouts: dict[str, LayoutRecord]
+    dtypes: tuple[str, ...]
+    #: file names of archives, the more specific ones first
+    archives: tuple[str, ...]
+    #: expression that is found in the names of functions that a factory may call though they are not compiled
+    optional: str
+    engines: dict[str, EngineRecord]
+    directions: dict[str, DirectionRecord]
+
+
+@cache
+def known_lists() -> ListsFile:
+    """Return what is known of the lists."""
+    return msgspec.json.decode((files(__package__) / "lists.json").read_bytes(), type=ListsFile)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ListKey:
+    """One list: instances of one direction for one layout and one data type."""
+
+    direction: str
+    layout: str
+    dtype: str
+
+    @property
+    def shape(self) -> LayoutRecord:
+        """Names of its tensor layouts."""
+        return known_lists().layouts[self.layout]
+
+    @property
+    def home(self) -> DirectionRecord:
+        """Where the library keeps its instances."""
+        return known_lists().directions[self.direction]
+
+    @property
+    def file_name(self) -> str:
+        """Name of its file."""
+        return f"{self.layout}_{self.dtype}.conf"
+
+    def __str__(self) -> str:
+        return f"{self.direction} {self.layout}_{self.dtype}"
+
+
+def all_lists() -> Iterator[ListKey]:
+    """Yield every list, in the order of summaries."""
+    known = known_lists()
+    for direction in known.directions:
+        for layout in known.layouts:
+            for dtype in known.dtypes:
+                yield ListKey(direction, layout, dtype)

@@ -1,0 +1,184 @@
+"""A decoder of mangled names for what the library's device classes need.
+
+It knows nested names, template arguments and packs of them, substitutions, fundamental types, and literals of
+integers, ``bool`` and enumerations: the part of the Itanium C++ ABI (section 5.1) that names these instances.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ckprof.errors import InputError
+
+_TYPES: Final = {
+    "a": "signed char",
+    "b": "bool",
+    "c": "char",
+    "d": "double",
+    "f": "float",
+    "h": "unsigned char",
+    "i": "int",
+    "j": "unsigned int",
+    "l": "long",
+    "m": "unsigned long",
+    "s": "short",
+    "t": "unsigned short",
+    "v": "void",
+    "x": "long long",
+    "y": "unsigned long long",
+}
+#: suffix of a literal's number, as demanglers print it
+_SUFFIXES: Final = {"j": "u", "l": "l", "m": "ul", "x": "ll", "y": "ull"}
+_STANDARD: Final = {"t": "std", "a": "std::allocator", "b": "std::basic_string", "s": "std::string"}
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class ManglingError(InputError):
+    """A mangled name with a part that the decoder does not know."""
+
+
+def decode(mangled: str) -> str:
+    """Return the readable name of a class's virtual table or of a type, as the C++ runtime prints it.
+
+    :raises ManglingError: the name has a part that is not known.
+    """
+    if mangled.startswith("_ZTV"):
+        decoder = _Decoder(mangled, 4)
+        text = f"vtable for {decoder.type()}"
+    else:
+        decoder = _Decoder(mangled, 2 if mangled.startswith("_Z") else 0)
+        text = decoder.type()
+    if decoder.place != len(mangled):
+        raise decoder.error()
+    return text
+
+
+class _Decoder:
+    def __init__(self, text: str, place: int) -> None:
+        self._text = text
+        self.place = place
+        self._substitutions: list[str] = []
+
+    def error(self) -> ManglingError:
+        rest = self._text[self.place : self.place + 24]
+        return ManglingError(f"cannot decode the mangled name at {self.place} ({rest}): {self._text[:120]}")
+
+    def _peek(self) -> str:
+        return self._text[self.place : self.place + 1]
+
+    def _take(self, token: str) -> bool:
+        if self._text.startswith(token, self.place):
+            self.place += len(token)
+            return True
+        return False
+
+    def type(self) -> str:
+        """Read a type."""
+        if self._take("DF16_"):
+            return "_Float16"
+        if self._take("N"):
+            return self._nested()
+        if self._take("S"):
+            return self._substituted()
+        letter = self._peek()
+        if letter.isdigit():
+            return self._templated(self._source_name())
+        if letter in _TYPES and letter:
+            self.place += 1
+            return _TYPES[letter]
+        raise self.error()
+
+    def _substituted(self) -> str:
+        name, is_standard = self._substitution()
+        if is_standard and self._peek().isdigit():
+            name = self._remember(f"{name}::{self._source_name()}")
+        if self._take("I"):
+            name = self._remember(name + self._arguments())
+        return name
+
+    def _substitution(self) -> tuple[str, bool]:
+        letter = self._peek()
+        if letter in _STANDARD and letter:
+            self.place += 1
+            return _STANDARD[letter], letter == "t"
+        end = self._text.find("_", self.place)
+        code = self._text[self.place : end] if end >= 0 else "?"
+        if any(digit not in _DIGITS for digit in code):
+            raise self.error()
+        index = int(code, 36) + 1 if code else 0
+        if index >= len(self._substitutions):
+            raise self.error()
+        self.place = end + 1
+        return self._substitutions[index], False
+
+    def _remember(self, name: str) -> str:
+        self._substitutions.append(name)
+        return name
+
+    def _source_name(self) -> str:
+        begin = self.place
+        while self._peek().isdigit():
+            self.place += 1
+        size = int(self._text[begin : self.place] or "0")
+        if not size or self.place + size > len(self._text):
+            raise self.error()
+        self.place += size
+        return self._text[self.place - size : self.place]
+
+    def _templated(self, name: str) -> str:
+        self._remember(name)
+        if self._take("I"):
+            name = self._remember(name + self._arguments())
+        return name
+
+    def _nested(self) -> str:
+        """Read what follows ``N``, up to its ``E``."""
+        name = ""
+        while not self._take("E"):
+            if self._take("S"):
+                if name:
+                    raise self.error()
+                name = self._substitution()[0]
+            elif name and self._take("I"):
+                name = self._remember(name + self._arguments())
+            elif self._peek().isdigit():
+                part = self._source_name()
+                name = self._remember(f"{name}::{part}" if name else part)
+            else:
+                raise self.error()
+        return name
+
+    def _arguments(self) -> str:
+        found: list[str] = []
+        while not self._take("E"):
+            found.extend(self._argument())
+        inner = ", ".join(found)
+        # The runtimes differ in whether a blank follows two closing brackets; this is the older custom.
+        return f"<{inner} >" if inner.endswith(">") else f"<{inner}>"
+
+    def _argument(self) -> list[str]:
+        if self._take("L"):
+            return [self._literal()]
+        if self._take("J"):
+            pack: list[str] = []
+            while not self._take("E"):
+                pack.extend(self._argument())
+            return pack
+        return [self.type()]
+
+    def _literal(self) -> str:
+        letter = self._peek()
+        kind = self.type()
+        end = self._text.find("E", self.place)
+        number = self._text[self.place : end] if end >= 0 else ""
+        if not number.lstrip("n").isdigit():
+            raise self.error()
+        self.place = end + 1
+        number = number.replace("n", "-")
+        if kind == "bool":
+            return {"0": "false", "1": "true"}[number]
+        if kind == "int":
+            return number
+        if letter in _SUFFIXES:
+            return number + _SUFFIXES[letter]
+        return f"({kind}){number}"

@@ -1,0 +1,129 @@
+"""The words of the library's headers and symbols, and what the instance strings call them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof_converters.extract.preprocess import preprocess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof_converters.extract.headers import HeaderTree
+    from ckprof_converters.extract.tokens import Expr
+
+_ENUMERATION: Final = r"enum\s+(?:struct|class)?\s*{}\b[^{{;]*\{{([^}}]*)\}}"
+
+
+class EnumerationRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An enumeration whose values occur as template arguments."""
+
+    #: where releases declare it, the newest place first
+    headers: tuple[str, ...]
+    #: the enumerators that instance strings are known to print
+    names: tuple[str, ...]
+
+
+class _NamesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    types: dict[str, tuple[str, ...]]
+    values: dict[str, tuple[str, ...]]
+    enumerations: dict[str, EnumerationRecord]
+
+
+@cache
+def _names_file() -> _NamesFile:
+    return msgspec.json.decode((files(__package__) / "names.json").read_bytes(), type=_NamesFile)
+
+
+@cache
+def words() -> Mapping[str, str]:
+    """Return what each word of the library is called in an instance string, where it differs."""
+    data = _names_file()
+    return {
+        word: printed
+        for table in (data.types, data.values)
+        for printed, known in table.items()
+        for word in known
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words of one installed library."""
+
+    #: enumeration -> enumerators in the order of their values
+    enumerations: Mapping[str, tuple[str, ...]]
+
+    def print_argument(self, argument: Expr, *, is_bool: bool = False) -> str:
+        """Return a template argument as instance strings print it.
+
+        :param is_bool: the parameter is a ``bool``, which headers write as a number too.
+        """
+        name, args = argument
+        if args is None:
+            if is_bool:
+                return {"0": "false", "1": "true"}.get(name, name)
+            return words().get(name, name)
+        inner = ",".join(self.print_argument(item) for item in args)
+        if name == "Sequence":
+            return f"Seq({inner})"
+        if name == "Tuple":
+            return f"Tuple({inner})" if args else "EmptyTuple"
+        return f"{name}<{inner}>"
+
+    def enumerator(self, enumeration: str, value: str) -> str:
+        """Return the name of an enumerator by its value.
+
+        :raises InputError: an enumeration, or a value of it, that no instance string is known for.
+        """
+        names = self.enumerations.get(enumeration)
+        if names is None:
+            raise InputError(f"unknown enumeration {enumeration} among the template arguments")
+        place = int(value)
+        known = _names_file().enumerations[enumeration].names
+        if not 0 <= place < len(names) or names[place] not in known:
+            raise InputError(
+                f"value {value} of {enumeration} has no known name; known are {', '.join(known)}"
+            )
+        return names[place]
+
+
+def read_vocabulary(headers: HeaderTree) -> Vocabulary:
+    """Read the enumerators of an installed library.
+
+    An enumeration that is not declared is of a later release; what is known of it is never asked for.
+
+    :raises InputError: an enumeration is no plain list of names.
+    """
+    return Vocabulary(
+        {name: _read(headers, name, record) for name, record in _names_file().enumerations.items()}
+    )
+
+
+def _read(headers: HeaderTree, name: str, record: EnumerationRecord) -> tuple[str, ...]:
+    for path in record.headers:
+        text = headers.find(path)
+        if text is None:
+            continue
+        plain, _ = preprocess(text, {}, path)
+        match = re.search(_ENUMERATION.format(name), plain)
+        if match is not None:
+            return _enumerators(match[1], name, path)
+    return record.names
+
+
+def _enumerators(body: str, name: str, path: str) -> tuple[str, ...]:
+    names = []
+    for place, value in enumerate(item.strip() for item in body.split(",") if item.strip()):
+        word, _, number = (part.strip() for part in value.partition("="))
+        if number and number != str(place):
+            raise InputError(f"enumerator {value} of {name} is not numbered by its place", path)
+        names.append(word)
+    return tuple(names)

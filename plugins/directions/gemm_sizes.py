@@ -1,0 +1,32 @@
+"""The matrix products that convolutions are: sizes of CK Tile's implicit GEMM.
+
+Forward N*out x K with C*filter as reduction, backward weight K x C*filter with N*out, backward data
+N*input x C with K*filter over all strides together. Each function takes a problem, or one whose sizes are
+symbols.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ckprof.model.problem import ConvProblem
+
+
+def forward_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
+    """Return m, n, k of the forward convolution."""
+    taps = prod(problem.filter)
+    return problem.batch * prod(problem.output), problem.out_channels, problem.in_channels * taps
+
+
+def backward_data_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
+    """Return m, n, k of the gradient of the input: each tap reaches every stride-th element of the image."""
+    depth = -(-(problem.out_channels * prod(problem.filter)) // prod(problem.strides))
+    return problem.batch * prod(problem.input), problem.in_channels, depth
+
+
+def backward_weight_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
+    """Return m, n, k of the gradient of the weight."""
+    pixels = problem.batch * prod(problem.output)
+    return problem.out_channels, problem.in_channels * prod(problem.filter), pixels

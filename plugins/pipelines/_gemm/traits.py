@@ -1,0 +1,74 @@
+"""What the time of a GEMM kernel depends on, from its configuration or from its name in a table of times."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Three sizes, as kernel names write tiles, wave grids and MMA tiles.
+_SIZES: Final = re.compile(r"(?<![0-9x])(\d+)x(\d+)x(\d+)(?![0-9x])")
+_WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_async_v1|_async)?")
+
+
+def gemm_traits(
+    fields: Mapping[str, Any],
+    *,
+    schedule: Schedule = Schedule.TILES,
+    reduction: Reduction = Reduction.ATOMIC,
+) -> KernelTraits:
+    """Return the traits of an instance.
+
+    :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
+    """
+
+    def sizes(name: str) -> tuple[int, int, int]:
+        return fields[f"{name}_m"], fields[f"{name}_n"], fields[f"{name}_k"]
+
+    pipeline = GemmPipeline(fields["gemm_pipeline"])
+    double = fields["double_smem_buffer"] or pipeline.properties.buffering is SmemBuffering.DOUBLE
+    vectors = ",".join(str(fields[f"vector_size_{operand}"]) for operand in "abc")
+    return KernelTraits(
+        tile=sizes("tile"),
+        schedule=schedule,
+        reduction=reduction,
+        lds_stages=max(2 if double else 1, pipeline.properties.lds_stages),
+        # two buffers of local memory leave no room for a second workgroup
+        workgroups_per_unit=1 if double else 2,
+        labels=(
+            pipeline.value,
+            "x".join(map(str, sizes("wave_grid"))),
+            "x".join(map(str, sizes("mma_tile"))),
+            vectors,
+            fields["scheduler"],
+            fields["specialization"],
+        ),
+    )
+
+
+def traits_of_name(name: str) -> KernelTraits | None:
+    """Return the traits that a kernel's name in a table of measured times tells.
+
+    :param name: block tile and GEMM pipeline, such as ``64x64x64_compv3``; more words may surround them.
+    :returns: ``None`` if it has not both.
+    """
+    sizes = _SIZES.search(name)
+    pipelines = [one for one in GemmPipeline if one.value in _WORD.findall(name.lower())]
+    if sizes is None or not pipelines:
+        return None
+    pipeline = max(pipelines, key=lambda one: len(one.value))
+    m, n, k = (int(part) for part in sizes.groups())
+    if not m * n * k:
+        return None
+    rest = name.replace(sizes[0], "", 1).replace(pipeline.value, "", 1).strip("_")
+    return KernelTraits(
+        tile=(m, n, k),
+        lds_stages=pipeline.properties.lds_stages,
+        workgroups_per_unit=1 if pipeline.properties.lds_stages > 1 else 2,
+        labels=(pipeline.value, rest) if rest else (pipeline.value,),
+    )

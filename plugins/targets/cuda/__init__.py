@@ -1,0 +1,1 @@
+"""NVIDIA GPUs as a place where kernels are built and run."""

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Elements of tensors in device code: storage, conversion from float, addition to memory.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "ck_tile/host_model/kernel_facts.hpp"
+
+namespace ck_tile::cuda_model {
+
+template <host_model::data_type Type>
+struct stored
+{
+    using type = std::uint16_t;
+};
+template <>
+struct stored<host_model::data_type::fp32>
+{
+    using type = float;
+};
+template <host_model::data_type Type>
+using stored_t = typename stored<Type>::type;
+
+// The rounding of bfloat16 is the modelled device's, as on every target.
+template <host_model::data_type Type, bf16_rounding_mode Rounding>
+__device__ __forceinline__ stored_t<Type> narrow(float value)
+{
+    if constexpr(Type == host_model::data_type::fp32) { return value; }
+    else if constexpr(Type == host_model::data_type::fp16)
+    {
+        return __half_as_ushort(__float2half_rn(value));
+    }
+    else if constexpr(Rounding == bf16_rounding_mode::standard)
+    {
+        return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+    }
+    else
+    {
+        return float_to_bf16_bits(value, Rounding);
+    }
+}
+
+template <host_model::data_type Type>
+__device__ __forceinline__ float widen(stored_t<Type> value)
+{
+    if constexpr(Type == host_model::data_type::fp32) { return value; }
+    else if constexpr(Type == host_model::data_type::fp16)
+    {
+        return __half2float(__ushort_as_half(value));
+    }
+    else
+    {
+        return __uint_as_float(static_cast<unsigned>(value) << 16);
+    }
+}
+
+// Adds Count neighbouring elements to memory, each atomically. The sum of 16-bit types is rounded
+// to nearest by the hardware.
+template <host_model::data_type Type, int Count>
+__device__ __forceinline__ void add_to_memory(stored_t<Type>* destination,
+                                              const stored_t<Type>* values)
+{
+    if constexpr(Type == host_model::data_type::fp32)
+    {
+#pragma unroll
+        for(int i = 0; i < Count; ++i) { atomicAdd(destination + i, values[i]); }
+    }
+    else
+    {
+        constexpr bool half = Type == host_model::data_type::fp16;
+        using one           = std::conditional_t<half, __half, __nv_bfloat16>;
+        using two           = std::conditional_t<half, __half2, __nv_bfloat162>;
+        if constexpr(Count % 2 == 0)
+        {
+#pragma unroll
+            for(int i = 0; i < Count; i += 2)
+            {
+                two pair;
+                memcpy(&pair, values + i, sizeof(pair));
+                atomicAdd(reinterpret_cast<two*>(destination + i), pair);
+            }
+        }
+        else
+        {
+#pragma unroll
+            for(int i = 0; i < Count; ++i)
+            {
+                one value;
+                memcpy(&value, values + i, sizeof(value));
+                atomicAdd(reinterpret_cast<one*>(destination + i), value);
+            }
+        }
+    }
+}
+
+template <int Bytes>
+struct raw_vector;
+template <>
+struct raw_vector<2>
+{
+    using type = std::uint16_t;
+};
+template <>
+struct raw_vector<4>
+{
+    using type = std::uint32_t;
+};
+template <>
+struct raw_vector<8>
+{
+    using type = uint2;
+};
+template <>
+struct raw_vector<16>
+{
+    using type = uint4;
+};
+
+} // namespace ck_tile::cuda_model

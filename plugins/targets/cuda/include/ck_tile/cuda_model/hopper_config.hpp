@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The compile-time side of engine W: how an instance's tile is shared among warpgroups.
+#pragma once
+
+#include "ck_tile/cuda_model/matrix_descriptor.hpp"
+#include "ck_tile/cuda_model/tile_config.hpp"
+
+namespace ck_tile::cuda_model {
+
+// Base is the tile_config of the same instance.
+// TakeTurns: consumers take turns with tiles of their own instead of sharing one.
+template <typename Base, int WantedStages, bool TakeTurns>
+struct hopper_config : Base
+{
+    static constexpr bool weight = Base::direction == direction::backward_weight;
+
+    // Tiles that the register file cannot hold are computed in halves.
+    static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;
+    static constexpr int n        = Base::n;
+    static constexpr int blocks_m = m / 64; // of 64 rows
+
+    static constexpr bool fits_registers = blocks_m * n / 2 <= 128;
+    static constexpr bool turns          = TakeTurns && fits_registers;
+    static constexpr int warpgroups      = turns ? 2 : blocks_m == 4 ? 2 : blocks_m; // 1, 2 or 3
+    static constexpr int own_blocks      = turns ? blocks_m : blocks_m / warpgroups;
+    static constexpr int threads         = (warpgroups + 1) * 128; // the last warpgroup copies
+
+    // Rows of 128 bytes: K elements of a row or column, or 64 rows or columns of one K.
+    static constexpr int columns_per_chunk = n < 64 ? n : 64;
+    static constexpr int column_chunks     = (n + 63) / 64;
+    static constexpr int a_bytes           = m * hopper_row_bytes;
+    static constexpr int b_bytes     = Base::b_k_major ? (n * hopper_row_bytes + 1023) / 1024 * 1024
+                                                       : column_chunks * hopper_chunk_bytes;
+    static constexpr int stage_bytes = a_bytes + b_bytes;
+    // Copies count whole boxes; a stage can be larger by its alignment.
+    static constexpr int stage_bytes_copied =
+        a_bytes + (Base::b_k_major ? n * hopper_row_bytes : b_bytes);
+
+    // On its way to memory a warp's result is 16 rows of up to 64 columns.
+    static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+    // Sums of several parts of K are staged in fp32.
+    static constexpr int staging_line_bytes = staged_columns * (weight ? 4 : Base::e_bytes) + 16;
+    static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
+
+    static constexpr int accumulators = own_blocks * n / 2; // of a thread
+
+    static constexpr int other_bytes = 1024 + staging_bytes; // alignment and barriers, too
+    static constexpr int room(int resident)
+    { return CKPROF_CUDA_SHARED_BYTES / resident - 1024 - other_bytes - 1024; }
+    // Registers of a thread when the kernel starts, and after the copying warpgroup has given up
+    // what it does not need.
+    static constexpr int registers_at_start(int blocks)
+    { return 65536 / (threads * blocks) / 8 * 8; }
+    static constexpr int producer_registers = 40;
+    static constexpr int consumer_registers(int blocks)
+    {
+        const int start = registers_at_start(blocks) < 240 ? registers_at_start(blocks) : 240;
+        const int most  = start + (start - producer_registers) / warpgroups / 8 * 8;
+        return most < 240 ? most : 240;
+    }
+    // An instruction must fit into the registers of the start.
+    // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
+    static constexpr int most_resident()
+    {
+        int count = warpgroups == 1 ? 3 : Base::blocks;
+        while(count > 1 && (room(count) < (WantedStages < 3 ? WantedStages : 3) * stage_bytes ||
+                            consumer_registers(count) < accumulators + 40 ||
+                            registers_at_start(count) < n / 2 + 32))
+        {
+            --count;
+        }
+        return count;
+    }
+    static constexpr int resident = most_resident();
+    static constexpr int stages =
+        room(resident) / stage_bytes < WantedStages ? room(resident) / stage_bytes : WantedStages;
+    static constexpr int shared_bytes = 1024 + stages * stage_bytes + staging_bytes + 1024;
+};
+
+// Whether engine W can compute the instance's tile at all.
+template <typename Base>
+inline constexpr bool hopper_tile =
+    Base::ab_bytes == 2 && Base::m % 64 == 0 && Base::m <= 256 &&
+    (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
+     Base::n == 192 || Base::n == 224 || Base::n == 256) &&
+    (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&
+    (Base::direction == direction::backward_weight || Base::merged == 1) &&
+    !(Base::m == 192 && Base::n > 128);
+
+} // namespace ck_tile::cuda_model

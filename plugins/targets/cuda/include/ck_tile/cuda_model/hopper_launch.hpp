@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Which problems engine W takes, and its launch.
+#pragma once
+
+#include <algorithm>
+
+#include "ck_tile/core/utility/hip_check_error.hpp"
+#include "ck_tile/cuda_model/hopper_gemm.hpp"
+#include "ck_tile/cuda_model/joined_groups.hpp"
+#include "ck_tile/cuda_model/start.hpp"
+#include "ck_tile/cuda_model/tensor_maps.hpp"
+#include "ck_tile/host/device_memory.hpp"
+
+namespace ck_tile::cuda_model {
+
+namespace impl {
+
+// Fewer channels than that leave most of the 64 that a copy brings unused.
+inline constexpr int fewest_channels = 16;
+
+template <typename Config>
+window_map_request window_request(const gemm_params& g)
+{
+    const void* base = Config::weight ? g.b : g.a;
+    const int images = static_cast<int>(g.images_total);
+    return make_window_map_request(
+        g, base, images, Config::ab_bytes, Config::weight ? hopper_k : Config::m);
+}
+
+template <typename Config>
+tile_map_request tile_request(const gemm_params& g)
+{
+    if constexpr(Config::weight) { return make_pixel_map_request(g, g.a, g.k, Config::ab_bytes); }
+    else
+    {
+        constexpr bool forward = Config::direction == direction::forward;
+        return make_weight_map_request(
+            g, g.b, Config::ab_bytes, 64, forward ? static_cast<unsigned>(Config::n) : 64u);
+    }
+}
+
+inline int multiprocessors()
+{
+    static const int count = [] {
+        int device = 0, answer = 0;
+        hip_check_error(cudaGetDevice(&device));
+        hip_check_error(cudaDeviceGetAttribute(&answer, cudaDevAttrMultiProcessorCount, device));
+        return answer;
+    }();
+    return count;
+}
+
+// Sums of several parts of K and the counters of tiles: zero whenever no kernel runs.
+inline char* zeroed_workspace(std::size_t bytes)
+{
+    // Never destroyed: the device may be gone by then.
+    static DeviceMem& memory = *new DeviceMem;
+    if(memory.GetBufferSize() < bytes)
+    {
+        memory.Realloc(bytes);
+        memory.SetZero();
+    }
+    return static_cast<char*>(memory.GetDeviceBuffer());
+}
+
+template <typename Kernel>
+struct hopper_tag;
+
+// Expanded weights; nothing is expected of what is in it.
+inline std::uint16_t* expanded_workspace(std::size_t bytes)
+{
+    static DeviceMem& memory = *new DeviceMem;
+    if(memory.GetBufferSize() < bytes) { memory.Realloc(bytes); }
+    return static_cast<std::uint16_t*>(memory.GetDeviceBuffer());
+}
+
+inline expansion plan_expansion(const host_model::conv_shape& s, const void* weights, int joined)
+{
+    expansion e{};
+    e.from     = static_cast<const std::uint16_t*>(weights);
+    e.joined   = joined;
+    e.k        = static_cast<int>(s.K);
+    e.taps     = static_cast<int>(host_model::volume(s.filter));
+    e.c        = static_cast<int>(s.C);
+    e.elements = s.G * s.K * e.taps * s.C * joined;
+    e.to       = expanded_workspace(static_cast<std::size_t>(e.elements) * 2);
+    return e;
+}
+
+// Starts engine W unless the problem is one for engine M.
+template <typename Kernel, typename Config, typename Call>
+bool launch_hopper(cudaStream_t stream, const Call& call)
+{
+    const int joined   = Config::merged == 1 ? groups_to_join(call.shape) : 1;
+    gemm_params g      = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
+    const int channels = Config::direction == direction::forward ? g.in_channels
+                         : Config::direction == direction::backward_data
+                             ? g.out_channels
+                             : g.in_channels * Config::merged;
+    if(channels < fewest_channels || g.explicit_gemm || !makes_tensor_maps()) { return false; }
+    expansion expanded{};
+    if(!Config::weight && joined > 1)
+    {
+        expanded = plan_expansion(call.shape, call.wei, joined);
+        g.b      = expanded.to;
+    }
+    const window_map_request windows = window_request<Config>(g);
+    const tile_map_request tiles     = tile_request<Config>(g);
+    if(!is_possible(windows) || !is_possible(tiles)) { return false; }
+
+    static remembered_map<window_map_request>& window_map = *new remembered_map<window_map_request>;
+    static remembered_map<tile_map_request>& tile_map     = *new remembered_map<tile_map_request>;
+    constexpr CUtensorMapDataType type                    = Config::ab_type == data_type::bf16
+                                                                ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                                : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    hopper_params p{};
+    p.work        = make_hopper_work<Config>(g);
+    p.work.joined = joined;
+    if(p.work.tiles < 0) { return false; }
+    const CUtensorMap& of_windows = window_map.get(windows, type);
+    const CUtensorMap& of_tiles   = tile_map.get(tiles, type);
+    p.a                           = Config::weight ? of_tiles : of_windows;
+    p.b                           = Config::weight ? of_windows : of_tiles;
+    if constexpr(Config::weight)
+    {
+        if(g.k_batch > 1 && Config::e_type != data_type::fp32)
+        {
+            const auto elements = static_cast<std::size_t>(
+                call.shape.G * call.shape.K * call.shape.C * host_model::volume(call.shape.filter));
+            const std::size_t sums     = (elements * 4 + 255) / 256 * 256;
+            const std::size_t counters = static_cast<std::size_t>(p.work.tiles) * 4;
+            char* workspace            = zeroed_workspace(sums + counters);
+            p.work.partial             = reinterpret_cast<float*>(workspace);
+            p.work.arrived             = reinterpret_cast<unsigned*>(workspace + sums);
+        }
+    }
+    if(expanded.to != nullptr)
+    {
+        const auto parts =
+            static_cast<unsigned>(std::min<std::int64_t>((expanded.elements + 255) / 256, 4096));
+        expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(expanded);
+    }
+    const int blocks = std::min(p.work.tiles, multiprocessors() * Config::resident);
+    start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel>>,
+                              static_cast<unsigned>(blocks),
+                              Config::threads,
+                              Config::shared_bytes,
+                              stream,
+                              covers_result(g) || p.work.partial != nullptr ? g.result : nullptr,
+                              p);
+    return true;
+}
+
+} // namespace impl
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// The machine instructions of engine W: barriers in shared memory, the tensor copy engine, the
+// order of warpgroup products.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda.h>
+
+namespace ck_tile::cuda_model {
+
+__device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(std::uint32_t barrier)
+{ asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+
+// Arrives and announces that many bytes of copies.
+__device__ __forceinline__ void barrier_expect(std::uint32_t barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra.uni over;\n"
+                 "bra.uni again;\n"
+                 "over:\n"
+                 "}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+// A tile of a tensor map whose axes are, fastest first, c0 to c3.
+__device__ __forceinline__ void copy_tile(std::uint32_t destination,
+                                          const CUtensorMap& map,
+                                          std::uint32_t barrier,
+                                          int c0,
+                                          int c1,
+                                          int c2,
+                                          int c3)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2),
+                 "r"(c3)
+                 : "memory");
+}
+
+__device__ __forceinline__ void
+copy_tile(std::uint32_t destination, const CUtensorMap& map, std::uint32_t barrier, int c0, int c1)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4}], [%2];" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1)
+                 : "memory");
+}
+
+// Windows of an image: the channels from c on of the pixels from (w,h,n) on, displaced by a tap.
+__device__ __forceinline__ void copy_windows(std::uint32_t destination,
+                                             const CUtensorMap& map,
+                                             std::uint32_t barrier,
+                                             int c,
+                                             int w,
+                                             int h,
+                                             int n,
+                                             int tap_w,
+                                             int tap_h)
+{
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(destination),
+        "l"(&map),
+        "r"(barrier),
+        "r"(c),
+        "r"(w),
+        "r"(h),
+        "r"(n),
+        "h"(static_cast<std::uint16_t>(tap_w)),
+        "h"(static_cast<std::uint16_t>(tap_h))
+        : "memory");
+}
+
+__device__ __forceinline__ void copy_windows(std::uint32_t destination,
+                                             const CUtensorMap& map,
+                                             std::uint32_t barrier,
+                                             int c,
+                                             int w,
+                                             int h,
+                                             int d,
+                                             int n,
+                                             int tap_w,
+                                             int tap_h,
+                                             int tap_d)
+{
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(destination),
+        "l"(&map),
+        "r"(barrier),
+        "r"(c),
+        "r"(w),
+        "r"(h),
+        "r"(d),
+        "r"(n),
+        "h"(static_cast<std::uint16_t>(tap_w)),
+        "h"(static_cast<std::uint16_t>(tap_h)),
+        "h"(static_cast<std::uint16_t>(tap_d))
+        : "memory");
+}
+
+__device__ __forceinline__ void prefetch_map(const CUtensorMap& map)
+{ asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+
+// Registers of this warpgroup's threads from here on.
+template <int Count>
+__device__ __forceinline__ void give_up_registers()
+{ asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count)); }
+
+template <int Count>
+__device__ __forceinline__ void take_registers()
+{ asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count)); }
+
+// Orders what other instructions wrote to the accumulators before the next products.
+__device__ __forceinline__ void products_begin()
+{ asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+__device__ __forceinline__ void products_commit()
+{ asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+// Waits until at most Groups of the newest groups of products are under way.
+template <int Groups>
+__device__ __forceinline__ void products_wait()
+{ asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory"); }
+
+} // namespace ck_tile::cuda_model

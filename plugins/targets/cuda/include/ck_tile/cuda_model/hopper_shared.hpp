@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What the two sides of engine W share: arguments, stages, barriers.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/hopper_params.hpp"
+#include "ck_tile/cuda_model/hopper_ptx.hpp"
+#include "ck_tile/cuda_model/ptx.hpp"
+
+namespace ck_tile::cuda_model {
+
+struct hopper_params
+{
+    CUtensorMap a;
+    CUtensorMap b;
+    hopper_work work;
+};
+
+// The stages of shared memory as a ring: where a side stands in it.
+template <int Stages>
+struct ring_position
+{
+    int stage          = 0;
+    std::uint32_t turn = 0;
+
+    __device__ __forceinline__ void advance()
+    {
+        if(++stage == Stages)
+        {
+            stage = 0;
+            turn ^= 1;
+        }
+    }
+    __device__ __forceinline__ void advance(int count)
+    {
+        const int to = stage + count;
+        turn ^= static_cast<std::uint32_t>(to / Stages) & 1u;
+        stage = to % Stages;
+    }
+};
+
+template <typename Config>
+struct hopper_shared
+{
+    std::uint32_t stages; // aligned to 1024
+    std::uint32_t full;   // a barrier per stage
+    std::uint32_t empty;
+    std::uint32_t order; // a barrier per warpgroup that takes turns
+    char* staging;
+
+    __device__ __forceinline__ explicit hopper_shared(char* shared)
+    {
+        const std::uint32_t start = (shared_address(shared) + 1023u) & ~1023u;
+        stages                    = start;
+        staging = shared + (start - shared_address(shared)) + Config::stages * Config::stage_bytes;
+        full    = shared_address(staging) + Config::staging_bytes;
+        empty   = full + 8 * Config::stages;
+        order   = empty + 8 * Config::stages;
+    }
+    __device__ __forceinline__ std::uint32_t stage(int i) const
+    { return stages + i * Config::stage_bytes; }
+};
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// From a kernel type and its arguments to a launch on the device.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "ck_tile/core/container/tuple.hpp"
+#include "ck_tile/core/utility/hip_check_error.hpp"
+#include "ck_tile/cuda_model/depthwise.hpp"
+#include "ck_tile/cuda_model/elementwise.hpp"
+#include "ck_tile/cuda_model/hopper_launch.hpp"
+#include "ck_tile/cuda_model/implicit_gemm.hpp"
+#include "ck_tile/cuda_model/start.hpp"
+#include "ck_tile/cuda_model/stream_k.hpp"
+
+namespace ck_tile::cuda_model {
+
+namespace impl {
+
+template <typename Kernel>
+concept convolution_kernel =
+    std::same_as<std::remove_cvref_t<decltype(Kernel::facts)>, host_model::kernel_facts>;
+
+template <typename Kernel>
+concept depthwise_kernel =
+    std::same_as<std::remove_cvref_t<decltype(Kernel::facts)>, host_model::depthwise_facts>;
+
+template <typename Kernel, typename KernelArgs>
+auto call_of(const KernelArgs& kargs)
+{
+    auto call = kargs.call;
+    // A two-stage launcher may redirect the pointers after the arguments were made.
+    call.in  = kargs.in_ptr;
+    call.wei = kargs.wei_ptr;
+    call.out = kargs.out_ptr;
+    return call;
+}
+
+template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
+void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
+{
+    constexpr const host_model::kernel_facts& facts = Kernel::facts;
+    using config      = typename tile_config_of<Kernel, BlocksPerUnit>::type;
+    using partitioner = typename Kernel::TilePartitioner;
+    using layout      = shared_layout<config>;
+
+    const auto call = call_of<Kernel>(kargs);
+    gemm_params p   = make_gemm_params(facts, call);
+    if constexpr(facts.stream_k)
+    {
+        p.workspace = kargs.workspace_ptr;
+        start<Kernel>(&stream_k_gemm<config,
+                                     facts.stream_k_reduction == 2,
+                                     facts.stream_k_persistent,
+                                     kernel_tag<Kernel>>,
+                      static_cast<unsigned>(partitioner::GridSize(kargs.plan)),
+                      config::threads,
+                      layout::bytes,
+                      stream,
+                      nullptr,
+                      p,
+                      kargs.plan);
+    }
+    else
+    {
+        using plan = tile_config_of<Kernel, BlocksPerUnit>;
+        if constexpr(hopper_tile<config> && CKPROF_CUDA_ENGINE_W)
+        {
+            using hopper = hopper_config<config, plan::hopper_stages, plan::turns>;
+            if constexpr(hopper::stages >= 2)
+            {
+                if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
+            }
+        }
+        p.tiles = partitioner::GridSize(p.m, p.n);
+        p.blocks_x =
+            std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
+        start<Kernel>(&implicit_gemm<config, partitioner, kernel_tag<Kernel>>,
+                      linear_blocks(p),
+                      config::threads,
+                      layout::bytes,
+                      stream,
+                      covers_result(p) ? p.result : nullptr,
+                      p);
+    }
+}
+
+template <typename Kernel, typename KernelArgs>
+void launch_depthwise(cudaStream_t stream, const KernelArgs& kargs)
+{
+    using traits             = typename Kernel::DepthwiseTraits;
+    const depthwise_params p = make_depthwise_params(Kernel::facts, kargs.call);
+    start<Kernel>(&depthwise<traits, kernel_tag<Kernel>>,
+                  static_cast<unsigned>(p.groups) * static_cast<unsigned>(p.batches),
+                  traits::BlockSize,
+                  depthwise_tile<traits>::bytes,
+                  stream,
+                  nullptr,
+                  p);
+}
+
+template <typename... Values, std::size_t... I>
+void copy_values(const std::tuple<Values...>& values,
+                 std::int64_t* destination,
+                 std::index_sequence<I...>)
+{ ((destination[I] = static_cast<std::int64_t>(std::get<I>(values))), ...); }
+
+template <typename Kernel,
+          typename... Lengths,
+          typename... InStrides,
+          typename... OutStrides,
+          typename Input>
+void launch_elementwise(cudaStream_t stream,
+                        const tuple<Lengths...>& lengths,
+                        const tuple<InStrides...>& input_strides,
+                        const tuple<OutStrides...>& output_strides,
+                        const tuple<Input>& inputs,
+                        typename Kernel::YDataType* output)
+{
+    constexpr int rank = static_cast<int>(sizeof...(Lengths));
+    elementwise_params<rank> p{};
+    copy_values(lengths, p.length, std::make_index_sequence<rank>{});
+    copy_values(input_strides, p.from, std::make_index_sequence<rank>{});
+    copy_values(output_strides, p.to, std::make_index_sequence<rank>{});
+    p.input  = std::get<0>(inputs);
+    p.output = output;
+    p.total  = 1;
+    for(const std::int64_t length : p.length) { p.total *= length; }
+    const auto blocks = std::min<std::int64_t>((p.total + 255) / 256, 65536);
+    start<Kernel>(
+        &elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, nullptr, p);
+}
+
+} // namespace impl
+
+template <typename Kernel, int BlocksPerUnit, typename... Args>
+void launch(cudaStream_t stream, const Args&... args)
+{
+    if constexpr(impl::convolution_kernel<Kernel>)
+    {
+        impl::launch_gemm<Kernel, BlocksPerUnit>(stream, args...);
+    }
+    else if constexpr(impl::depthwise_kernel<Kernel>)
+    {
+        impl::launch_depthwise<Kernel>(stream, args...);
+    }
+    else
+    {
+        impl::launch_elementwise<Kernel>(stream, args...);
+    }
+}
+
+} // namespace ck_tile::cuda_model

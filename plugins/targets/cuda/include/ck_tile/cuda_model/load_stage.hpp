@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Fills one stage of shared memory with a block of K of both operands.
+#pragma once
+
+#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/operands.hpp"
+#include "ck_tile/cuda_model/ptx.hpp"
+
+namespace ck_tile::cuda_model {
+
+// Calls line(i) and column(j) for the pieces of Vector elements that the thread copies.
+template <typename Config,
+          bool Windowed,
+          int Vector,
+          int Lines,
+          int Elements,
+          int LineBytes,
+          typename Element,
+          typename Line,
+          typename Column>
+__device__ __forceinline__ void load_operand(const gemm_params& p,
+                                             std::uint32_t destination,
+                                             const Element* start,
+                                             const Line& line_of,
+                                             const Column& column_of)
+{
+    constexpr int pieces  = Elements / Vector; // of a line
+    constexpr int all     = pieces * Lines;
+    constexpr int threads = Config::threads;
+    constexpr int bytes   = Vector * static_cast<int>(sizeof(Element));
+
+    const auto copy = [&](int line, int piece, const address_part& a, const address_part& b) {
+        const Element* source =
+            resolve<Config, Windowed>(p, a, b) ? start + (a.offset + b.offset) : nullptr;
+        copy_async<bytes>(destination + line * LineBytes + piece * bytes, source, start);
+    };
+
+    const int thread = threadIdx.x;
+    if constexpr(threads % pieces == 0)
+    {
+        // The thread keeps its place in the line.
+        constexpr int step        = threads / pieces;
+        const int piece           = thread % pieces;
+        const address_part column = column_of(piece * Vector);
+#pragma unroll
+        for(int i = 0; i < divide_up(Lines, step); ++i)
+        {
+            const int line = thread / pieces + i * step;
+            if(Lines % step == 0 || line < Lines) { copy(line, piece, line_of(line), column); }
+        }
+    }
+    else if constexpr(pieces % threads == 0)
+    {
+        // The thread keeps to few places of every line.
+#pragma unroll
+        for(int j = 0; j < pieces / threads; ++j)
+        {
+            const int piece           = thread + j * threads;
+            const address_part column = column_of(piece * Vector);
+#pragma unroll 4
+            for(int line = 0; line < Lines; ++line) { copy(line, piece, line_of(line), column); }
+        }
+    }
+    else
+    {
+#pragma unroll 4
+        for(int i = 0; i < divide_up(all, threads); ++i)
+        {
+            const int index = thread + i * threads;
+            if(all % threads != 0 && index >= all) { break; }
+            const int line = index / pieces, piece = index % pieces;
+            copy(line, piece, line_of(line), column_of(piece * Vector));
+        }
+    }
+}
+
+// The K elements from k0 on; those at k_end and beyond are zero.
+template <typename Config>
+__device__ __forceinline__ void
+load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
+{
+    using element = stored_t<Config::ab_type>;
+    using ops     = operands<Config>;
+
+    constexpr int a_lines    = Config::a_k_major ? Config::m : Config::k;
+    constexpr int a_elements = Config::a_k_major ? Config::k : Config::m;
+    constexpr int b_lines    = Config::b_k_major ? Config::n : Config::k;
+    constexpr int b_elements = Config::b_k_major ? Config::k : Config::n;
+
+    const gemm_params& p = source.p;
+    load_operand<Config,
+                 ops::a_windowed,
+                 Config::vector_a,
+                 a_lines,
+                 a_elements,
+                 Config::a_line_bytes>(
+        p,
+        stage,
+        static_cast<const element*>(p.a) + source.a_start(),
+        [&](int line) { return source.a_line(line, k0); },
+        [&](int piece) { return source.a_column(piece, k0); });
+    load_operand<Config,
+                 ops::b_windowed,
+                 Config::vector_b,
+                 b_lines,
+                 b_elements,
+                 Config::b_line_bytes>(
+        p,
+        stage + Config::a_bytes,
+        static_cast<const element*>(p.b) + source.b_start(),
+        [&](int line) { return source.b_line(line, k0); },
+        [&](int piece) { return source.b_column(piece, k0); });
+}
+
+} // namespace ck_tile::cuda_model

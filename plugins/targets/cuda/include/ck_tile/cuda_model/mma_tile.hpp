@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The products of one block's tile on the tensor cores, 16-bit operands.
+#pragma once
+
+#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/ptx.hpp"
+#include "ck_tile/cuda_model/tile_config.hpp"
+
+namespace ck_tile::cuda_model {
+
+namespace impl {
+
+struct warp_grid
+{ int m, n; };
+
+// The warps of a block over its tile: as the instance wants them if the parts are whole matrices,
+// else as many as possible, of the shape that loads least.
+constexpr warp_grid arrange_warps(int m, int n, int m_warps, int n_warps)
+{
+    if(m % (16 * m_warps) == 0 && n % (16 * n_warps) == 0) { return {m_warps, n_warps}; }
+    const int warps = m_warps * n_warps;
+    warp_grid best{1, 1};
+    for(int y = 1; y <= warps; y *= 2)
+    {
+        for(int x = 1; x * y <= warps; x *= 2)
+        {
+            if(m % (16 * y) != 0 || n % (16 * x) != 0) { continue; }
+            const bool more   = x * y > best.m * best.n;
+            const bool equal  = x * y == best.m * best.n;
+            const bool better = m / y + n / x < m / best.m + n / best.n;
+            if(more || (equal && better)) { best = {y, x}; }
+        }
+    }
+    return best;
+}
+
+} // namespace impl
+
+template <typename Config>
+struct mma_tile
+{
+    static constexpr impl::warp_grid grid =
+        impl::arrange_warps(Config::m, Config::n, Config::m_warps, Config::n_warps);
+    static constexpr int warp_m = Config::m / grid.m;
+    static constexpr int warp_n = Config::n / grid.n;
+    static constexpr int mf     = warp_m / 16;
+    static constexpr int nf     = warp_n / 8;
+
+    // One row of 16x8 matrices of the warp, on its way to memory.
+    static constexpr int staging_line_bytes = warp_n * Config::e_bytes + 16;
+    static constexpr int staging_bytes      = grid.m * grid.n * 16 * staging_line_bytes;
+
+    static constexpr int accumulators = mf * nf * 4;
+
+    float sum[mf][nf][4];
+    int warp_row, warp_column; // first of the warp, in the tile
+    bool idle;                 // warps that have no part of the tile
+
+    __device__ __forceinline__ mma_tile()
+    {
+        const int warp = threadIdx.x / 32;
+        idle           = warp >= grid.m * grid.n;
+        warp_row       = warp / grid.n * warp_m;
+        warp_column    = warp % grid.n * warp_n;
+    }
+
+    __device__ __forceinline__ void clear()
+    {
+#pragma unroll
+        for(auto& row : sum)
+#pragma unroll
+            for(auto& matrix : row)
+#pragma unroll
+                for(float& value : matrix) { value = 0; }
+    }
+
+    // Adds the products of one stage.
+    __device__ __forceinline__ void multiply_stage(std::uint32_t stage)
+    {
+        if(idle) { return; }
+        const int lane = threadIdx.x % 32;
+        // Lane -> line that it points at; matrices of 8x8 are numbered along ldmatrix's results.
+        const int inner = lane % 8, matrix = lane / 8;
+        const int a_m = inner + matrix % 2 * 8, a_k = matrix / 2 * 8;
+        const int at_m = matrix % 2 * 8, at_k = inner + matrix / 2 * 8;
+        const int b_n = inner + matrix / 2 * 8, b_k = matrix % 2 * 8;
+        const int bt_n = matrix / 2 * 8, bt_k = inner + matrix % 2 * 8;
+
+        const std::uint32_t a_base =
+            stage + (Config::a_k_major ? (warp_row + a_m) * Config::a_line_bytes + a_k * 2
+                                       : at_k * Config::a_line_bytes + (warp_row + at_m) * 2);
+        const std::uint32_t b_base =
+            stage + Config::a_bytes +
+            (Config::b_k_major ? (warp_column + b_n) * Config::b_line_bytes + b_k * 2
+                               : bt_k * Config::b_line_bytes + (warp_column + bt_n) * 2);
+        constexpr int a_row  = Config::a_k_major ? 16 * Config::a_line_bytes : 32;
+        constexpr int a_step = Config::a_k_major ? 32 : 16 * Config::a_line_bytes;
+        constexpr int b_row  = Config::b_k_major ? 16 * Config::b_line_bytes : 32;
+        constexpr int b_step = Config::b_k_major ? 32 : 16 * Config::b_line_bytes;
+#pragma unroll
+        for(int k = 0; k < Config::k / 16; ++k)
+        {
+            std::uint32_t a[mf][4], b[nf / 2][4];
+#pragma unroll
+            for(int i = 0; i < mf; ++i)
+            {
+                load_matrices<!Config::a_k_major>(a[i], a_base + i * a_row + k * a_step);
+            }
+#pragma unroll
+            for(int j = 0; j < nf / 2; ++j)
+            {
+                load_matrices<!Config::b_k_major>(b[j], b_base + j * b_row + k * b_step);
+            }
+#pragma unroll
+            for(int i = 0; i < mf; ++i)
+#pragma unroll
+                for(int j = 0; j < nf; ++j)
+                {
+                    multiply<Config::ab_type>(
+                        sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                }
+        }
+    }
+
+    // Calls put(row, column, values) for pieces of Vector elements of the result, where `vector`
+    // is the width. The stages must not be in use any more.
+    template <int Vector, typename Put>
+    __device__ __forceinline__ void store(char* shared, const Put& put)
+    {
+        using element = stored_t<Config::e_type>;
+        if(idle) { return; }
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        char* own     = shared + warp * 16 * staging_line_bytes;
+        const auto at = [&](int row, int column) {
+            return reinterpret_cast<element*>(own + row * staging_line_bytes) + column;
+        };
+#pragma unroll
+        for(int i = 0; i < mf; ++i)
+        {
+#pragma unroll
+            for(int j = 0; j < nf; ++j)
+            {
+                const int column = j * 8 + lane % 4 * 2;
+#pragma unroll
+                for(int half = 0; half < 2; ++half)
+                {
+                    element* pair = at(lane / 4 + half * 8, column);
+                    pair[0]       = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2]);
+                    pair[1] = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2 + 1]);
+                }
+            }
+            __syncwarp();
+            constexpr int pieces = warp_n / Vector;
+#pragma unroll 4
+            for(int index = lane; index < 16 * pieces; index += 32)
+            {
+                const int row = index / pieces, column = index % pieces * Vector;
+                put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+            }
+            __syncwarp();
+        }
+    }
+
+    // Partial sums go to memory and come back in the order of the registers.
+    template <typename Exchange>
+    __device__ __forceinline__ void for_each_sum(const Exchange& exchange)
+    {
+        if(idle) { return; }
+#pragma unroll
+        for(int i = 0; i < mf; ++i)
+#pragma unroll
+            for(int j = 0; j < nf; ++j)
+#pragma unroll
+                for(int e = 0; e < 4; ++e)
+                {
+                    const int warps = grid.m * grid.n;
+                    exchange(((i * nf + j) * 4 + e) * warps * 32 + static_cast<int>(threadIdx.x),
+                             sum[i][j][e]);
+                }
+    }
+};
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Where the elements of a tile's result belong, for each direction.
+#pragma once
+
+#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/operands.hpp"
+
+namespace ck_tile::cuda_model {
+
+template <typename Config>
+struct result_place
+{
+    using element = stored_t<Config::e_type>;
+
+    const gemm_params& p;
+    const tile_place& at;
+    bool add; // several parts of K share the result
+
+    // The elements of neighbouring columns that are stored together.
+    static constexpr int vector = Config::ab_type == data_type::fp32 ? 1 : Config::vector_c;
+
+    // Null where there is none: beyond the GEMM, beyond the image, products of different groups.
+    __device__ __forceinline__ element* find(int tile_row, int tile_column) const
+    {
+        const int row = at.first_row + tile_row, column = at.first_column + tile_column;
+        if(row >= p.m || column >= p.n) { return nullptr; }
+        element* result = static_cast<element*>(p.result);
+        if constexpr(Config::direction == direction::forward)
+        {
+            result += at.first_image * p.result_image_elements;
+            const int merged = Config::merged;
+            if(row % merged != column % merged) { return nullptr; }
+            return result + ((static_cast<std::int64_t>(row / merged) * p.groups + at.first_group +
+                              row % merged) *
+                                 p.out_channels +
+                             column / merged);
+        }
+        else if constexpr(Config::direction == direction::backward_data)
+        {
+            const std::int64_t pixel = input_pixel(row);
+            return pixel < 0 ? nullptr
+                             : result + at.first_image * p.result_image_elements +
+                                   (pixel * p.groups + at.first_group) * p.in_channels + column;
+        }
+        else
+        {
+            const std::int64_t taps =
+                static_cast<std::int64_t>(p.filter[0]) * p.filter[1] * p.filter[2];
+            // Rows (gm,k) follow one another in memory across merged groups.
+            element* line =
+                result + (static_cast<std::int64_t>(at.first_group) * p.out_channels + row) * taps *
+                             p.in_channels;
+            if constexpr(Config::merged == 1) { return line + column; }
+            else
+            {
+                const int tap     = p.channels.quotient(column);
+                const int rest    = p.channels.remainder(column, tap);
+                const int channel = rest % p.in_channels;
+                if(rest / p.in_channels != row / p.out_channels) { return nullptr; }
+                return line + (static_cast<std::int64_t>(tap) * p.in_channels + channel);
+            }
+        }
+    }
+
+    // Backward data: the input position that a row stands for; negative outside the image.
+    __device__ __forceinline__ std::int64_t input_pixel(int row) const
+    {
+        if(p.rows_are_pixels) { return row; }
+        int rest = row, index[3] = {0, 0, 0};
+#pragma unroll
+        for(int axis = 2; axis >= 3 - Config::dimensions; --axis)
+        {
+            const int next = p.positions[axis].quotient(rest);
+            index[axis]    = p.positions[axis].remainder(rest, next) + p.origin_offset[axis];
+            rest           = next;
+        }
+        std::int64_t pixel = rest;
+#pragma unroll
+        for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+        {
+            const int position = at.remainder[axis] * p.remainder_step[axis] +
+                                 index[axis] * p.position_step[axis] - p.left_pad[axis];
+            if(position < 0 || position >= p.result_length[axis]) { return -1; }
+            pixel = pixel * p.result_length[axis] + position;
+        }
+        return pixel;
+    }
+
+    __device__ __forceinline__ void operator()(int row, int column, const element* values) const
+    {
+        element* destination = find(row, column);
+        if(destination == nullptr) { return; }
+        if(add) { add_to_memory<Config::e_type, vector>(destination, values); }
+        else
+        {
+            using raw = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
+            *reinterpret_cast<raw*>(destination) = *reinterpret_cast<const raw*>(values);
+        }
+    }
+};
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The one place where kernels are started.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "ck_tile/core/utility/hip_check_error.hpp"
+#include "ck_tile/cuda_model/deferred_zeroing.hpp"
+
+namespace ck_tile::cuda_model::impl {
+
+// With CKPROF_CUDA_OWN_CODE every instance has machine code under its own name, to be read;
+// otherwise instances that differ only in fields without meaning here share theirs.
+#if defined(CKPROF_CUDA_OWN_CODE)
+template <typename Kernel>
+using kernel_tag = Kernel;
+#else
+template <typename>
+using kernel_tag = void;
+#endif
+
+// Throws std::runtime_error if no block of the device can have that many bytes.
+inline void check_shared_memory(int bytes)
+{
+    int device = 0, most = 0;
+    hip_check_error(cudaGetDevice(&device));
+    hip_check_error(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if(bytes > most)
+    {
+        throw std::runtime_error("device-shared-memory: the tile needs " + std::to_string(bytes) +
+                                 " bytes of shared memory, a block of this device has at most " +
+                                 std::to_string(most));
+    }
+}
+
+// Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
+// writes every element that its launcher may have asked to be zeroed, or null. A block gets more
+// than 48 KiB of shared memory only after that was asked for, once per function and process.
+template <typename Tag, typename... Params>
+void start(void (*function)(Params...),
+           unsigned blocks,
+           unsigned threads,
+           int shared_bytes,
+           cudaStream_t stream,
+           const void* written,
+           const std::type_identity_t<Params>&... params)
+{
+    static const cudaError_t allowed = [&] {
+        check_shared_memory(shared_bytes);
+        return cudaFuncSetAttribute(
+            function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    }();
+    hip_check_error(allowed);
+    hip_check_error(deferred_zeroing::of_thread().settle(stream, written));
+    if(blocks == 0) { return; }
+    function<<<blocks, threads, static_cast<std::size_t>(shared_bytes), stream>>>(params...);
+}
+
+} // namespace ck_tile::cuda_model::impl

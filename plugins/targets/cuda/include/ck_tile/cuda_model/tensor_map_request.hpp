@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// What the copy engine is asked for: the parameters of tensor maps, computed without a GPU.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/gemm_params.hpp"
+
+namespace ck_tile::cuda_model {
+
+// Windows of a channels-last image, as positions of a bounding box. Axes: C, W, H(, D), N.
+struct window_map_request
+{
+    int rank; // 4, or 5 with a depth
+    const void* base;
+    std::uint64_t size[5];
+    std::uint64_t byte_stride[4]; // of the axes behind C
+    int lower[3], upper[3];       // corners of the box, along W,H(,D)
+    unsigned channels, pixels;    // in one copy
+    unsigned step[5];             // between positions
+
+    bool operator==(const window_map_request&) const = default;
+};
+
+// A tile of a tensor, fastest axis first.
+struct tile_map_request
+{
+    int rank;
+    const void* base;
+    std::uint64_t size[4];
+    std::uint64_t byte_stride[3];
+    unsigned box[4];
+
+    bool operator==(const tile_map_request&) const = default;
+};
+
+// The windows that a GEMM's rows (or the depth of backward weight) stand for. Positions of an axis
+// are `count` values origin + i * scale; taps displace by 0, |step|, ..., counted from the lowest
+// one, which is `reach` below the origin where steps are negative.
+inline window_map_request make_window_map_request(
+    const gemm_params& p, const void* base, int images, int element_bytes, unsigned pixels)
+{
+    window_map_request r{};
+    const bool deep =
+        p.image.length[0] > 1 || p.positions[0].divisor > 1 || p.taps[0][0].divisor > 1;
+    r.rank         = deep ? 5 : 4;
+    r.base         = base;
+    r.size[0]      = static_cast<std::uint64_t>(p.image.stride[2]);
+    r.channels     = 64;
+    r.pixels       = pixels;
+    r.step[0]      = 1;
+    const int axes = deep ? 3 : 2;
+    for(int i = 0; i < axes; ++i)
+    {
+        const int axis   = 2 - i;
+        const int taps   = static_cast<int>(p.taps[axis][0].divisor);
+        const int below  = p.image.step[axis] < 0 ? -p.image.step[axis] * (taps - 1) : 0;
+        const int count  = static_cast<int>(p.positions[axis].divisor);
+        const int lower  = p.origin_offset[axis] - below;
+        r.size[i + 1]    = static_cast<std::uint64_t>(p.image.length[axis]);
+        r.byte_stride[i] = static_cast<std::uint64_t>(p.image.stride[axis]) * element_bytes;
+        r.lower[i]       = lower;
+        r.upper[i]       = (count - 1) * p.origin_scale[axis] + lower - (p.image.length[axis] - 1);
+        r.step[i + 1]    = static_cast<unsigned>(p.origin_scale[axis]);
+    }
+    r.size[axes + 1]    = static_cast<std::uint64_t>(images);
+    r.byte_stride[axes] = static_cast<std::uint64_t>(p.image.image_stride) * element_bytes;
+    r.step[axes + 1]    = 1;
+    return r;
+}
+
+// Whether the copy engine can be asked for that.
+inline bool is_possible(const window_map_request& r)
+{
+    const int axes    = r.rank - 2;
+    const int largest = r.rank == 4 ? 127 : 15;
+    for(int i = 0; i < axes; ++i)
+    {
+        if(r.lower[i] < -largest - 1 || r.lower[i] > largest) { return false; }
+        if(r.upper[i] < -largest - 1 || r.upper[i] > largest) { return false; }
+        if(r.step[i + 1] > 8) { return false; }
+    }
+    for(int i = 0; i < r.rank - 1; ++i)
+    {
+        if(r.byte_stride[i] % 16 != 0 || r.byte_stride[i] >= (std::uint64_t{1} << 40))
+        {
+            return false;
+        }
+    }
+    return reinterpret_cast<std::uintptr_t>(r.base) % 16 == 0;
+}
+
+// The weights: C, taps, K, groups.
+inline tile_map_request make_weight_map_request(
+    const gemm_params& p, const void* base, int element_bytes, unsigned channels, unsigned rows)
+{
+    const auto taps = static_cast<std::uint64_t>(p.filter[0]) * p.filter[1] * p.filter[2];
+    const auto c    = static_cast<std::uint64_t>(p.in_channels);
+    const auto k    = static_cast<std::uint64_t>(p.out_channels);
+    const auto size = static_cast<std::uint64_t>(element_bytes);
+    return {4,
+            base,
+            {c, taps, k, static_cast<std::uint64_t>(p.groups)},
+            {c * size, c * taps * size, c * taps * k * size},
+            {channels, 1, rows, 1}};
+}
+
+// A matrix of pixels times channels: channels, pixels.
+inline tile_map_request make_pixel_map_request(const gemm_params& p,
+                                               const void* base,
+                                               std::int64_t pixels,
+                                               int element_bytes)
+{
+    const auto channels = static_cast<std::uint64_t>(p.groups) * p.out_channels;
+    return {2,
+            base,
+            {channels, static_cast<std::uint64_t>(pixels)},
+            {channels * static_cast<std::uint64_t>(element_bytes)},
+            {64, 64}};
+}
+
+inline bool is_possible(const tile_map_request& r)
+{
+    for(int i = 0; i < r.rank - 1; ++i)
+    {
+        if(r.byte_stride[i] % 16 != 0 || r.byte_stride[i] >= (std::uint64_t{1} << 40))
+        {
+            return false;
+        }
+    }
+    return reinterpret_cast<std::uintptr_t>(r.base) % 16 == 0;
+}
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// The compile-time side of an implicit GEMM on this device. Kernels that differ only in fields
+// without meaning here share one tile_config, and with it their machine code.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/pipeline_plan.hpp"
+#include "ck_tile/host_model/kernel_facts.hpp"
+
+// Shared memory that one multiprocessor has for blocks, in bytes; the build says so for other
+// devices than the H100 and H200.
+#if !defined(CKPROF_CUDA_SHARED_BYTES)
+#define CKPROF_CUDA_SHARED_BYTES 233472
+#endif
+
+// Engine W is for devices of compute capability 9.0 alone.
+#if !defined(CKPROF_CUDA_ENGINE_W)
+#define CKPROF_CUDA_ENGINE_W 1
+#endif
+
+namespace ck_tile::cuda_model {
+
+using ck_tile::bf16_rounding_mode;
+using host_model::data_type;
+using host_model::direction;
+
+constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
+
+// The largest power of two that divides a vector width and is at most 16 bytes.
+constexpr int usable_vector(int elements, int element_bytes)
+{
+    int width = 1;
+    while(elements % (width * 2) == 0 && width * 2 * element_bytes <= 16) { width *= 2; }
+    return width;
+}
+
+// One line of a tile in shared memory: its elements and a pad that makes the number of 16-byte
+// units odd, so that neighbouring lines start in different banks.
+constexpr int padded_line_bytes(int elements, int element_bytes)
+{
+    const int units = divide_up(elements * element_bytes, 16);
+    return (units % 2 == 0 ? units + 1 : units) * 16;
+}
+
+template <direction Direction,
+          int Dimensions,
+          data_type AB,
+          data_type E,
+          bf16_rounding_mode Rounding,
+          int M,
+          int N,
+          int K,
+          int MWarps,
+          int NWarps,
+          int VectorA,
+          int VectorB,
+          int VectorC,
+          int Merged,
+          int Stages,
+          int Blocks>
+struct tile_config
+{
+    static constexpr host_model::direction direction = Direction;
+    static constexpr int dimensions                  = Dimensions;
+    static constexpr data_type ab_type               = AB;
+    static constexpr data_type e_type                = E;
+    static constexpr bf16_rounding_mode rounding     = Rounding;
+
+    static constexpr int m = M, n = N, k = K;
+    static constexpr int merged   = Merged;
+    static constexpr int ab_bytes = host_model::size_of(AB);
+    static constexpr int e_bytes  = host_model::size_of(E);
+
+    // Warps that are wanted along M and N; threads of a block.
+    static constexpr int m_warps = MWarps, n_warps = NWarps;
+    static constexpr int threads = MWarps * NWarps * 32;
+
+    static constexpr int vector_a = VectorA, vector_b = VectorB, vector_c = VectorC;
+
+    // Whether an operand's contiguous dimension is K.
+    static constexpr bool a_k_major = Direction != direction::backward_weight;
+    static constexpr bool b_k_major = Direction == direction::forward;
+
+    static constexpr int a_line_bytes = padded_line_bytes(a_k_major ? K : M, ab_bytes);
+    static constexpr int b_line_bytes = padded_line_bytes(b_k_major ? K : N, ab_bytes);
+    static constexpr int a_bytes      = a_line_bytes * (a_k_major ? M : K);
+    static constexpr int b_bytes      = b_line_bytes * (b_k_major ? N : K);
+    static constexpr int stage_bytes  = a_bytes + b_bytes;
+    static constexpr int stages       = Stages;
+    static constexpr int blocks       = Blocks;
+};
+
+namespace impl {
+
+// Resident blocks per multiprocessor: as many as asked for, if the registers hold that many
+// accumulators.
+constexpr int resident_blocks(int wanted, int tile_elements, int threads)
+{
+    const int accumulators = divide_up(tile_elements, threads);
+    int blocks             = wanted < 1 ? 1 : wanted;
+    while(blocks > 1 && blocks * threads * (accumulators + 64) > 65536) { --blocks; }
+    return blocks;
+}
+
+constexpr int fitting_stages(int wanted, int stage_bytes, int blocks)
+{
+    // The runtime keeps 1 KiB per block; the rows of a tile take some more.
+    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - 8192;
+    const int most = room / stage_bytes;
+    return most < 1 ? 1 : (wanted < most ? wanted : most);
+}
+
+} // namespace impl
+
+// From a kernel's facts to its tile_config.
+template <typename Kernel, int BlocksPerUnit>
+struct tile_config_of
+{
+    static constexpr host_model::kernel_facts facts = Kernel::facts;
+
+    static_assert(facts.a_type == facts.b_type, "operands of different types");
+    static_assert(facts.m_per_block % 16 == 0 && facts.n_per_block % 16 == 0 &&
+                      facts.k_per_block % 16 == 0,
+                  "on this device every side of a tile is a multiple of 16");
+
+    // A wave of 64 lanes is two warps, one above the other in M.
+    static constexpr int m_warps    = 2 * facts.m_waves * facts.k_waves;
+    static constexpr int n_warps    = facts.n_waves;
+    static constexpr int threads    = m_warps * n_warps * 32;
+    static constexpr int ab_bytes   = host_model::size_of(facts.a_type);
+    static constexpr bool weight    = facts.direction == direction::backward_weight;
+    static constexpr bool forward   = facts.direction == direction::forward;
+    static constexpr bool scalar    = forward && facts.groups_to_merge > 1;
+    static constexpr bool interwave = same_text(facts.scheduler, "Interwave");
+
+    static constexpr int blocks =
+        impl::resident_blocks(interwave && BlocksPerUnit < 2 ? 2 : BlocksPerUnit,
+                              facts.m_per_block* facts.n_per_block,
+                              threads);
+
+    static constexpr int stage_bytes =
+        padded_line_bytes(weight ? facts.m_per_block : facts.k_per_block, ab_bytes) *
+            (weight ? facts.k_per_block : facts.m_per_block) +
+        padded_line_bytes(forward ? facts.k_per_block : facts.n_per_block, ab_bytes) *
+            (forward ? facts.n_per_block : facts.k_per_block);
+
+    static constexpr pipeline_plan plan = find_pipeline_plan(facts.pipeline_name);
+    static constexpr int wanted         = plan.stages;
+    static constexpr int hopper_stages  = plan.hopper_stages;
+    static constexpr bool turns         = plan.turns || facts.double_smem_buffer;
+
+    using type =
+        tile_config<facts.direction,
+                    facts.num_dim_spatial,
+                    facts.a_type,
+                    facts.e_type,
+                    facts.rounding,
+                    facts.m_per_block,
+                    facts.n_per_block,
+                    facts.k_per_block,
+                    m_warps,
+                    n_warps,
+                    scalar ? 1 : usable_vector(facts.vector_size_a, ab_bytes),
+                    scalar ? 1 : usable_vector(facts.vector_size_b, ab_bytes),
+                    scalar ? 1
+                           : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
+                    facts.direction == direction::backward_data ? 1 : facts.groups_to_merge,
+                    impl::fitting_stages(
+                        facts.double_smem_buffer&& wanted < 4 ? 4 : wanted, stage_bytes, blocks),
+                    blocks>;
+};
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,239 @@
+"""Reads a code object of an NVIDIA GPU: what each of its kernels needs.
+
+Registers, memory and code size lie in the sections of the ELF file. Instructions are counted in a
+disassembly where NVIDIA's tool for that is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.build.tool_output import ask
+from ckprof.errors import InputError, ToolchainError
+from ckprof.model.device_kernel import DeviceKernel, Occupancy
+from ckprof_plugins.targets.cuda.toolchain import candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TIMEOUT_S: Final = 120.0
+_TEXT: Final = ".text."
+_INFO: Final = ".nv.info."
+_SHARED: Final = ".nv.shared."
+_CONSTANTS: Final = ".nv.constant0."
+#: attributes of a kernel in its info section: what the linker's name for them is says what they hold
+_MAX_THREADS: Final = 0x05
+_PARAMETER_BYTES: Final = 0x19
+#: of all functions together: symbol and value
+_FRAME_BYTES: Final = 0x11
+_REGISTERS: Final = 0x2F
+#: bytes of the value by the attribute's format; the fourth has a length of its own
+_NO_VALUE, _BYTE, _HALF, _SIZED = 1, 2, 3, 4
+_REGISTERS_OF_MULTIPROCESSOR: Final = 65536
+_WARPS_OF_MULTIPROCESSOR: Final = 64
+_LANES: Final = 32
+#: opcodes of matrix products: warpgroup products, warp products
+_MATRIX: Final = ("HGMMA", "QGMMA", "IGMMA", "HMMA", "IMMA", "DMMA")
+_BITS: Final = re.compile(r"\.(U8|S8|U16|S16|64|128)\b")
+_WIDTH: Final = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128}
+
+
+def find_tool(name: str) -> Path | None:
+    """Return a tool of the CUDA toolkit: beside an nvcc, or on the search path."""
+    for nvcc in candidates():
+        beside = nvcc.resolve().parent / name
+        if beside.is_file():
+            return beside
+    found = shutil.which(name)
+    return Path(found) if found is not None else None
+
+
+def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
+    """Return the kernels of a code object.
+
+    :param arch: the modelled AMD device, for the record.
+    :raises InputError: it is no code object of an NVIDIA GPU.
+    :raises ToolchainError: pyelftools is missing.
+    """
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        raise ToolchainError(
+            "reading code objects needs the package pyelftools; "
+            "install it with \"pip install 'ckprof[cuda]'\""
+        ) from None
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            sections = {section.name: section for section in elf.iter_sections()}
+            texts = {
+                name.removeprefix(_TEXT): int(section["sh_size"])
+                for name, section in sections.items()
+                if name.startswith(_TEXT)
+            }
+            info = {name: sections[_INFO + name].data() for name in texts if _INFO + name in sections}
+            sizes = {
+                (prefix, name): int(sections[prefix + name]["sh_size"])
+                for prefix in (_SHARED, _CONSTANTS)
+                for name in texts
+                if prefix + name in sections
+            }
+            frames = _values_of_functions(sections, _FRAME_BYTES)
+            registers = _values_of_functions(sections, _REGISTERS)
+    except (OSError, ELFError) as exc:
+        raise InputError(f"not a code object: {exc}", path) from None
+    if not info:
+        raise InputError("not a code object of an NVIDIA GPU: it has no kernels", path)
+    counts = _count(path)
+    return tuple(
+        _kernel(
+            name,
+            arch,
+            registers=registers.get(name, 0),
+            code_bytes=texts[name],
+            attributes=dict(_attributes(info[name])),
+            shared=sizes.get((_SHARED, name), 0),
+            frame=frames.get(name, 0),
+            opcodes=counts.get(name, Counter()),
+        )
+        for name in info
+    )
+
+
+def _values_of_functions(sections: Mapping[str, Any], wanted: int) -> dict[str, int]:
+    """Return an attribute that one section holds for all functions."""
+    table = sections.get(".nv.info")
+    symbols = sections.get(".symtab")
+    if table is None or symbols is None:
+        return {}
+    found: dict[str, int] = {}
+    for kind, value in _attributes(table.data()):
+        if kind == wanted and len(value) == 8:
+            index, number = struct.unpack("<II", value)
+            found[symbols.get_symbol(index).name] = number
+    return found
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and value of the attributes of an info section."""
+    at = 0
+    while at + 4 <= len(data):
+        form, kind, short = data[at], data[at + 1], data[at + 2 : at + 4]
+        at += 4
+        if form == _SIZED:
+            length = struct.unpack("<H", short)[0]
+            yield kind, data[at : at + length]
+            at += length
+        elif form in (_NO_VALUE, _BYTE, _HALF):
+            yield kind, short
+        else:
+            return
+
+
+def _kernel(
+    name: str,
+    arch: str,
+    *,
+    registers: int,
+    code_bytes: int,
+    attributes: dict[int, bytes],
+    shared: int,
+    frame: int,
+    opcodes: Counter[str],
+) -> DeviceKernel:
+    threads = attributes.get(_MAX_THREADS, b"")
+    lanes = struct.unpack("<I", threads[:4])[0] if len(threads) >= 4 else 0
+    parameters = attributes.get(_PARAMETER_BYTES, b"\0\0")
+    return DeviceKernel(
+        symbol=name,
+        arch=arch,
+        vgprs=registers,
+        agprs=0,
+        sgprs=0,
+        # the machine code tells memory that is used, not why
+        vgpr_spills=opcodes["LDL"] + opcodes["STL"],
+        sgpr_spills=0,
+        lds_bytes=shared,
+        scratch_bytes=frame,
+        wave_lanes=_LANES,
+        workgroup_lanes=lanes,
+        argument_bytes=struct.unpack("<H", parameters[:2])[0],
+        code_bytes=code_bytes,
+        occupancy=_occupancy(registers, lanes),
+        matrix_instructions={op: opcodes[op] for op in _MATRIX if opcodes[op]},
+        loads=_widths(opcodes, "LDG"),
+        stores=_widths(opcodes, "STG"),
+        atomics=_widths(opcodes, "RED", "REDG", "ATOMG"),
+        lds_reads=_widths(opcodes, "LDS", "LDSM"),
+        lds_writes=_widths(opcodes, "STS", "STSM"),
+        direct_loads=opcodes["LDGSTS"] + opcodes["UTMALDG"],
+        barriers=opcodes["BAR"] + opcodes["SYNCS"],
+        instructions=opcodes["all"],
+    )
+
+
+def _occupancy(registers: int, lanes: int) -> Occupancy:
+    """Bound the resident blocks by registers and warps; shared memory is known at the launch only."""
+    warps = max(1, -(-lanes // _LANES))
+    # registers are handed out to warps in portions of 256, to four warps at a time
+    per_warp = max(1, -(-registers // 8) * 8) * _LANES
+    by_registers = _REGISTERS_OF_MULTIPROCESSOR // (per_warp * warps)
+    by_warps = _WARPS_OF_MULTIPROCESSOR // warps
+    blocks = min(by_registers, by_warps)
+    return Occupancy(
+        waves_per_simd=blocks * warps // 4,
+        workgroups_per_cu=blocks,
+        limited_by="vgpr" if by_registers <= by_warps else "waves",
+    )
+
+
+def _count(path: Path) -> dict[str, Counter[str]]:
+    """Return the opcodes of each function; empty where no disassembler is installed."""
+    tool = find_tool("cuobjdump")
+    if tool is None:
+        return {}
+    try:
+        done = ask((str(tool), "-sass", str(path)), _TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise ToolchainError(f"{tool} cannot be run: {exc}") from exc
+    if done.returncode != 0:
+        raise ToolchainError(f"{tool} cannot read {path.name}: {done.stderr.strip()[:120]}")
+    return read_disassembly(done.stdout)
+
+
+def read_disassembly(text: str) -> dict[str, Counter[str]]:
+    """Return the opcodes of each function, alone and with the bits of a lane, e.g. ``LDG`` and ``LDG:128``.
+
+    :param text: what ``cuobjdump -sass`` prints.
+    """
+    functions: dict[str, Counter[str]] = {}
+    counts: Counter[str] = Counter()
+    for line in text.splitlines():
+        if "Function :" in line:
+            counts = functions.setdefault(line.partition("Function :")[2].strip(), Counter())
+            continue
+        match = re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", line)
+        if match:
+            opcode = match[1]
+            plain = opcode.partition(".")[0]
+            counts["all"] += 1
+            counts[plain] += 1
+            bits = _BITS.search(opcode)
+            counts[f"{plain}:{_WIDTH[bits[1]] if bits else 32}"] += 1
+    return functions
+
+
+def _widths(opcodes: Counter[str], *names: str) -> dict[int, int]:
+    found: Counter[int] = Counter()
+    for opcode, number in opcodes.items():
+        name, _, bits = opcode.partition(":")
+        if bits and name in names:
+            found[int(bits)] += number
+    return dict(sorted(found.items()))

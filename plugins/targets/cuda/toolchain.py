@@ -1,0 +1,139 @@
+"""Finds nvcc, and the C++ compiler that it uses for the host's part."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.build.tool_output import ask
+from ckprof.build.toolchain import search_compilers
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import Compiler, CompilerFamily
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: oldest nvcc with the C++20 that generated sources need and the instructions of compute capability 9.0
+MINIMUM_VERSION: Final = (12, 4)
+INSTALL_COMMAND: Final = "pip install 'ckprof[cuda]'"
+#: CMake's variable for the same thing
+VARIABLE: Final = "CUDACXX"
+_USUAL: Final = (Path("/usr/local/cuda/bin/nvcc"), Path("/opt/cuda/bin/nvcc"))
+_TIMEOUT_S: Final = 60.0
+_VERSION: Final = re.compile(r"release (\d+)\.(\d+), V\d+\.\d+\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaToolchain:
+    """What compiles for NVIDIA GPUs."""
+
+    nvcc: Path
+    compiler: Compiler
+    #: compiles the host's part and links libraries
+    host: Compiler
+    #: folder with libcudart_static.a
+    library_dir: Path
+
+
+def candidates() -> Iterator[Path]:
+    """Yield where an nvcc may be: ``$CUDACXX``, the search path, the usual folders, packages of PyPI."""
+    named = os.environ.get(VARIABLE, "").strip()
+    if named:
+        yield Path(shlex.split(named)[0])
+    found = shutil.which("nvcc")
+    if found is not None:
+        yield Path(found)
+    yield from _USUAL
+    spec = find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        # CUDA 13 has one folder for all packages, CUDA 12 one for each
+        yield from sorted(Path(folder).glob("cu*/bin/nvcc"), reverse=True)
+        yield Path(folder, "cuda_nvcc", "bin", "nvcc")
+
+
+def find_toolchain(requested: str | None = None) -> CudaToolchain:
+    """Return the nvcc that the user asked for, or the first usable one.
+
+    :param requested: ``--compiler``: path or name of an nvcc.
+    :raises ToolchainError: there is none; the message says what was tried and what to install.
+    """
+    if requested is not None:
+        named = shutil.which(requested)
+        if named is None:
+            raise ToolchainError(f"--compiler {requested}: not found; name an nvcc or leave the option out")
+        return probe(Path(named))
+    reasons: list[str] = []
+    for path in candidates():
+        if not path.is_file():
+            continue
+        try:
+            return probe(path)
+        except ToolchainError as exc:
+            reasons.append(str(exc))
+    tried = "".join(f"\n  {reason}" for reason in reasons)
+    raise ToolchainError(
+        f"no usable nvcc found; looked at ${VARIABLE}, the search path, /usr/local/cuda and packages of PyPI"
+        + (f"; found but unusable:{tried}" if tried else "")
+        + f'\ninstall one with "{INSTALL_COMMAND}", which needs no administrator rights and no GPU'
+    )
+
+
+@lru_cache(maxsize=8)
+def probe(nvcc: Path) -> CudaToolchain:
+    """Ask an nvcc for its version and find what it needs.
+
+    :raises ToolchainError: it cannot be used; the message says why.
+    """
+    try:
+        done = ask((str(nvcc), "--version"), _TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise ToolchainError(f"{nvcc}: cannot be run: {exc}") from exc
+    match = _VERSION.search(done.stdout)
+    if done.returncode != 0 or match is None:
+        raise ToolchainError(f"{nvcc}: does not tell the version of an nvcc")
+    version = (int(match[1]), int(match[2]), int(match[3]))
+    if version[:2] < MINIMUM_VERSION:
+        needed = ".".join(map(str, MINIMUM_VERSION))
+        raise ToolchainError(f"{nvcc}: version {version[0]}.{version[1]} is too old, {needed} is needed")
+    root = nvcc.resolve().parent.parent
+    library_dir = next(
+        (root / name for name in ("lib64", "lib") if (root / name / "libcudart_static.a").is_file()), None
+    )
+    if library_dir is None:
+        raise ToolchainError(f"{nvcc}: {root} has no libcudart_static.a; {INSTALL_COMMAND}")
+    if not (root / "include" / "cuda_runtime.h").is_file():
+        raise ToolchainError(f"{nvcc}: {root} has no cuda_runtime.h; {INSTALL_COMMAND}")
+    host = _host_compiler()
+    status = nvcc.resolve().stat()
+    facts = (done.stdout, status.st_size, status.st_mtime_ns, host.identity)
+    return CudaToolchain(
+        nvcc=nvcc,
+        compiler=Compiler(
+            # flags that it does not know are for the host's compiler
+            command=(str(nvcc), "-forward-unknown-to-host-compiler", "-ccbin", host.command[0]),
+            family=CompilerFamily.GCC,
+            version=version,
+            description=f"nvcc {version[0]}.{version[1]}.{version[2]}, host compiler {host.description}",
+            identity=hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest(),
+            precompiles=False,
+        ),
+        host=host,
+        library_dir=library_dir,
+    )
+
+
+def _host_compiler() -> Compiler:
+    """Return the first compiler that nvcc can call: one word, GCC or Clang."""
+    for compiler in search_compilers().compilers:
+        if len(compiler.command) == 1:
+            return compiler
+    raise ToolchainError("nvcc needs a C++ compiler for the host's part; apt-get install g++")

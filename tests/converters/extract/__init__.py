@@ -1,0 +1,1 @@
+"""Lists from an installed library."""

@@ -1,0 +1,90 @@
+"""Mangled names: our decoder against the C++ runtime and against names built by hand."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ckprof_converters.extract import demangle
+from ckprof_converters.extract.mangling import ManglingError, decode
+from ckprof_converters.extract.readable import read_instance, take_apart
+from ckprof_converters.extract.vocabulary import Vocabulary
+from tests.converters.extract.binaries import SPECIALIZATIONS, table
+from tests.converters.extract.tree import line
+
+VOCABULARY = Vocabulary(
+    {
+        "ConvolutionForwardSpecialization": SPECIALIZATIONS,
+        "GemmSpecialization": ("a", "b", "c", "d", "e", "f", "g", "MNKPadding"),
+        "LoopScheduler": ("Default",),
+    }
+)
+#: with substitutions, as compilers write them
+SUBSTITUTED = (
+    "_ZTVN2ck16tensor_operation6device3FooILi2ENS_13tensor_layout11convolution5NHWGCENS4_5GKYXCENS_5TupleIJEEENS4_5"
+    "NHWGKEttfLNS1_18GemmSpecializationE7ENS_8SequenceIJLi4ELi64ELi1EEEENSA_IJLi1ELin2EEEESB_Lb1ELj3ELm4EaS8_EE"
+)
+
+
+def test_substitutions() -> None:
+    text = decode(SUBSTITUTED)
+    assert text.startswith(
+        "vtable for ck::tensor_operation::device::Foo<2, ck::tensor_layout::convolution::NHWGC, "
+    )
+    assert "(ck::tensor_operation::device::GemmSpecialization)7, ck::Sequence<4, 64, 1>, " in text
+    runtime = demangle.runtime_demangler()
+    if runtime is None:
+        pytest.skip("no C++ runtime library here")
+    assert text == runtime(SUBSTITUTED)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_line_survives_the_way_through_a_symbol(seed: int) -> None:
+    draw = random.Random(seed)
+    text = line(
+        draw.choice((64, 128, 256)),
+        draw.randrange(16, 512),
+        draw.choice(SPECIALIZATIONS),
+        vector=draw.choice((1, 2, 8)),
+        merged=draw.choice((1, 8, 32)),
+    )
+    name, arguments = read_instance(take_apart(decode(table(text))), VOCABULARY)
+    # The class has numbers where the line has words.
+    assert f"{name}<{','.join(arguments)}>" == text.replace(",true,", ",1,")
+
+
+@pytest.mark.parametrize(
+    "mangled",
+    [
+        "_ZTVN2ck3FooIXadL_Z3barEEEE",
+        "_ZTVN2ck9Foo",
+        "_ZTVN2ckIS9_EE",
+        "_ZTVN2ck3FooILi2E",
+        "_ZTVN2ck3FooIPKcEE",
+    ],
+)
+def test_what_is_not_known_is_an_error(mangled: str) -> None:
+    with pytest.raises(ManglingError, match="cannot decode the mangled name"):
+        decode(mangled)
+
+
+def test_names_are_read_without_runtime_and_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = table(line(256, 128, "OddC"))
+    usual = demangle.demangle_all([name, SUBSTITUTED])
+    monkeypatch.setattr(demangle, "runtime_demangler", lambda: None)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert demangle.demangle_all([name, SUBSTITUTED]) == usual
+
+
+def test_a_tool_is_asked_for_what_the_runtime_cannot_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "c++filt"
+    tool.write_text("#!/bin/sh\nsed 's/.*/vtable for Foo<1>/'\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(demangle, "runtime_demangler", lambda: lambda mangled: None)
+    monkeypatch.setattr(demangle, "_TOOLS", ("c++filt",))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert demangle.demangle_all(["_ZTV1"]) == {"_ZTV1": "vtable for Foo<1>"}

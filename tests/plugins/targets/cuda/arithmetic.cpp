@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+// What the CUDA model computes on the host, against definitions: divisions, residue classes of
+// backward data, windows as the copy engine walks them, matrix descriptors, the walk over tiles.
+#include <array>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "check.hpp"
+#include "random_problems.hpp"
+
+#include "ck_tile/cuda_model/fast_divisor.hpp"
+#include "ck_tile/cuda_model/hopper_walk.hpp"
+#include "ck_tile/cuda_model/joined_groups.hpp"
+#include "ck_tile/cuda_model/matrix_descriptor.hpp"
+#include "ck_tile/cuda_model/tensor_map_request.hpp"
+#include "ck_tile/host_model/k_split.hpp"
+
+namespace {
+
+using namespace ck_tile;
+using namespace ck_tile::cuda_model;
+using host_model::conv_shape;
+
+host_model::kernel_facts facts_of(host_model::direction direction)
+{
+    host_model::kernel_facts facts{};
+    facts.direction       = direction;
+    facts.num_dim_spatial = 3;
+    facts.groups_to_merge = 1;
+    facts.m_per_block     = 64;
+    facts.n_per_block     = 64;
+    facts.k_per_block     = 64;
+    facts.m_waves = facts.n_waves = facts.k_waves = 1;
+    facts.k_mma                                   = 16;
+    facts.block_size                              = 64;
+    facts.a_type = facts.b_type = facts.e_type = host_model::data_type::bf16;
+    facts.accumulators                         = 1;
+    return facts;
+}
+
+void divisions()
+{
+    std::mt19937_64 random(3);
+    for(int i = 0; i < 20000; ++i)
+    {
+        const auto bits      = static_cast<int>(random() % 31) + 1;
+        const auto divisor   = static_cast<int>(random() % ((std::uint64_t{1} << bits) - 1)) + 1;
+        const fast_divisor d = make_fast_divisor(divisor);
+        for(const std::int64_t n : {std::int64_t{0},
+                                    std::int64_t{divisor} - 1,
+                                    std::int64_t{divisor},
+                                    std::int64_t{2147483647},
+                                    static_cast<std::int64_t>(random() % 2147483648u)})
+        {
+            const int numerator = static_cast<int>(n);
+            const int quotient  = d.quotient(numerator);
+            EXPECT(quotient == numerator / divisor);
+            EXPECT(d.remainder(numerator, quotient) == numerator % divisor);
+        }
+    }
+}
+
+// Positions (d,h,w) of all windows, in the order of the GEMM, by the parameters.
+std::vector<std::array<int, 4>> origins(const gemm_params& p)
+{
+    std::vector<std::array<int, 4>> found;
+    for(int position = 0; position < (p.m > 0 ? p.m : 0); ++position)
+    {
+        int rest = position, at[3];
+        for(int axis = 2; axis >= 0; --axis)
+        {
+            const int next = p.positions[axis].quotient(rest);
+            at[axis]       = p.positions[axis].remainder(rest, next) * p.origin_scale[axis] +
+                             p.origin_offset[axis];
+            rest           = next;
+        }
+        found.push_back({rest, at[0], at[1], at[2]});
+    }
+    return found;
+}
+
+// Every pair of input position and tap that meets an output is in exactly one GEMM, at that output.
+void residue_classes()
+{
+    int problems = 0, complete = 0, direct = 0;
+    for(int i = 0; i < 400; ++i)
+    {
+        const auto param   = test::random_problem(1 + i % 3, i % 4);
+        const conv_shape s = host_model::make_conv_shape(param);
+        if(host_model::volume(s.output) <= 0 || host_model::volume(s.input) * s.N > 4000)
+        {
+            continue;
+        }
+        const auto facts = facts_of(host_model::direction::backward_data);
+        const auto call  = host_model::make_backward_data_call(facts, s, 1);
+        if(call.gemms.empty()) { continue; }
+        ++problems;
+        const gemm_params p = make_gemm_params(facts, call);
+        EXPECT(p.gemms == static_cast<int>(call.gemms.size()));
+        std::map<std::array<std::int64_t, 4>, std::int64_t> met; // (axis, input, tap) -> output
+        std::set<std::array<std::int64_t, 2>> reached[3];
+        for(int axis = 0; axis < 3; ++axis)
+        {
+            std::set<std::int64_t> positions;
+            for(int r = 0; r < p.remainders[axis]; ++r)
+            {
+                const int taps =
+                    static_cast<int>(p.taps[axis][r >= p.full_taps[axis] ? 1 : 0].divisor);
+                EXPECT(taps == (s.filter[axis] - r + p.tilde[axis] - 1) / p.tilde[axis]);
+                for(int t = 0; t < static_cast<int>(p.positions[axis].divisor); ++t)
+                {
+                    const int origin   = t * p.origin_scale[axis] + p.origin_offset[axis];
+                    const int position = r * p.remainder_step[axis] +
+                                         origin * p.position_step[axis] - p.left_pad[axis];
+                    if(position < 0 || position >= s.input[axis]) { continue; }
+                    EXPECT(positions.insert(position).second);
+                    for(int tap = 0; tap < taps; ++tap)
+                    {
+                        const int output = origin + tap * p.image.step[axis];
+                        const int filter = tap * p.tilde[axis] + r;
+                        if(output < 0 || output >= s.output[axis]) { continue; }
+                        EXPECT(output * s.stride[axis] + filter * s.dilation[axis] -
+                                   s.left_pad[axis] ==
+                               position);
+                        EXPECT(reached[axis].insert({position, filter}).second);
+                    }
+                }
+            }
+            std::size_t expected = 0;
+            for(std::int64_t o = 0; o < s.output[axis]; ++o)
+            {
+                for(std::int64_t f = 0; f < s.filter[axis]; ++f)
+                {
+                    const std::int64_t at =
+                        o * s.stride[axis] + f * s.dilation[axis] - s.left_pad[axis];
+                    expected += at >= 0 && at < s.input[axis];
+                }
+            }
+            EXPECT(reached[axis].size() == expected);
+            if(p.rows_are_pixels)
+            {
+                EXPECT(p.remainders[axis] == 1);
+                EXPECT(static_cast<int>(p.positions[axis].divisor) == s.input[axis]);
+                EXPECT(p.origin_scale[axis] == 1 && p.position_step[axis] == 1);
+                EXPECT(p.origin_offset[axis] == p.left_pad[axis]);
+            }
+            // A launch that need not be zeroed writes every position.
+            if(p.all_positions)
+            {
+                EXPECT(static_cast<std::int64_t>(positions.size()) == s.input[axis]);
+            }
+        }
+        complete += p.all_positions;
+        direct += p.rows_are_pixels;
+    }
+    EXPECT(problems > 100);
+    EXPECT(complete > 10 && complete < problems);
+    EXPECT(direct > 10 && direct < problems);
+}
+
+// The positions that the copy engine visits: those of a box whose corners the request names, W
+// fastest, from a start on.
+std::vector<std::array<int, 4>> walk_of_engine(const window_map_request& r)
+{
+    const int axes = r.rank - 2;
+    std::vector<std::array<int, 4>> found;
+    std::vector<int> along[3];
+    for(int i = 0; i < 3; ++i)
+    {
+        if(i >= axes)
+        {
+            along[i] = {0};
+            continue;
+        }
+        const int last = static_cast<int>(r.size[i + 1]) - 1 + r.upper[i];
+        for(int at = r.lower[i]; at <= last; at += static_cast<int>(r.step[i + 1]))
+        {
+            along[i].push_back(at);
+        }
+    }
+    for(int n = 0; n < static_cast<int>(r.size[axes + 1]); ++n)
+        for(const int d : along[2])
+            for(const int h : along[1])
+                for(const int w : along[0]) { found.push_back({n, d, h, w}); }
+    return found;
+}
+
+void windows()
+{
+    for(int i = 0; i < 200; ++i)
+    {
+        const auto param   = test::random_problem(2 + i % 2, i % 4);
+        const conv_shape s = host_model::make_conv_shape(param);
+        if(host_model::volume(s.output) <= 0) { continue; }
+        const auto forward = facts_of(host_model::direction::forward);
+        const auto data    = facts_of(host_model::direction::backward_data);
+        const gemm_params of_forward =
+            make_gemm_params(forward, host_model::make_forward_call(forward, s, 1));
+        const auto call = host_model::make_backward_data_call(data, s, 1);
+        if(call.gemms.empty()) { continue; }
+        const gemm_params of_data = make_gemm_params(data, call);
+        for(const gemm_params* p : {&of_forward, &of_data})
+        {
+            const auto request = make_window_map_request(*p, nullptr, static_cast<int>(s.N), 2, 64);
+            auto expected      = origins(*p);
+            for(auto& at : expected)
+            {
+                for(int axis = 0; axis < 3; ++axis)
+                {
+                    // Where steps are negative the lowest tap is the last one.
+                    if(p->image.step[axis] < 0)
+                    {
+                        at[static_cast<std::size_t>(axis) + 1] +=
+                            p->image.step[axis] * (static_cast<int>(p->taps[axis][0].divisor) - 1);
+                    }
+                }
+            }
+            EXPECT(walk_of_engine(request) == expected);
+            EXPECT(request.size[0] == static_cast<std::uint64_t>(p->image.stride[2]));
+        }
+    }
+}
+
+void limits()
+{
+    window_map_request r{};
+    r.rank           = 4;
+    r.byte_stride[0] = r.byte_stride[1] = r.byte_stride[2] = 128;
+    for(unsigned& step : r.step) { step = 1; }
+    EXPECT(is_possible(r));
+    r.lower[0] = -128;
+    EXPECT(is_possible(r));
+    r.lower[0] = -129;
+    EXPECT(!is_possible(r));
+    r.rank           = 5;
+    r.lower[0]       = -16;
+    r.byte_stride[3] = 128;
+    EXPECT(is_possible(r));
+    r.upper[1] = 16;
+    EXPECT(!is_possible(r));
+    r.upper[1]       = 0;
+    r.byte_stride[1] = 72;
+    EXPECT(!is_possible(r));
+    r.byte_stride[1] = 128;
+    r.step[2]        = 9;
+    EXPECT(!is_possible(r));
+}
+
+void descriptors()
+{
+    const std::uint64_t along_k = make_descriptor(0x1a400, true);
+    EXPECT((along_k & 0x3fff) == 0x1a400 / 16);
+    EXPECT((along_k >> 32 & 0x3fff) == 64);
+    EXPECT(along_k >> 62 == 1);
+    const std::uint64_t across = make_descriptor(0x400, false);
+    EXPECT((across >> 16 & 0x3fff) == 512);
+    // 16 elements of K: 32 bytes of a row, or 16 rows.
+    EXPECT(descriptor_k_step(true) * 16 == 32);
+    EXPECT(descriptor_k_step(false) * 16 == 16 * 128);
+    EXPECT(descriptor_chunk_step * 16 == 64 * 128);
+}
+
+template <typename Config, typename Call>
+void walk(const host_model::kernel_facts& facts, const Call& call)
+{
+    const gemm_params p = make_gemm_params(facts, call);
+    const hopper_work w = make_hopper_work<Config>(p);
+    std::map<std::array<int, 6>, int> steps; // place -> steps of the reduction
+    for(int tile = 0; tile < w.tiles; ++tile)
+    {
+        const hopper_tile_place place = find_hopper_place<Config>(w, tile);
+        EXPECT(place.at.first_row < p.m || p.m == 0);
+        EXPECT(0 <= place.step_begin && place.step_begin <= place.step_end);
+        steps[{place.at.first_row,
+               place.at.first_column,
+               place.at.first_group,
+               place.at.first_image,
+               place.at.remainder[2] + 100 * (place.at.remainder[1] + 100 * place.at.remainder[0]),
+               0}] += place.step_end - place.step_begin;
+    }
+    const int m_tiles = (p.m + Config::m - 1) / Config::m;
+    const int gemms   = Config::direction == host_model::direction::backward_data ? p.gemms : 1;
+    EXPECT(static_cast<std::int64_t>(steps.size()) ==
+           std::int64_t{m_tiles} * static_cast<int>(w.n_tiles.divisor) * gemms * p.blocks_y *
+               (p.blocks_z / p.k_batch));
+    if constexpr(Config::weight)
+    {
+        for(const auto& entry : steps) { EXPECT(entry.second == (p.k + 63) / 64); }
+    }
+    else
+    {
+        std::int64_t all = 0;
+        for(const auto& entry : steps) { all += entry.second; }
+        // Taps times chunks of channels, of every tile.
+        const std::int64_t taps = host_model::volume(call.shape.filter);
+        EXPECT(all % (gemms == 1 ? taps : 1) == 0);
+        EXPECT(all == taps * static_cast<int>(w.chunks.divisor) * m_tiles *
+                          static_cast<int>(w.n_tiles.divisor) * p.blocks_y *
+                          (p.blocks_z / p.k_batch));
+    }
+}
+
+template <host_model::direction Direction>
+using config = hopper_config<tile_config<Direction,
+                                         3,
+                                         data_type::bf16,
+                                         data_type::bf16,
+                                         bf16_rounding_mode::truncate,
+                                         128,
+                                         128,
+                                         64,
+                                         4,
+                                         2,
+                                         8,
+                                         8,
+                                         8,
+                                         1,
+                                         4,
+                                         1>,
+                             4,
+                             false>;
+
+void tile_walks()
+{
+    using host_model::direction;
+    for(int i = 0; i < 100; ++i)
+    {
+        const auto param   = test::random_problem(1 + i % 3, i % 4);
+        const conv_shape s = host_model::make_conv_shape(param);
+        if(host_model::volume(s.output) <= 0) { continue; }
+        const int parts    = 1 + i % 3;
+        const auto forward = facts_of(direction::forward);
+        walk<config<direction::forward>>(forward, host_model::make_forward_call(forward, s, 1));
+        const auto data = facts_of(direction::backward_data);
+        const auto call = host_model::make_backward_data_call(data, s, parts);
+        if(!call.gemms.empty()) { walk<config<direction::backward_data>>(data, call); }
+        const auto weight = facts_of(direction::backward_weight);
+        walk<config<direction::backward_weight>>(
+            weight, host_model::make_backward_weight_call(weight, s, parts));
+    }
+}
+
+void joining()
+{
+    conv_shape s;
+    s.G = 32;
+    s.C = s.K = 8;
+    EXPECT(groups_to_join(s) == 8);
+    s.G = 12;
+    EXPECT(groups_to_join(s) == 4);
+    s.K = 64;
+    EXPECT(groups_to_join(s) == 1);
+    s.G = 1;
+    s.K = 8;
+    EXPECT(groups_to_join(s) == 1);
+    const conv_shape joined = join_groups({.G = 32, .N = 1, .K = 8, .C = 4}, 8);
+    EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
+}
+
+// Parts of K: without gaps, in order, all of it.
+void splits()
+{
+    for(int depth : {1, 16, 63, 64, 1000, 3136})
+        for(int parts : {1, 2, 3, 7, 64})
+            for(const bool whole_steps : {false, true})
+            {
+                std::int64_t at = 0;
+                for(int part = 0; part < parts; ++part)
+                {
+                    const auto range = whole_steps
+                                           ? host_model::split_k_steps(depth, parts, 16, part)
+                                           : host_model::split_k_tiles(depth, parts, 64, part);
+                    EXPECT(range.begin == at && range.end >= at);
+                    at = range.end;
+                }
+                EXPECT(at == depth);
+            }
+}
+
+} // namespace
+
+int main()
+{
+    divisions();
+    residue_classes();
+    windows();
+    limits();
+    descriptors();
+    tile_walks();
+    joining();
+    splits();
+    return test::finish("arithmetic");
+}

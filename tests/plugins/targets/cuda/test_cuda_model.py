@@ -1,0 +1,46 @@
+"""Compile and run the C++ tests of what the CUDA model computes on the host; no GPU and no nvcc needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ckprof_plugins.targets.cpu.device_table import device_table_source
+
+HERE = Path(__file__).parent
+TARGETS = HERE.parents[3] / "plugins" / "targets"
+FOLDERS = (TARGETS / "cuda" / "include", TARGETS / "cpu" / "include", HERE.parent / "cpu")
+FLAGS = ["-std=c++20", "-pthread", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
+]
+
+
+def run(*arguments: str | Path) -> str:
+    """Run a program and return what it printed; its failure fails the test."""
+    done = subprocess.run(
+        [str(argument) for argument in arguments], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def compile_and_run(program: str, folder: Path, *sources: Path) -> str:
+    """Compile one test program and return what it printed."""
+    includes = [f"-I{path}" for path in FOLDERS]
+    binary = folder / program
+    run(COMPILER or "", *FLAGS, *includes, HERE / f"{program}.cpp", *sources, "-o", binary)
+    return run(binary)
+
+
+def test_arithmetic(tmp_path: Path) -> None:
+    """Divisions, residue classes, windows, descriptors and the walk over tiles against their definitions."""
+    runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
+    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, runtime, device_table_source())

@@ -1,0 +1,196 @@
+"""The CUDA target: devices, recipes, code objects, agreement with the CPU target."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ckprof.errors import ToolchainError, UsageError
+from ckprof.model.finding import FindingState
+from ckprof.model.recipe import BuildRequest, Product, Purpose
+from ckprof_plugins.targets.cuda import devices as cuda_devices
+from ckprof_plugins.targets.cuda import doctor, machine_code, target, toolchain
+from ckprof_plugins.targets.cuda.target import CudaTarget
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def has_nvcc() -> None:
+    """Skip a test where there is no nvcc."""
+    try:
+        toolchain.find_toolchain()
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])
+
+
+class TestDevices:
+    def test_reads_each_device(self) -> None:
+        """Index, name, capability, memory and driver of every line."""
+        text = "0, NVIDIA H200, 9.0, 143771, 580.1\n1, NVIDIA A100, 8.0, 81920, 580.1\n"
+        first, second = cuda_devices.read_devices(text)
+        assert (first.index, first.name, first.capability, first.memory_mib) == (0, "NVIDIA H200", 90, 143771)
+        assert (second.index, second.capability, second.driver) == (1, 80, "580.1")
+
+    @pytest.mark.parametrize("text", ["", "No devices were found\n", "0, X, [N/A], 1, 2\n", "a,b,c,d,e\n"])
+    def test_leaves_other_lines_out(self, text: str) -> None:
+        """What is no device is none."""
+        assert cuda_devices.read_devices(text) == ()
+
+
+class TestToolchain:
+    def test_rejects_what_is_no_nvcc(self, tmp_path: Path) -> None:
+        """A program that answers something else."""
+        fake = tmp_path / "nvcc"
+        fake.write_text("#!/bin/sh\necho something else\n")
+        fake.chmod(0o755)
+        with pytest.raises(ToolchainError, match="does not tell the version"):
+            toolchain.probe(fake)
+
+    def test_rejects_old_versions(self, tmp_path: Path) -> None:
+        """The message says what is needed."""
+        fake = tmp_path / "nvcc"
+        fake.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.8, V11.8.89'\n")
+        fake.chmod(0o755)
+        with pytest.raises(ToolchainError, match=r"11\.8 is too old, 12\.4 is needed"):
+            toolchain.probe(fake)
+
+    def test_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there is no nvcc at all."""
+        monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
+        with pytest.raises(ToolchainError, match=r"pip install 'ckprof\[cuda\]'"):
+            toolchain.find_toolchain()
+        missing = [finding for finding in doctor.findings() if finding.topic == "nvcc"]
+        assert [finding.state for finding in missing] == [FindingState.MISSING]
+
+    def test_named_compiler_must_exist(self) -> None:
+        """``--compiler`` with a name that is none."""
+        with pytest.raises(ToolchainError, match="not found"):
+            toolchain.find_toolchain("no-such-nvcc")
+
+
+class TestRecipe:
+    def test_support_checks_need_no_nvcc(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Conditions and instance strings are compiled by the host's compiler."""
+        monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
+        recipe = CudaTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK))
+        assert recipe.target == "cuda"
+        assert recipe.include_dirs[0] == target.INCLUDE_DIR
+
+    def test_unknown_devices_are_usage_errors(self) -> None:
+        """The modelled device must be one of the host model's."""
+        with pytest.raises(UsageError, match="gfx9999"):
+            CudaTarget().recipe(BuildRequest(arch="gfx9999"))
+        with pytest.raises(UsageError, match="2025-07"):
+            CudaTarget().recipe(BuildRequest(arch="gfx942", api_level="2025-07"))
+
+    @pytest.mark.usefixtures("has_nvcc")
+    @pytest.mark.parametrize(
+        ("capability", "code", "engine_w"), [(90, "sm_90a", 1), (80, "sm_80", 0), (100, "sm_100", 0)]
+    )
+    def test_compiles_for_the_device(
+        self, capability: int, code: str, engine_w: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Engine W is for one capability alone."""
+        device = cuda_devices.Device(index=0, name="X", capability=capability, memory_mib=1, driver="1")
+        monkeypatch.setattr(target, "devices", lambda: (device,))
+        recipe = CudaTarget().recipe(BuildRequest(arch="gfx942"))
+        assert any(flag.endswith(f"code={code}") for flag in recipe.compile_flags)
+        assert f"-DCKPROF_CUDA_ENGINE_W={engine_w}" in recipe.compile_flags
+        assert not recipe.cannot_run
+
+    @pytest.mark.usefixtures("has_nvcc")
+    def test_without_a_device_nothing_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Building and inspecting remain possible."""
+        monkeypatch.setattr(target, "devices", lambda: ())
+        assert "no NVIDIA GPU" in CudaTarget().recipe(BuildRequest(arch="gfx942")).cannot_run
+        inspected = CudaTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
+        assert inspected.product is Product.CODE_OBJECTS
+        assert "-cubin" in inspected.kernel_flags
+
+
+class TestMachineCode:
+    def test_counts_opcodes(self) -> None:
+        """Predicates and modifiers do not hide an opcode; widths are bits of a lane."""
+        text = (
+            "\t\tFunction : first\n"
+            "        /*0000*/                   LDG.E.128 R4, desc[UR4][R2.64] ;\n"
+            "        /*0010*/              @!P0 STG.E desc[UR4][R2.64], R5 ;\n"
+            "        /*0020*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24 ;\n"
+            "                                                          /* 0x0000000000007918 */\n"
+            "\t\tFunction : second\n"
+            "        /*0000*/                   NOP ;\n"
+        )
+        counts = machine_code.read_disassembly(text)
+        assert counts["first"]["all"] == 3
+        assert counts["first"]["HGMMA"] == counts["first"]["LDG:128"] == counts["first"]["STG:32"] == 1
+        assert counts["second"]["all"] == 1
+
+    def test_reads_attributes(self) -> None:
+        """Values with a length of their own, and short ones."""
+        data = struct.pack("<BBHI", 4, 0x05, 4, 384) + struct.pack("<BBH", 3, 0x19, 320)
+        assert dict(machine_code._attributes(data)) == {0x05: struct.pack("<I", 384), 0x19: b"\x40\x01"}
+
+
+@pytest.mark.parametrize(
+    "direction,listed",
+    [
+        ("bwd_weight", "backward_weight/tests/nhwgc_fp16_streamk.conf"),
+        ("fwd", "forward/tests/nhwgc_bf16.conf"),
+        ("fwd", "forward/tests/ngchw_depthwise.conf"),
+        ("bwd_data", "backward_data/tests/ndhwgc_fp32.conf"),
+        ("bwd_weight", "backward_weight/tests/nhwgc_fp16.conf"),
+    ],
+)
+@pytest.mark.compiler
+@pytest.mark.slow
+def test_answers_are_those_of_the_cpu_target(direction: str, listed: str, tmp_path: Path) -> None:
+    """The same list, the same random problems, the same device: the same report."""
+    reports = []
+    for target_id in ("cpu", "cuda"):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "ckprof", "check-support", direction, "--conf", listed),
+                *("--random", "20", "--seed", "5", "--arch", "gfx942", "--target", target_id),
+                *("--no-model", "--format", "json", "--build-dir", str(tmp_path / target_id)),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        reports.append(done.stdout.replace(f'"{target_id}"', '"target"').replace(target_id, "target"))
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize(
+    "direction,listed,pattern,opcode",
+    [
+        ("fwd", "forward/tests/nhwgc_bf16.conf", "compv4.*128x128x32_2x2x1.*dsb$", "hopper_gemm"),
+        ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm"),
+        ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm"),
+        ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise"),
+    ],
+)
+def test_kernels_compile(direction: str, listed: str, pattern: str, opcode: str, tmp_path: Path) -> None:
+    """A handful of kernels of each engine becomes machine code whose registers can be read."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "ckprof", "inspect", direction, "--conf", listed, "--filter", pattern),
+            *("--target", "cuda", "--format", "json", "--build-dir", str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert opcode in done.stdout
