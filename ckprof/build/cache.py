@@ -112,9 +112,12 @@ class ObjectCache:
         path = entry / file_name
         try:
             stamp = json.loads(self.record(entry).read_text())
+            # entries that are older than this field are known by their place alone
+            if stamp.get("key", entry.name) != entry.name:
+                return False
             if stamp["size"] != path.stat().st_size or stamp["digest"] != digest_file(path):
                 return False
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
         self._touch(entry)
         return True
@@ -173,6 +176,8 @@ class ObjectCache:
         try:
             record = json.loads(self._group_note(key).read_text())
             members = tuple((str(member), str(symbol)) for member, symbol in record["members"])
+            if key not in dict(members):
+                return None
             return Group(key=str(record["key"]), members=members)
         except (OSError, ValueError, KeyError, TypeError):
             return None

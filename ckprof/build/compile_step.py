@@ -129,7 +129,7 @@ def _write(path: str, text: str) -> None:
     os.replace(partial, path)  # noqa: PTH105
 
 
-def _stamp_text(path: str) -> str:
+def _stamp_text(path: str, key: str = "") -> str:
     from hashlib import blake2b
 
     state = blake2b(digest_size=20)
@@ -138,13 +138,15 @@ def _stamp_text(path: str) -> str:
         while block := stream.read(1 << 20):
             state.update(block)
             size += len(block)
-    return f'{{"size": {size}, "digest": "{state.hexdigest()}"}}'
+    own_key = f', "key": "{key}"' if key else ""
+    return f'{{"size": {size}, "digest": "{state.hexdigest()}"{own_key}}}'
 
 
 def _publish(values: dict[str, str]) -> None:
     """Rename what was compiled to where it belongs."""
     output = values["output"]
-    stamp = _stamp_text(output)
+    # an entry of the cache holds its key
+    stamp = _stamp_text(output, os.path.basename(values.get("entry", "")))  # noqa: PTH119
     if "entry" in values:
         folder = os.path.dirname(output)  # noqa: PTH120
         _write(folder + "/" + values["stamp"], stamp)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.build import atomic_write
-from ckprof.build.cache import ObjectCache
+from ckprof.build.cache import Group, ObjectCache
 from ckprof.build.digests import FolderDigests, digest_file, digest_parts
 from ckprof.errors import ToolchainError
 from ckprof.scratch import own
@@ -162,3 +162,20 @@ def test_known_folder_digests_hold_until_a_file_changes(tmp_path, monkeypatch):
     header.write_text("3")
     os.utime(header, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert FolderDigests(tmp_path / "store").of(header.parent) != fresh
+
+
+def test_an_entry_of_another_key_is_no_hit(cache):
+    store(cache, "ab01", b"code")
+    record = cache.record(cache.entry("ab01"))
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "key": "ab01"}))
+    assert cache.find("ab01") is not None
+    record.write_text(json.dumps({**content, "key": "cd02"}))
+    assert cache.find("ab01") is None
+
+
+def test_a_note_about_other_kernels_is_no_group(cache):
+    cache.note_group(Group(key="aa", members=(("ab01", "f"),)))
+    note = next(cache.root.glob("groups/ab/*.json"))
+    note.rename(note.with_name("ab02.json"))
+    assert cache.group_of("ab02") is None
