@@ -19,11 +19,13 @@ def fail() -> str:
 
 
 @pytest.fixture
-def delivery() -> Delivery:
+def delivery(capsys: pytest.CaptureFixture[str]) -> Delivery:
     return Delivery(SimpleNamespace(console=Console(), signals=StopSignals()))
 
 
-def test_a_failing_format_costs_itself(delivery: Delivery, tmp_path: Path, capsys) -> None:
+def test_a_failing_format_costs_itself(
+    delivery: Delivery, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert delivery.write(tmp_path / "out.json", lambda: "{}")
     delivery.show(fail, lambda: "the table")
     said = capsys.readouterr()
@@ -33,7 +35,9 @@ def test_a_failing_format_costs_itself(delivery: Delivery, tmp_path: Path, capsy
         delivery.finish()
 
 
-def test_a_failing_file_leaves_the_table(delivery: Delivery, tmp_path: Path, capsys) -> None:
+def test_a_failing_file_leaves_the_table(
+    delivery: Delivery, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert not delivery.write(tmp_path / "absent" / "out.json", lambda: "{}")
     delivery.show(lambda: "the table", fail)
     assert "the table" in capsys.readouterr().out
