@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,9 +19,18 @@ def fail() -> str:
     raise ValueError("broken format")
 
 
+OUT, ERR = "out", "err"
+
+
 @pytest.fixture
-def delivery(capsys: pytest.CaptureFixture[str]) -> Delivery:
-    return Delivery(SimpleNamespace(console=Console(), signals=StopSignals()))
+def streams() -> dict[str, io.StringIO]:
+    return {OUT: io.StringIO(), ERR: io.StringIO()}
+
+
+@pytest.fixture
+def delivery(streams: dict[str, io.StringIO]) -> Delivery:
+    console = Console(out=streams[OUT], err=streams[ERR])
+    return Delivery(SimpleNamespace(console=console, signals=StopSignals()))
 
 
 def test_a_failing_format_costs_itself(
@@ -28,9 +38,8 @@ def test_a_failing_format_costs_itself(
 ) -> None:
     assert delivery.write(tmp_path / "out.json", lambda: "{}")
     delivery.show(fail, lambda: "the table")
-    said = capsys.readouterr()
     assert (tmp_path / "out.json").read_text() == "{}"
-    assert "the table" in said.err and not said.out
+    assert "the table" in streams[ERR].getvalue() and not streams[OUT].getvalue()
     with pytest.raises(PluginError, match="ValueError: broken format"):
         delivery.finish()
 
@@ -40,7 +49,7 @@ def test_a_failing_file_leaves_the_table(
 ) -> None:
     assert not delivery.write(tmp_path / "absent" / "out.json", lambda: "{}")
     delivery.show(lambda: "the table", fail)
-    assert "the table" in capsys.readouterr().out
+    assert "the table" in streams[OUT].getvalue()
     with pytest.raises(InputError, match="make it first"):
         delivery.finish()
 
