@@ -34,7 +34,7 @@ def delivery(streams: dict[str, io.StringIO]) -> Delivery:
 
 
 def test_a_failing_format_costs_itself(
-    delivery: Delivery, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    delivery: Delivery, tmp_path: Path, streams: dict[str, io.StringIO]
 ) -> None:
     assert delivery.write(tmp_path / "out.json", lambda: "{}")
     delivery.show(fail, lambda: "the table")
@@ -45,7 +45,7 @@ def test_a_failing_format_costs_itself(
 
 
 def test_a_failing_file_leaves_the_table(
-    delivery: Delivery, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    delivery: Delivery, tmp_path: Path, streams: dict[str, io.StringIO]
 ) -> None:
     assert not delivery.write(tmp_path / "absent" / "out.json", lambda: "{}")
     delivery.show(lambda: "the table", fail)
