@@ -19,13 +19,14 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 
 #: A module imports only from its own layer or from one above it in this list.
 LAYERS = (
+    ("plain_text",),
     ("errors", "version"),
     ("model",),
     ("statistics",),
     ("arch",),
     ("strings",),
     ("plugin",),
-    ("paths", "config"),
+    ("paths", "config", "scratch"),
     ("problems",),
     ("catalog",),
     ("codegen",),

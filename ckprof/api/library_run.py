@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from ckprof.run.events import WorkerReady
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from ckprof.api.session import Session
     from ckprof.flow.kernel_library import BuiltLibrary
@@ -45,7 +46,7 @@ class Run:
         #: what the target says of the device; empty until a worker has opened it
         self.device = ""
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Generator[Outcome, None, None]:
         """Yield one outcome per candidate, problem and number of splits.
 
         :raises CkprofError: the library cannot be used, or a plugin broke its contract.
@@ -59,10 +60,12 @@ class Run:
         )
         tell(RunStarted(total=total))
         try:
-            found = profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
-            for done, outcome in enumerate(found, 1):
-                tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
-                yield outcome
+            with closing(
+                profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
+            ) as found:
+                for done, outcome in enumerate(found, 1):
+                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
+                    yield outcome
         finally:
             tell(RunFinished())
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.api.model_training import TrainedModel
     from ckprof.api.parity_request import ParityRequest
     from ckprof.api.results import Results
-    from ckprof.api.running import RunRequest
+    from ckprof.api.running import RunEnd, RunRequest
     from ckprof.api.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.api.sweeping import SweepResult
@@ -150,6 +150,16 @@ class Profiler(OpenedProfiler):
         from ckprof.api.running import build_and_run
 
         return Results(build_and_run(self._session, request))
+
+    def execute_until_end(self, request: RunRequest) -> RunEnd:
+        """Build and run what was planned; return what was found out even if something ends the run.
+
+        :returns: the results, and the error or interruption that ended the run before its last outcome.
+        :raises CkprofError: nothing was run: no toolchain, or the store cannot be written.
+        """
+        from ckprof.api.running import run_to_its_end
+
+        return run_to_its_end(self._session, request)
 
     def sweep(
         self,

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
+from ckprof.cli.delivery import Delivery
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
 from ckprof.cli.problem_options import add_problem_options, given_problems
-from ckprof.cli.report_file import write_report
+from ckprof.cli.report_file import check_report
 from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
 
@@ -43,6 +44,8 @@ problem lines:
 
 Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. A tree goes
 on behind a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
+
+Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported and marked as partial.
 """
 
 
@@ -124,6 +127,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
     _check_top(arguments)
+    check_report(arguments.json)
     if arguments.tree is not None:
         if arguments.store is not None:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
@@ -163,13 +167,24 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         from ckprof.cli.cmd_build import build_and_report
 
         return build_and_report(session, plan.selection, build)
-    results = profiler.execute(replace(plan, store=_store_options(arguments))).data
-    if arguments.json:
-        from ckprof.report.json_report import render_json
+    end = profiler.execute_until_end(replace(plan, store=_store_options(arguments)))
+    delivery = _deliver(end.results, arguments, session)
+    delivery.finish(end.error)
+    if session.signals.requested:
+        return session.signals.exit_code
+    return ExitCode.OK if end.results.succeeded else ExitCode.FAILED
 
-        write_report(render_json(results), arguments.json)
-    session.console.result(_rendered(results, arguments, session))
-    return ExitCode.OK if results.succeeded else ExitCode.FAILED
+
+def _deliver(results: RunResults, arguments: argparse.Namespace, session: Session) -> Delivery:
+    """Write and print the report."""
+    from ckprof.report.json_report import render_json
+    from ckprof.report.run_table import render_table
+
+    delivery = Delivery(session)
+    # The file first: standard output may be a terminal that is gone.
+    delivery.write(arguments.json, lambda: render_json(results))
+    delivery.show(lambda: _rendered(results, arguments, session), lambda: render_table(results))
+    return delivery
 
 
 def _check_top(arguments: argparse.Namespace) -> None:

@@ -6,9 +6,11 @@ import os
 import shutil
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from ckprof.errors import InputError
+from ckprof.plain_text import one_line, plain
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -45,6 +47,7 @@ class Console:
     def result(self, text: str) -> None:
         """Print a part of the command's result."""
         self.clear_bar()
+        text = plain(text)
         self.exact(text if text.endswith("\n") else f"{text}\n")
 
     def exact(self, text: str) -> None:
@@ -86,21 +89,25 @@ class Console:
 
     def show_bar(self, text: str) -> None:
         """Replace the current line of the terminal."""
-        self._err.write(f"\r\x1b[K{text}")
-        self._err.flush()
+        with suppress(OSError):
+            self._err.write(f"\r\x1b[K{one_line(text)}")
+            self._err.flush()
         self._bar_shown = True
 
     def clear_bar(self) -> None:
         """Remove the progress bar, if one is shown."""
         if self._bar_shown:
-            self._err.write("\r\x1b[K")
-            self._err.flush()
             self._bar_shown = False
+            with suppress(OSError):
+                self._err.write("\r\x1b[K")
+                self._err.flush()
 
     def _message(self, text: str) -> None:
-        self.clear_bar()
-        self._err.write(f"{text}\n")
-        self._err.flush()
+        # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
+        with suppress(OSError):
+            self.clear_bar()
+            self._err.write(f"{plain(text)}\n")
+            self._err.flush()
 
 
 class Progress:

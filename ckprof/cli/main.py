@@ -6,12 +6,15 @@ import argparse
 import importlib
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli.commands import COMMANDS
 from ckprof.cli.parser import CommandParser
-from ckprof.errors import CkprofError, ExitCode
+from ckprof.cli.stop_signals import StopSignals
+from ckprof.errors import CkprofError, ExitCode, Interrupted
+from ckprof.plain_text import plain
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ exit codes:
   3  bad input: a list, catalog or problem cannot be used
   4  a plugin cannot be loaded or breaks its contract
   5  no usable compiler, or the build system failed
-  130  interrupted
+  129, 130, 143  ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM; what was measured is reported
 
 'ckprof help COMMAND' and 'ckprof COMMAND --help' describe each command.
 """
@@ -46,18 +49,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(arguments)
+        with StopSignals() as signals:
+            return _dispatch(arguments, signals)
     except CkprofError as exc:
-        print(f"ckprof: {exc}", file=sys.stderr)
+        _print_error(str(exc))
         _print_traceback(exc, arguments)
         return exc.exit_code
-    except KeyboardInterrupt:
-        print("ckprof: interrupted", file=sys.stderr)
-        return ExitCode.INTERRUPTED
+    except KeyboardInterrupt as exc:
+        end = exc if isinstance(exc, Interrupted) else Interrupted()
+        _print_error(f"interrupted by {end.number.name}")
+        return end.exit_code
     except BrokenPipeError:
         # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+
+
+def _print_error(text: str) -> None:
+    # the terminal may be gone
+    with suppress(OSError):
+        print(plain(f"ckprof: {text}"), file=sys.stderr)
 
 
 def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
@@ -67,10 +78,10 @@ def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
         from ckprof.plugin.failure import traceback_lines
 
         for line in traceback_lines(error):
-            print(line, file=sys.stderr)
+            print(plain(line), file=sys.stderr)
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     """Parse in two steps: first which command and which plugins, then the command's own options."""
     shared = _shared_options()
     parser = CommandParser(
@@ -84,7 +95,7 @@ def _dispatch(arguments: list[str]) -> int:
     arguments = _without_help_command(arguments, shared)
     command = _find_command(arguments, shared)
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    session = _open_session(arguments, shared) if command else None
+    session = _open_session(arguments, shared, signals) if command else None
     for known in COMMANDS:
         sub = parsers.add_parser(
             known.name,
@@ -150,12 +161,13 @@ def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argp
     return quiet.parse_known_args(arguments)
 
 
-def _open_session(arguments: Sequence[str], shared: CommandParser) -> Session:
+def _open_session(arguments: Sequence[str], shared: CommandParser, signals: StopSignals) -> Session:
     from ckprof.cli.session import open_session
 
     known, _ = _parse_shared(arguments, shared)
     verbosity = -1 if getattr(known, "quiet", False) else getattr(known, "verbose", 0)
     return open_session(
+        signals,
         verbosity=verbosity,
         config=getattr(known, "config", None),
         plugins=getattr(known, "plugin", None) or (),

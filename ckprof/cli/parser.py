@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ckprof.errors import ExitCode
 from ckprof.model.suggestion import suggestion, unknown_name
+from ckprof.plain_text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with a message that names the help of the command that was called."""
-        self.exit(ExitCode.USAGE, f"ckprof: {message} (see '{self.prog} --help')\n")
+        self.exit(ExitCode.USAGE, f"ckprof: {plain(message)} (see '{self.prog} --help')\n")
 
     def parse_all(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse like ``parse_args``, but let the command that was called report what it does not know."""

@@ -7,7 +7,9 @@ Precedence: flag, then environment variable (``CKPROF_`` and the field's name in
 from __future__ import annotations
 
 import os
+import stat
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -65,11 +67,11 @@ def load_settings(
     """Read ``ckprof.toml`` and the environment.
 
     :param explicit: ``--config``; must exist.
-    :param start: without ``explicit``, the file is looked for here and in the parents.
+    :param start: without ``explicit``, the file is looked for here and in the parents, by :func:`find_file`.
     :raises InputError: the file cannot be read or has a wrong key or value.
     :raises UsageError: an environment variable has a wrong value.
     """
-    path = explicit or _search(start)
+    path = explicit or find_file(start).path
     values: dict[str, object] = {}
     if path is not None:
         values = _read(path)
@@ -99,12 +101,60 @@ def _violation(name: str, value: object, *, strict: bool = True) -> str:
     return ""
 
 
-def _search(start: Path) -> Path | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """The settings file that is read without ``--config``."""
+
+    #: ``None`` if there is none, or none to be trusted
+    path: Path | None = None
+    #: why a file that was found is not read; empty if there is no such file
+    message: str = ""
+
+
+def find_file(start: Path) -> FoundFile:
+    """Look for the settings file in a folder and its parents; the first one counts.
+
+    The file names plugins and compilers, that is, code to run. So one that somebody else could have put there
+    is not read: neither the file nor its folder may belong to another user than this one or the
+    administrator, or be writable for everybody.
+    """
     for folder in (start, *start.parents):
         path = folder / FILE_NAME
         if path.is_file():
-            return path
-    return None
+            doubt = _doubt_about(path)
+            if not doubt:
+                return FoundFile(path=path)
+            return FoundFile(
+                message=f"{path} is not read: {doubt}; it may name code to run, so name it with --config if "
+                "you trust it"
+            )
+    return FoundFile()
+
+
+def _doubt_about(path: Path) -> str:
+    """Return who else than this user could have written a file, or an empty string."""
+    own = os.getuid()
+    # through links as well: neither the link nor what it leads to
+    for place in dict.fromkeys((path, path.resolve())):
+        for one, what in ((place, "it"), (place.parent, "its folder")):
+            try:
+                status = one.stat()
+            except OSError as exc:
+                return f"{what} cannot be examined ({exc.strerror})"
+            if status.st_uid not in (own, 0):
+                return f"{what} belongs to another user ({_user_name(status.st_uid)})"
+            if status.st_mode & stat.S_IWOTH:
+                return f"{what} can be written by everybody"
+    return ""
+
+
+def _user_name(uid: int) -> str:
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):
+        return str(uid)
 
 
 def _read(path: Path) -> dict[str, object]:

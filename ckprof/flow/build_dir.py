@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,10 +77,13 @@ def prepare_build_dir(
     """
     recipe = target.recipe(request)
     root = place.folder.absolute() if place.folder else _root(candidates, direction, recipe, request, place)
+    if place.folder and not root.parent.is_dir():
+        raise InputError(f"there is no folder {root.parent}; make it first", root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
+    _check_writable(root)
     owner = direction_of(root)
     if owner not in (None, direction.id):
         raise UsageError(
@@ -98,6 +102,18 @@ def prepare_build_dir(
         recipe=recipe,
         embedding=embedding,
     )
+
+
+def _check_writable(root: Path) -> None:
+    """Find out now what would end a build after minutes.
+
+    :raises InputError: the folder takes no file.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=root) as file:
+            file.write(b" " * 4096)
+    except OSError as exc:
+        raise InputError(f"cannot write into the folder: {exc.strerror}", root) from None
 
 
 def _root(

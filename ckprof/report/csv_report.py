@@ -6,6 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from ckprof.plain_text import csv_cell
 from ckprof.report.rows import reason_of, rows_of_problem
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def render_csv(results: RunResults) -> str:
     writer.writeheader()
     for index in range(len(results.problems)):
         for row in rows_of_problem(results, index):
-            writer.writerow(outcome_values(index, row, why=results.why))
+            values = outcome_values(index, row, why=results.why)
+            writer.writerow({name: csv_cell(value) for name, value in values.items()})
     return buffer.getvalue()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
 from ckprof.model.outcome import CUT_OFF, Status
+from ckprof.plain_text import markdown_cell, one_line
 from ckprof.report.rows import NOISY_SHARE, is_noisy, rates, reason_of, requirement_counts, rows_of_problem
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.results import RunResults
     from ckprof.report.rows import RequirementCount, Row
+
+
+#: the last line of a table that lacks outcomes
+PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
 
 def render_table(results: RunResults) -> str:
@@ -35,7 +40,10 @@ def _render(results: RunResults, style: str) -> str:
         heading = f"Problem {index}: {results.direction} {problem.describe()}"
         columns = columns_of(results)
         table = tabulate(
-            [[column.cell(row) for column in columns] for row in rows_of_problem(results, index)],
+            [
+                [_text(column.cell(row), style) for column in columns]
+                for row in rows_of_problem(results, index)
+            ],
             headers=[column.title for column in columns],
             tablefmt=style,
             disable_numparse=True,
@@ -43,6 +51,8 @@ def _render(results: RunResults, style: str) -> str:
         )
         parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
         parts += [*closing_lines(results, index, style), ""]
+    if results.partial:
+        parts.append(PARTIAL)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -66,6 +76,10 @@ class Column:
     title: str
     align: str
     cell: Callable[[Row], str]
+
+
+def _text(text: str, style: str) -> str:
+    return markdown_cell(text) if style == "github" else one_line(text)
 
 
 def columns_of(results: RunResults) -> list[Column]:
@@ -177,6 +191,8 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
     if best is None or best.measurement is None:
         outcomes = results.of_problem(problem_index)
         instances = len({o.key for o in outcomes})
+        if not outcomes:
+            return ["", "Nothing was measured on this problem."]
         if all(o.status is Status.UNSUPPORTED for o in outcomes):
             return [f"0 of {instances} instances support this problem; see the reason of each."]
         if any(o.status is Status.OK for o in outcomes):

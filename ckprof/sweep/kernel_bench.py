@@ -13,6 +13,7 @@ from ckprof.run.device_lock import device_lock
 from ckprof.run.events import OperandsReady, ProblemStarted, WorkerReady, ignore_event
 from ckprof.run.executor import Executor
 from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
+from ckprof.scratch import scratch_folder
 from ckprof.sweep.engine import VisitResult
 from ckprof.sweep.observer import Reading, combine
 
@@ -74,7 +75,7 @@ class KernelBench:
         if self._library.path is None:
             return self
         with ExitStack() as stack:
-            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ckprof-"))).resolve()
+            self._folder = stack.enter_context(scratch_folder())
             self._executor = stack.enter_context(
                 Executor(
                     self._library.path,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from ckprof.config.settings import Settings, load_settings
+from ckprof.config.settings import Settings, find_file, load_settings
 from ckprof.errors import InputError, UsageError
 
 
@@ -78,3 +79,38 @@ def test_every_setting_has_a_name_for_its_type() -> None:
     from ckprof.config.settings import _EXPECTED
 
     assert {field.type for field in msgspec.structs.fields(Settings)} == set(_EXPECTED)
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_file_that_everybody_can_write_is_not_read(tmp_path: Path, place: str) -> None:
+    shared = tmp_path / "shared"
+    inner = shared / "a"
+    inner.mkdir(parents=True)
+    path = shared / "ckprof.toml"
+    path.write_text('plugins = ["evil.py"]\n')
+    (path if place == "file" else shared).chmod(0o777)
+    assert load_settings(None, inner, {}) == Settings()
+    message = find_file(inner).message
+    assert str(path) in message and "can be written by everybody" in message and "--config" in message
+    assert load_settings(path, inner, {}).plugins == (str(shared / "evil.py"),)
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_file_of_another_user_is_not_read(tmp_path: Path, place: str, monkeypatch) -> None:
+    inner = tmp_path / "shared" / "a"
+    inner.mkdir(parents=True)
+    path = tmp_path / "shared" / "ckprof.toml"
+    path.write_text('compiler = "evil"\n')
+    own = os.getuid()
+    monkeypatch.setattr("ckprof.config.settings.os.getuid", lambda: own + 1)
+    real = Path.stat
+
+    def stat(self: Path, **options: bool) -> os.stat_result:
+        values = list(real(self, **options))
+        other = self == path if place == "file" else self == path.parent
+        values[4] = own + 2 if other else own + 1
+        return os.stat_result(values)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert load_settings(None, inner, {}) == Settings()
+    assert "belongs to another user" in find_file(inner).message
