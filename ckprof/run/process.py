@@ -69,7 +69,7 @@ class WorkerProcess:
         descriptor = SharedMemory.create()
         # Its other end is closed when this process ends, however that happens.
         watched, self._alive = os.pipe()
-        self._mark = secrets.token_hex(16)
+        self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
         try:
             self._shared = SharedMemory(descriptor)
             self._process = subprocess.Popen(
