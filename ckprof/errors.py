@@ -8,9 +8,12 @@ A kernel that fails to compile, crashes or computes wrong numbers is no exceptio
 
 from __future__ import annotations
 
+import signal
 from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
+
+from ckprof.plain_text import one_line
 
 
 class ExitCode(IntEnum):
@@ -28,8 +31,28 @@ class ExitCode(IntEnum):
     PLUGIN = 4
     #: no usable compiler, or the build system itself failed
     TOOLCHAIN = 5
-    #: Ctrl-C
+    #: SIGHUP: the terminal is gone
+    HANGUP = 129
+    #: SIGINT: Ctrl-C
     INTERRUPTED = 130
+    #: SIGTERM
+    TERMINATED = 143
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the program to end.
+
+    :param number: the signal.
+    """
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = signal.Signals(number)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """128 and the number of the signal, as shells have it."""
+        return ExitCode(128 + self.number)
 
 
 class CkprofError(Exception):
@@ -66,7 +89,7 @@ class InputError(CkprofError):
         self.path = path
         self.line = line
         self.column = column
-        where = ":".join(str(part) for part in (path, line, column) if part is not None)
+        where = ":".join(one_line(str(part)) for part in (path, line, column) if part is not None)
         super().__init__(f"{where}: {message}" if where else message)
 
 

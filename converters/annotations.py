@@ -45,16 +45,16 @@ def settings_in(line: str, record_type: type[CatalogRecord]) -> dict[str, Any]:
         match = _SETTING.fullmatch(setting)
         if match is None:
             raise LineError(
-                Problem(f"expected field=value in a annotation, got {shorten(setting.strip())}", start)
+                Problem(f"expected field=value in an annotation, got {shorten(setting.strip())}", start)
             )
         name, text = match.groups()
         if name not in types:
-            raise LineError(Problem(f"a annotation sets {name}, which catalogs do not have", start))
+            raise LineError(Problem(f"an annotation sets {name}, which catalogs do not have", start))
         try:
             settings[name] = msgspec.json.decode(text, type=types[name])
         except msgspec.MsgspecError:
             raise LineError(
-                Problem(f"a annotation sets {name} to {shorten(text)}, which it cannot be", start)
+                Problem(f"an annotation sets {name} to {shorten(text)}, which it cannot be", start)
             ) from None
         start += len(setting) + 1
     return settings

@@ -117,7 +117,7 @@ class Collector:
         """Add the record of a line unless an equal one is there.
 
         :param row: values of the record without its id.
-        :param id_: the id that a annotation says; such a line is kept even if an equal record is there.
+        :param id_: the id that an annotation says; such a line is kept even if an equal record is there.
         :returns: the line of the record that has these values; another line than ``line`` for a duplicate.
         :raises LineError: another line has the id.
         """

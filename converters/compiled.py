@@ -70,6 +70,10 @@ class CompiledFamily:
         self.steps: tuple[Step, ...] = tuple(_step(family, step) for step in family.steps)
         self._record_values = _picker(family.record_type.__struct_fields__[1:])
         properties = (family.ndim_field, *(family.layout_fields or ()), *family.dtype_fields)
+        names = [field.name for field in family.fields]
+        #: element-wise operations and compute types: catalogs have no field for them
+        self.operations = tuple(name for name in names if name.startswith("operation_"))
+        self.compute_types = tuple(name for name in names if name.startswith("compute_type_"))
         #: values that decide layout and data type of a line
         self.fact_values = _picker([name for name in properties if name])
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.conversion import LossyLine
+from ckprof.strings.kinds import PLAIN_OPERATIONS
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
@@ -102,6 +104,24 @@ class _Outcome:
     properties: LineProperties
     #: values of the record without its id, or why there is none
     row: tuple[Any, ...] | Drop
+    #: what the line says and the row cannot; empty if there is nothing
+    lossy: str = ""
+
+
+def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LineProperties) -> str:
+    """Return what a line says that a catalog has no field for."""
+    said = [
+        f"{name} {values[name]}"
+        for name in compiled.operations
+        if values.get(name, "PassThrough") not in PLAIN_OPERATIONS
+    ]
+    dtype = properties.dtype.value if properties.dtype else ""
+    said += [
+        f"{name} {values[name]} of {dtype} operands"
+        for name in compiled.compute_types
+        if dtype and values.get(name, dtype) != dtype
+    ]
+    return ", ".join(said)
 
 
 class _Run:
@@ -117,6 +137,7 @@ class _Run:
         self._conflicting: dict[str, int] = {}
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
         self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _Outcome] = {}
+        self._lossy: list[LossyLine] = []
         #: text of a line -> (rule, reason) for each further line like it
         self._repeats: dict[str, tuple[str, str]] = {}
 
@@ -136,7 +157,8 @@ class _Run:
                 repeats[line] = outcome
         asked = self._request.direction
         variant = self._grammar.main_variant(asked) if asked else ""
-        return self._collector.finish(converter, number, self._properties, variant)
+        found = self._collector.finish(converter, number, self._properties, variant)
+        return replace(found, lossy=tuple(self._lossy)) if self._lossy else found
 
     def _line(self, number: int, line: str) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
@@ -196,6 +218,8 @@ class _Run:
             row = tuple({**dict(zip(names, row, strict=True)), **said}.values())
         first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
+        if outcome.lossy:
+            self._lossy.append(LossyLine(number, outcome.lossy))
         if first != number:
             self._collector.drop(number, DropRule.DUPLICATE.value, reason)
         # Ids that count instances count duplicates too, so those lines must come here again.
@@ -224,7 +248,9 @@ class _Run:
             start = self._start_of(text, properties.field)
             raise LineError(Problem(properties.message, start, properties.whole_file))
         dropped = self._derive(text, compiled, values, properties)
-        return _Outcome(compiled, properties, compiled.row(values) if dropped is None else dropped)
+        if dropped is not None:
+            return _Outcome(compiled, properties, dropped)
+        return _Outcome(compiled, properties, compiled.row(values), _lossy(compiled, values, properties))
 
     def _check_rival(self, number: int, compiled: CompiledFamily) -> None:
         family = compiled.family

@@ -51,7 +51,7 @@ _FILLERS: Final = (10, 1000)
 def to_native(catalog: Catalog) -> list[str]:
     """Return the lines of a list that gives the catalog, its ids included.
 
-    What CK Tile's text does not say follows in a annotation behind the line; ids are line numbers, so comment
+    What CK Tile's text does not say follows in an annotation behind it; ids are line numbers, so comment
     lines stand where ids are missing.
 
     :raises InputError: the variant has no native spelling, or a record cannot be said.

@@ -11,3 +11,10 @@ def heed_interrupts() -> None:
     For ``preexec_fn``: such commands are born with SIGINT ignored, and so would be their children.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def heed_signals() -> None:
+    """Undo the same for SIGTERM, and for SIGHUP, which nohup has commands ignore."""
+    heed_interrupts()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

@@ -19,13 +19,14 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 
 #: A module imports only from its own layer or from one above it in this list.
 LAYERS = (
+    ("plain_text",),
     ("errors", "version"),
     ("model",),
     ("statistics",),
     ("arch",),
     ("strings",),
     ("plugin",),
-    ("paths", "config"),
+    ("paths", "config", "scratch"),
     ("problems",),
     ("catalog",),
     ("codegen",),
@@ -69,7 +70,13 @@ def runtime_imports(path: Path) -> set[str]:
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
     return found
+
+
+def module_name(path: Path) -> str:
+    """Return what a file of the core is imported as."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(ROOT)))
@@ -81,6 +88,21 @@ def test_the_core_imports_downwards_only(path: Path) -> None:
         if module.startswith("ckprof."):
             layer = module.split(".")[1]
             assert DEPTH[layer] <= own, f"{path.name} imports {module} from a layer below its own"
+
+
+def test_no_module_imports_itself_in_the_end() -> None:
+    names = {module_name(path): path for path in CORE}
+    imported = {
+        name: {other for other in runtime_imports(path) if other in names and other != name}
+        for name, path in names.items()
+    }
+    while True:
+        # what imports nothing that is left cannot be a part of a cycle
+        free = {name for name, others in imported.items() if not others & imported.keys()}
+        if not free:
+            break
+        imported = {name: others for name, others in imported.items() if name not in free}
+    assert not imported, f"cycles among {sorted(imported)}"
 
 
 def test_the_core_names_no_direction_pipeline_or_target() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.api.events import BatchListFinished, BatchListStarted
 from ckprof.api.instances import choose_from_lists, read_lists
 from ckprof.api.problems import Fitting, GivenProblems, default_problems, parse_problems
-from ckprof.api.running import RunRequest, build_and_run
+from ckprof.api.running import RunRequest, run_to_its_end
 from ckprof.api.stages import Stages
 from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageError
 from ckprof.flow.list_folders import find_lists, find_tree
@@ -93,15 +93,19 @@ class Batch:
     def results(self) -> Iterator[ListResult]:
         """Run one list after the other; one that cannot be read, or at which a plugin fails, is a result too.
 
+        What a list gave before something ended its run is a result as well; the error follows.
+
         :raises CkprofError: the toolchain or an option is wrong.
         """
         total = len(self.paths)
         for position, path in enumerate(self.paths, start=1):
             name = path.relative_to(self._root).as_posix()
             self._session.tell(BatchListStarted(position=position, total=total, name=name))
-            result = self._result(path, name)
+            result, error = self._result(path, name)
             self._session.tell(BatchListFinished(position=position, total=total, result=result))
             yield result
+            if error is not None:
+                raise error
 
     def plans(self) -> Iterator[PlannedList | ListResult]:
         """Yield what would be run, list by list, or why nothing is."""
@@ -115,22 +119,30 @@ class Batch:
             except (_Skipped, InputError, PluginError) as why:
                 yield _not_run(name, "", why)
 
-    def _result(self, path: Path, name: str) -> ListResult:
+    def _result(self, path: Path, name: str) -> tuple[ListResult, BaseException | None]:
+        """Return the result of a list, and what ends the batch with it."""
         started = time.monotonic()
         direction = ""
         try:
             found, request = self._plan(path)
             direction = found.id
-            results = build_and_run(self._session, request)
+            end = run_to_its_end(self._session, request)
         except (_Skipped, InputError, PluginError) as why:
-            return _not_run(name, direction, why)
-        return ListResult(
+            return _not_run(name, direction, why), None
+        error = end.error
+        verdict = Verdict.FINE if end.results.succeeded and error is None else Verdict.FAILED
+        result = ListResult(
             name=name,
             direction=direction,
-            verdict=Verdict.FINE if results.succeeded else Verdict.FAILED,
-            results=results,
+            verdict=verdict,
+            results=end.results,
             seconds=time.monotonic() - started,
         )
+        if isinstance(error, (InputError, PluginError)):
+            # the next list may do without what has failed here
+            blamed = _not_run(name, direction, error)
+            return replace(blamed, results=end.results, seconds=result.seconds), None
+        return result, error
 
     def _plan(self, path: Path) -> tuple[Direction, RunRequest]:
         request = self._request
@@ -145,7 +157,10 @@ class Batch:
         build = request.build
         if build.build_dir is not None:
             # one folder per list
+            if not build.build_dir.absolute().parent.is_dir():
+                raise UsageError(f"--build-dir {build.build_dir}: there is no folder above it; make it first")
             folder = build.build_dir / path.relative_to(self._root).with_suffix("")
+            folder.parent.mkdir(parents=True, exist_ok=True)
             build = replace(build, build_dir=folder)
         stages.done("convert")
         return direction, RunRequest(

@@ -45,7 +45,7 @@ class Problem(ConvProblem):
         :raises InputError: the line is wrong; the message has the column and the expected form.
         :raises UsageError: there is no such direction.
         """
-        from ckprof.problems.read import parse_problem
+        from ckprof.problems.parse_line import parse_problem
         from ckprof.problems.tokens import ProblemLine
 
         registry = _registry()

@@ -10,7 +10,8 @@ from ckprof.api.events import DefaultProblemUsed, ProblemNote
 from ckprof.api.problem import Problem, plain
 from ckprof.errors import InputError
 from ckprof.model.problem_run import ProblemRun
-from ckprof.problems.read import parse_problem, read_problem_file
+from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.read import read_problem_file
 from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.api.running import Run
-from ckprof.api.sweeping import open_sink
+from ckprof.api.library_run import Run
 from ckprof.run.options import AUTO_SPLITS
 from ckprof.store.attempt import Attempt, Conditions
 from ckprof.store.key import KernelKey, MeasurementKey
@@ -15,10 +15,10 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.identity import built_kernels, new_session, shared_key
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from ckprof.api.requests import StoreOptions
-    from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
-    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
     from ckprof.store.query import SharedKey
@@ -26,26 +26,23 @@ if TYPE_CHECKING:
     from ckprof.sweep.plan import PlannedKernel
 
 
-def run_and_record(
-    session: Session, library: BuiltLibrary, request: RunRequest, options: StoreOptions
-) -> tuple[Run, tuple[Outcome, ...]]:
-    """Run a library and store each outcome before the next kernel is run.
+def recorded(
+    session: Session, run: Run, options: StoreOptions, sink: StoreWriter | ShardWriter
+) -> Generator[Outcome, None, None]:
+    """Run a library and yield each outcome when it is stored, before the next kernel is run.
 
+    :param sink: where outcomes go; it stays open.
     :raises CkprofError: the store cannot be written, or as a run.
     """
-    keeps = request.options.keep_samples
-    sink = open_sink(session, options)
-    try:
-        run = Run(session, library, request.problems, replace(request.options, keep_samples=True))
-        recorder = _Recorder(session, run, sink, options)
-        outcomes = []
-        for outcome in run.outcomes():
+    keeps = run.options.keep_samples
+    full = Run(session, run.library, run.problems, replace(run.options, keep_samples=True))
+    recorder = _Recorder(session, full, sink, options)
+    with closing(full.outcomes()) as outcomes:
+        for outcome in outcomes:
             recorder.add(outcome)
-            outcomes.append(outcome if keeps else _without_samples(outcome))
-        recorder.finish()
-    finally:
-        sink.close()
-    return run, tuple(outcomes)
+            run.device = full.device
+            yield outcome if keeps else _without_samples(outcome)
+    recorder.finish()
 
 
 def _without_samples(outcome: Outcome) -> Outcome:

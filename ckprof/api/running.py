@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.building import build_library
-from ckprof.api.events import OutcomeKnown, RunFinished, RunStarted
 from ckprof.api.instances import choose_instances
+from ckprof.api.library_run import Run
 from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
-from ckprof.flow.profile import as_run_instance, profile
-from ckprof.flow.run_environment import run_environment
+from ckprof.flow.profile import as_run_instance
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
-from ckprof.run.events import WorkerReady
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Generator
 
     from ckprof.api.instances import Selection
     from ckprof.api.requests import BuildOptions, InstanceQuery, RunPlanOptions, StoreOptions
     from ckprof.api.session import Session
-    from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_run import ProblemRun
-    from ckprof.run.events import RunEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,79 +72,66 @@ def plan_run(
     )
 
 
-class Run:
-    """One run of a library: outcomes as they come, and afterwards what is known of the device.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """What is known when a run is over, however it ended."""
 
-    :param session: whose plugins and listener are notified.
-    :param library: the built kernels.
-    :param problems: what they compute.
-    :param options: how they are run, verified and timed.
-    """
+    results: RunResults
+    #: what ended the run before its last outcome
+    error: BaseException | None = None
 
-    def __init__(
-        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
-    ) -> None:
-        self._session = session
-        self.library = library
-        self.problems = tuple(problems)
-        self.options = replace(
-            options,
-            last_level_cache_bytes=library.recipe.last_level_cache_bytes,
-            peak_flops=library.recipe.peak_flops,
-        )
-        #: what the target says of the device; empty until a worker has opened it
-        self.device = ""
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Yield one outcome per candidate, problem and number of splits.
+def _recording(
+    session: Session, options: StoreOptions | None, stack: ExitStack
+) -> Callable[[Run], Generator[Outcome, None, None]]:
+    """Return what runs a run and yields its outcomes; those for a store go there first."""
+    if options is None:
+        return Run.outcomes
+    from ckprof.api.recording import recorded
+    from ckprof.api.sweeping import open_sink
 
-        :raises CkprofError: the library cannot be used, or a plugin broke its contract.
-        """
-        tell = self._session.tell
-        names = {one.instance.key: one.name for one in self.library.candidates}
-        total = sum(
-            problem.takes(candidate.instance) * len(problem.splits or self.options.splits)
-            for problem in self.problems
-            for candidate in self.library.candidates
-        )
-        tell(RunStarted(total=total))
-        try:
-            found = profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
-            for done, outcome in enumerate(found, 1):
-                tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
-                yield outcome
-        finally:
-            tell(RunFinished())
-
-    def environment(self) -> dict[str, object]:
-        """Return what it takes to reproduce the run."""
-        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
-
-    def _on_event(self, event: RunEvent) -> None:
-        if isinstance(event, WorkerReady):
-            self.device = event.device
-        self._session.tell(event)
+    sink = open_sink(session, options)
+    stack.callback(sink.close)
+    return lambda run: recorded(session, run, options, sink)
 
 
 def build_and_run(session: Session, request: RunRequest) -> RunResults:
     """Build a selection's library, run it on the problems, and return everything that was found out.
 
-    :raises CkprofError: no toolchain, or a plugin broke its contract.
+    :raises CkprofError: no toolchain, the store cannot be written, or a plugin broke its contract.
+    """
+    end = run_to_its_end(session, request)
+    if end.error is not None:
+        raise end.error
+    return end.results
+
+
+def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
+    """Do what :func:`build_and_run` does, but return what was found out even if something ends the run.
+
+    :raises CkprofError: no toolchain, or the store cannot be written: nothing was run.
+    :raises KeyboardInterrupt: nothing was run yet.
     """
     selection, stages = request.selection, request.stages
-    library = build_library(
-        session, selection.candidates, request.build, Purpose.RUN, keep_invalid=selection.keep_invalid
-    )
-    stages.done("build")
-    if request.store is None:
+    outcomes: list[Outcome] = []
+    error: BaseException | None = None
+    with ExitStack() as stack:
+        # The store first: who cannot write it need not build for hours.
+        record = _recording(session, request.store, stack)
+        library = build_library(
+            session, selection.candidates, request.build, Purpose.RUN, keep_invalid=selection.keep_invalid
+        )
+        stages.done("build")
         run = Run(session, library, request.problems, request.options)
-        outcomes = tuple(run.outcomes())
-    else:
-        from ckprof.api.recording import run_and_record
-
-        run, outcomes = run_and_record(session, library, request, request.store)
+        try:
+            with closing(record(run)) as found:
+                for outcome in found:
+                    outcomes.append(outcome)
+        except BaseException as exc:
+            # Whatever it is: what was measured until then must not be lost with it.
+            error = exc
     stages.done("run")
-    return RunResults(
+    results = RunResults(
         direction=library.direction.id,
         target=library.recipe.target,
         arch=library.recipe.arch,
@@ -157,7 +140,9 @@ def build_and_run(session: Session, request: RunRequest) -> RunResults:
         instances=tuple(as_run_instance(candidate) for candidate in selection.candidates),
         problems=tuple(one.problem for one in run.problems),
         build=library.summary,
-        outcomes=outcomes,
+        outcomes=tuple(outcomes),
         stages_s=stages.seconds,
         why=request.why,
+        partial=error is not None,
     )
+    return RunEnd(results=results, error=error)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from ckprof.run.samples import summarise
 from ckprof.run.session import timed_run
 from ckprof.run.storage import decode, encode, storage_type
 from ckprof.run.timing import KernelFailure, Launches, take_samples
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -311,7 +311,7 @@ class ConvLibrary:
 
 def _load_copy(path: Path) -> Library:
     """Load the library with state of its own: the loader would hand out the parent's."""
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         return Library.load(Path(shutil.copy2(path, folder)))
 
 

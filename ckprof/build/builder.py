@@ -9,7 +9,9 @@ found. If some fail, the library is linked from the others.
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
@@ -216,8 +218,9 @@ class _Build:
         missing = self._group([unit for unit in units if unit.key not in found])
         for group in missing:
             found |= {unit.key: self._cache.object_path(group.key) for unit in group.members}
-        staging = self._cache.staging() if missing else None
-        try:
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._files.folder, ignore_errors=True)
+            staging = stack.enter_context(self._cache.staging()) if missing else None
             steps = self._planner.steps(missing, staging) if staging is not None else []
             link: list[Step] = []
             if links:
@@ -237,10 +240,6 @@ class _Build:
                 self._account(link[0])
                 self._require(LINK_STEP, f"linking {self._library.path.name}")
                 self._library.confirm(key)
-        finally:
-            shutil.rmtree(self._files.folder, ignore_errors=True)
-            if staging is not None:
-                shutil.rmtree(staging, ignore_errors=True)
         self._objects = {_instance_key(unit): found[unit.key] for unit in kernels}
         return True
 
@@ -336,6 +335,12 @@ class _Build:
         log = self._keep_log(step_id, step_id if step_id == LINK_STEP else what.rsplit(" ", 1)[-1])
         why = explain(result, log, self._timeout_s)
         if result is not None and result.status == compile_step.STORAGE:
+            temporary = tempfile.gettempdir()
+            if temporary in why and str(self._cache.root) not in why:
+                raise ToolchainError(
+                    f"{temporary}: the compiler cannot write its temporary files: {why}; "
+                    "free some space or set TMPDIR to a folder that can be written"
+                )
             raise self._cache.unwritable(why)
         raise ToolchainError(f"{what} failed:\n{why}\nfull log: {log}")
 

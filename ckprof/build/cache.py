@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,8 +21,9 @@ from filelock import FileLock, Timeout
 
 from ckprof.build.atomic_write import write_atomically
 from ckprof.build.digests import digest_file
-from ckprof.errors import ToolchainError
+from ckprof.errors import InputError, ToolchainError
 from ckprof.paths import CACHE_VARIABLE
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,6 @@ RECORD: Final = "entry.json"
 DEFAULT_MAX_BYTES: Final = 4 * 2**30
 #: an entry used this recently may be needed by a build that is still going on
 _IN_USE_S: Final = 3600.0
-_ABANDONED_S: Final = 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +112,12 @@ class ObjectCache:
         path = entry / file_name
         try:
             stamp = json.loads(self.record(entry).read_text())
+            # entries that are older than this field are known by their place alone
+            if stamp.get("key", entry.name) != entry.name:
+                return False
             if stamp["size"] != path.stat().st_size or stamp["digest"] != digest_file(path):
                 return False
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
         self._touch(entry)
         return True
@@ -128,17 +131,23 @@ class ObjectCache:
             return
         shutil.rmtree(doomed, ignore_errors=True)
 
-    def staging(self) -> Path:
-        """Return a new folder on the cache's file system in which entries are prepared.
+    @contextmanager
+    def staging(self) -> Iterator[Path]:
+        """Give a new folder on the cache's file system in which entries are prepared.
 
         :raises ToolchainError: the cache cannot be written.
         """
         parent = self.root / "staging"
-        try:
-            parent.mkdir(parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=parent))
-        except OSError as exc:
-            raise self.unwritable(exc.strerror or str(exc)) from exc
+        with ExitStack() as stack:
+            try:
+                parent.mkdir(parents=True, exist_ok=True)
+                folder = stack.enter_context(scratch_folder(parent))
+            except OSError as exc:
+                raise self.unwritable(exc.strerror or str(exc)) from exc
+            except InputError as exc:
+                cause = exc.__context__
+                raise self.unwritable(getattr(cause, "strerror", None) or str(exc)) from exc
+            yield folder
 
     def unwritable(self, why: str) -> ToolchainError:
         """Return the error for a cache that cannot take what was compiled.
@@ -167,6 +176,8 @@ class ObjectCache:
         try:
             record = json.loads(self._group_note(key).read_text())
             members = tuple((str(member), str(symbol)) for member, symbol in record["members"])
+            if key not in dict(members):
+                return None
             return Group(key=str(record["key"]), members=members)
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -216,9 +227,6 @@ class ObjectCache:
 
     def _prune(self, limit: int, in_use_s: float) -> int:
         now = time.time()
-        for folder in (self.root / "staging").glob("*"):
-            if now - _changed(folder) > _ABANDONED_S:
-                shutil.rmtree(folder, ignore_errors=True)
         entries = sorted(
             (max(_changed(entry), _changed(entry / RECORD)), _size(entry), entry) for entry in self._entries()
         )

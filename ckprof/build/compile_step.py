@@ -26,6 +26,8 @@ OK, ERROR, TIMEOUT, KILLED, STORAGE = "ok", "error", "timeout", "killed", "stora
 
 _STOPPING = (signals.SIGINT, signals.SIGTERM, signals.SIGHUP)
 _NO_SPACE = b"No space left on device"
+#: seconds between looks at whether the process that has started this one is still there
+_LOOK_S = 1.0
 
 
 def read_spec(path: str) -> tuple[dict[str, str], list[str]]:
@@ -49,6 +51,8 @@ class _Compiler:
         self.timed_out = False
         self._pid = 0
         self._timeout_s = timeout_s
+        self._parent = os.getppid()
+        self._deadline = 0.0
 
     def run(self, command: list[str], cwd: str, log: str) -> tuple[int, float, float, int]:
         """Return wait status, wall seconds, CPU seconds and peak memory of the largest process."""
@@ -58,7 +62,7 @@ class _Compiler:
         signals.pthread_sigmask(signals.SIG_SETMASK, {*_STOPPING, signals.SIGALRM})
         for number in _STOPPING:
             signals.signal(number, self._stop)
-        signals.signal(signals.SIGALRM, self._expire)
+        signals.signal(signals.SIGALRM, self._look)
         started = time.monotonic()
         self._pid = os.posix_spawnp(
             command[0],
@@ -74,7 +78,8 @@ class _Compiler:
             setsigmask=[],
             setsigdef=[signals.SIGPIPE, signals.SIGXFSZ],
         )
-        signals.setitimer(signals.ITIMER_REAL, self._timeout_s)
+        self._deadline = started + self._timeout_s
+        signals.setitimer(signals.ITIMER_REAL, min(self._timeout_s, _LOOK_S), _LOOK_S)
         signals.pthread_sigmask(signals.SIG_SETMASK, set())
         _, status, usage = os.wait4(self._pid, 0)
         signals.setitimer(signals.ITIMER_REAL, 0)
@@ -88,9 +93,16 @@ class _Compiler:
         except OSError:
             pass
 
-    def _expire(self, *_: object) -> None:
-        self.timed_out = True
-        self._kill()
+    def _look(self, *_: object) -> None:
+        """End the compiler when its time is over, or when nobody waits for it any more."""
+        if os.getppid() != self._parent:
+            self._stop(signals.SIGTERM, None)
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            self.timed_out = True
+            self._kill()
+        else:
+            signals.setitimer(signals.ITIMER_REAL, min(left, _LOOK_S), _LOOK_S)
 
     def _stop(self, number: int, _: object) -> None:
         self._kill()
@@ -117,7 +129,7 @@ def _write(path: str, text: str) -> None:
     os.replace(partial, path)  # noqa: PTH105
 
 
-def _stamp_text(path: str) -> str:
+def _stamp_text(path: str, key: str = "") -> str:
     from hashlib import blake2b
 
     state = blake2b(digest_size=20)
@@ -126,13 +138,15 @@ def _stamp_text(path: str) -> str:
         while block := stream.read(1 << 20):
             state.update(block)
             size += len(block)
-    return f'{{"size": {size}, "digest": "{state.hexdigest()}"}}'
+    own_key = f', "key": "{key}"' if key else ""
+    return f'{{"size": {size}, "digest": "{state.hexdigest()}"{own_key}}}'
 
 
 def _publish(values: dict[str, str]) -> None:
     """Rename what was compiled to where it belongs."""
     output = values["output"]
-    stamp = _stamp_text(output)
+    # an entry of the cache holds its key
+    stamp = _stamp_text(output, os.path.basename(values.get("entry", "")))  # noqa: PTH119
     if "entry" in values:
         folder = os.path.dirname(output)  # noqa: PTH120
         _write(folder + "/" + values["stamp"], stamp)

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections import deque
 from pathlib import Path
-from signal import SIGINT
+from signal import SIGINT, SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Final
 
 from ckprof.build import compile_step
+from ckprof.build.parent_death import bound
 from ckprof.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def run(root: Path, jobs: int, on_progress: Callable[[int, int, str], None] | No
     tail: deque[str] = deque(maxlen=20)
     try:
         process = subprocess.Popen(
-            [*ninja_command(), "-k", "0", "-j", str(jobs)],
+            # killed ninja would leave its steps behind; asked to end, it ends them
+            bound((*ninja_command(), "-k", "0", "-j", str(jobs)), SIGTERM),
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -107,18 +109,23 @@ def run(root: Path, jobs: int, on_progress: Callable[[int, int, str], None] | No
                     on_progress(int(progress[1]), int(progress[2]), progress[3].strip())
             process.wait()
         except BaseException:
-            _stop(process)
+            stop_group(process)
             raise
     if process.returncode not in (0, 1):
         shown = "\n  ".join(tail)
         raise ToolchainError(f"ninja failed with exit status {process.returncode}:\n  {shown}")
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
-    """Let ninja end its steps, which end their compilers, and make sure of it."""
-    process.send_signal(SIGINT)
+def stop_group(process: subprocess.Popen[str]) -> None:
+    """Let ninja, or what leads a group with it, end its steps, which end their compilers; make sure of it.
+
+    :param process: the leader of its process group.
+    """
     try:
+        os.killpg(process.pid, SIGINT)
         process.wait(_STOP_S)
+    except ProcessLookupError:
+        process.wait()
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, SIGKILL)
         process.wait()

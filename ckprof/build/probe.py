@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.build.atomic_write import write_atomically
 from ckprof.build.tool_output import ask
 from ckprof.model.recipe import Compiler, CompilerFamily
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +158,7 @@ def _without_name(banner: str) -> str:
 
 
 def _compile_sample(words: tuple[str, ...]) -> None:
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         source = Path(folder, "sample.cpp")
         source.write_text(_SAMPLE)
         _output(

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ckprof.api.batch import Batch, BatchRequest, PlannedList
 from ckprof.cli import shared_options
+from ckprof.cli.delivery import Delivery
 from ckprof.cli.instances import chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
 from ckprof.cli.problem_options import given_problems
-from ckprof.cli.report_file import write_report
 from ckprof.cli.run_options import chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.batch_results import BatchResults, ListResult, Verdict
@@ -37,12 +37,18 @@ def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.list_instances or arguments.dry_run:
         return _print_plans(arguments, session, batch)
     lists: list[ListResult] = []
+    end: BaseException | None = None
     try:
-        lists.extend(batch.results())
-    finally:
-        if lists:
-            _report(arguments, session, len(batch.paths), lists)
-    return _exit_code(lists)
+        for result in batch.results():
+            lists.append(result)
+    except BaseException as exc:
+        # whatever it is: what was found out until then is reported
+        end = exc
+    delivery = Delivery(session)
+    if lists:
+        _report(arguments, session, len(batch.paths), lists, delivery)
+    delivery.finish(end)
+    return session.signals.exit_code or _exit_code(lists)
 
 
 def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
@@ -77,9 +83,11 @@ def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) 
     return _exit_code_of(verdicts, codes)
 
 
-def _report(arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult]) -> None:
-    """Print the summary and write the JSON report."""
-    from ckprof.report.batch_report import render_batch_json
+def _report(
+    arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult], delivery: Delivery
+) -> None:
+    """Write the JSON report and print the summary."""
+    from ckprof.report.batch_report import render_batch_json, render_batch_table
 
     results = BatchResults(
         root=arguments.tree,
@@ -88,11 +96,10 @@ def _report(arguments: argparse.Namespace, session: Session, found: int, lists: 
         lists=tuple(lists),
         why=arguments.why,
     )
-    if arguments.json:
-        write_report(render_batch_json(results), arguments.json)
+    delivery.write(arguments.json, lambda: render_batch_json(results))
     render = session.registry.formats.find(arguments.format).render_batch
     if render is not None:
-        session.console.result(render(results))
+        delivery.show(lambda: render(results), lambda: render_batch_table(results))
 
 
 def _exit_code(lists: list[ListResult]) -> ExitCode:

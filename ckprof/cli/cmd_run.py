@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
+from ckprof.cli.delivery import Delivery
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.plan_text import print_instances, print_plan
 from ckprof.cli.problem_options import add_problem_options, given_problems
-from ckprof.cli.report_file import write_report
+from ckprof.cli.report_file import check_report
 from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, UsageError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.requests import StoreOptions
     from ckprof.cli.session import Session
+    from ckprof.model.results import RunResults
 
 _EPILOG = """\
 examples:
@@ -30,6 +32,7 @@ examples:
   ckprof run fwd --rule-set tiny --arch gfx942
   ckprof run bwd_weight --conf legacy.conf --split-k 1,2,4,auto
   ckprof run fwd --conf legacy.conf --why                 # which conditions reject how many instances
+  ckprof run fwd --conf legacy.conf --problems p.txt --best --format csv
   ckprof run --tree conf --set tests                      # every list, one line each and a total
   ckprof run bwd_data --tree conf --set profiler --json batch.json
 
@@ -41,6 +44,8 @@ problem lines:
 
 Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. A tree goes
 on behind a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
+
+Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported and marked as partial.
 """
 
 
@@ -84,7 +89,26 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--format",
         default="table",
         choices=session.registry.formats.ids,
-        help="format of the result on standard output (default: table)",
+        help="format of the result on standard output (default: table); on a terminal the table is cut to "
+        "its width and counts unsupported instances by reason; files and pipes get all rows and columns",
+    )
+    group.add_argument(
+        "--all", action="store_true", help="on a terminal as well, a row for each unsupported instance"
+    )
+    best = group.add_mutually_exclusive_group()
+    best.add_argument(
+        "--best",
+        dest="top",
+        action="store_const",
+        const=1,
+        help="only the fastest kernel of each problem, one row per problem: --top 1",
+    )
+    best.add_argument(
+        "--top",
+        type=shared_options.positive,
+        metavar="N",
+        help="only the N fastest kernels of each problem, in rows that hold the problem's text; of the "
+        "formats table, md and csv. Problems without a verified kernel are named on standard error",
     )
     group.add_argument(
         "--store",
@@ -102,6 +126,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
+    _check_top(arguments)
+    check_report(arguments.json)
     if arguments.tree is not None:
         if arguments.store is not None:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
@@ -141,13 +167,51 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         from ckprof.cli.cmd_build import build_and_report
 
         return build_and_report(session, plan.selection, build)
-    results = profiler.execute(replace(plan, store=_store_options(arguments))).data
-    if arguments.json:
-        from ckprof.report.json_report import render_json
+    end = profiler.execute_until_end(replace(plan, store=_store_options(arguments)))
+    delivery = _deliver(end.results, arguments, session)
+    delivery.finish(end.error)
+    if session.signals.requested:
+        return session.signals.exit_code
+    return ExitCode.OK if end.results.succeeded else ExitCode.FAILED
 
-        write_report(render_json(results), arguments.json)
-    session.console.result(session.registry.formats.find(arguments.format).render(results))
-    return ExitCode.OK if results.succeeded else ExitCode.FAILED
+
+def _deliver(results: RunResults, arguments: argparse.Namespace, session: Session) -> Delivery:
+    """Write and print the report."""
+    from ckprof.report.json_report import render_json
+    from ckprof.report.run_table import render_table
+
+    delivery = Delivery(session)
+    # The file first: standard output may be a terminal that is gone.
+    delivery.write(arguments.json, lambda: render_json(results))
+    delivery.show(lambda: _rendered(results, arguments, session), lambda: render_table(results))
+    return delivery
+
+
+def _check_top(arguments: argparse.Namespace) -> None:
+    if arguments.top is None:
+        return
+    from ckprof.report.best_rows import BEST_FORMATS
+
+    if arguments.tree is not None:
+        raise UsageError("--best and --top do not go with --tree, which shows the best of each list anyway")
+    if arguments.format not in BEST_FORMATS:
+        raise UsageError(f"--best and --top go with --format {', '.join(BEST_FORMATS)}")
+
+
+def _rendered(results: RunResults, arguments: argparse.Namespace, session: Session) -> str:
+    """Return the result in the chosen format, and name problems that --top has no row for."""
+    if arguments.top is not None:
+        from ckprof.report.best_rows import problems_without_best, render_best
+
+        for sentence in problems_without_best(results):
+            session.console.warning(sentence)
+        return render_best(results, arguments.format, arguments.top)
+    terminal = session.console.terminal
+    if arguments.format == "table" and terminal is not None:
+        from ckprof.report.terminal_table import render_for_terminal
+
+        return render_for_terminal(results, terminal, all_rows=arguments.all)
+    return session.registry.formats.find(arguments.format).render(results)
 
 
 def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:

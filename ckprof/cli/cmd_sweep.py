@@ -10,7 +10,6 @@ from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.problem_options import add_problem_options, given_problems
 from ckprof.cli.run_options import add_timing_options, chosen_run_options, chosen_splits
-from ckprof.cli.stop_signals import StopSignals
 from ckprof.cli.sweep_messages import summary_lines
 from ckprof.errors import ExitCode, UsageError
 from ckprof.sweep.defaults import round_run_options
@@ -36,8 +35,8 @@ The same command goes on where it was stopped, by Ctrl-C, kill -9 or a power cut
 the store before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is surely
 slower than the best leaves the rounds, which end when the order of the leaders is settled.
 
-Exit code 0 when nothing failed, 1 when a kernel failed, 3 when the store cannot be used, 130 when the sweep
-was stopped by a signal.
+Exit code 0 when nothing failed, 1 when a kernel failed, 3 when the store cannot be used, 129, 130 or 143 when
+the sweep was stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?")
@@ -128,22 +127,20 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option, the store or the toolchain is wrong.
     """
     request = _plan(arguments, session)
-    with StopSignals(session.console.info) as signals:
-        options = replace(sweep_options(arguments), should_stop=lambda: _stops(signals))
-        if arguments.dry_run:
-            from ckprof.sweep.plan import describe
+    options = replace(sweep_options(arguments), should_stop=lambda: _stops(session))
+    if arguments.dry_run:
+        from ckprof.sweep.plan import describe
 
-            for line in describe(session.profiler.plan_sweep(request, options)):
-                session.console.result(line)
-            return ExitCode.OK
-        result = session.profiler.execute_sweep(request, options)
-        return report(result, session, stopped=signals.requested)
+        for line in describe(session.profiler.plan_sweep(request, options)):
+            session.console.result(line)
+        return ExitCode.OK
+    return report(session.profiler.execute_sweep(request, options), session)
 
 
-def _stops(signals: StopSignals) -> bool:
+def _stops(session: Session) -> bool:
     """Say whether a stop was requested; the first call is that of a sweep that has begun."""
-    signals.begin()
-    return signals.requested
+    session.signals.begin(session.console.info)
+    return session.signals.requested
 
 
 def _plan(arguments: argparse.Namespace, session: Session) -> RunRequest:
@@ -183,7 +180,7 @@ def sweep_options(arguments: argparse.Namespace) -> SweepOptions:
     )
 
 
-def report(result: SweepResult, session: Session, *, stopped: bool) -> ExitCode:
+def report(result: SweepResult, session: Session) -> ExitCode:
     """Print the summary and return the exit code."""
     summary = result.summary
     if summary is None:
@@ -194,6 +191,6 @@ def report(result: SweepResult, session: Session, *, stopped: bool) -> ExitCode:
         return ExitCode.OK
     for line in summary_lines(summary, str(result.path)):
         session.console.result(line)
-    if stopped:
-        return ExitCode.INTERRUPTED
+    if session.signals.requested:
+        return session.signals.exit_code
     return ExitCode.FAILED if any(status.is_failure for status in summary.statuses) else ExitCode.OK

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from ckprof.errors import InputError
+from ckprof.plain_text import one_line, plain
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from ckprof.report.terminal_table import Terminal
 
 #: seconds between two progress lines when standard error is no terminal
 _LINE_INTERVAL_S: Final = 5.0
@@ -30,9 +35,19 @@ class Console:
         self.interactive = self._err.isatty() and not os.environ.get("NO_COLOR")
         self._bar_shown = False
 
+    @property
+    def terminal(self) -> Terminal | None:
+        """The terminal that results go to; ``None`` for a file or a pipe."""
+        if not self._out.isatty():
+            return None
+        from ckprof.report.terminal_table import Terminal
+
+        return Terminal(width=shutil.get_terminal_size().columns, colour=not os.environ.get("NO_COLOR"))
+
     def result(self, text: str) -> None:
         """Print a part of the command's result."""
         self.clear_bar()
+        text = plain(text)
         self.exact(text if text.endswith("\n") else f"{text}\n")
 
     def exact(self, text: str) -> None:
@@ -74,21 +89,25 @@ class Console:
 
     def show_bar(self, text: str) -> None:
         """Replace the current line of the terminal."""
-        self._err.write(f"\r\x1b[K{text}")
-        self._err.flush()
+        with suppress(OSError):
+            self._err.write(f"\r\x1b[K{one_line(text)}")
+            self._err.flush()
         self._bar_shown = True
 
     def clear_bar(self) -> None:
         """Remove the progress bar, if one is shown."""
         if self._bar_shown:
-            self._err.write("\r\x1b[K")
-            self._err.flush()
             self._bar_shown = False
+            with suppress(OSError):
+                self._err.write("\r\x1b[K")
+                self._err.flush()
 
     def _message(self, text: str) -> None:
-        self.clear_bar()
-        self._err.write(f"{text}\n")
-        self._err.flush()
+        # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
+        with suppress(OSError):
+            self.clear_bar()
+            self._err.write(f"{plain(text)}\n")
+            self._err.flush()
 
 
 class Progress:

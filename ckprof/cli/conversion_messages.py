@@ -20,6 +20,15 @@ def report_conversion(conversion: Conversion, console: Console) -> None:
         f"read {conversion.path}: {conversion.lines} lines, {count} instances"
         + (f"; dropped lines: {dropped}" if dropped else "")
     )
+    if conversion.lossy:
+        first = conversion.lossy[0]
+        lines = f"{len(conversion.lossy)} line{'s' if len(conversion.lossy) != 1 else ''}"
+        console.warning(
+            f"{conversion.path}: lossy: kernels of {lines} do without what the list says, "
+            f"first in line {first.line}: {first.what}"
+        )
+        for line in conversion.lossy:
+            console.detail(f"{conversion.path}:{line.line}: lossy: {line.what}")
     for note in conversion.notes:
         console.info(f"note: {note}")
     report_dropped_lines(conversion, console)

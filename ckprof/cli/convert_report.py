@@ -101,6 +101,7 @@ class ConvertReport:
                 "lines": conversion.lines,
                 "instances": _instances(item),
                 "dropped": dict(sorted(conversion.dropped_by_rule.items())),
+                "lossy_lines": [{"line": line.line, "what": line.what} for line in conversion.lossy],
                 "dropped_lines": [
                     {"line": line.line, "rule": line.rule, "reason": line.reason}
                     for line in conversion.dropped

@@ -9,7 +9,7 @@ from ckprof.api import events
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.report.run_table import status_counts
-from ckprof.run.events import OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
+from ckprof.run.events import FlushReduced, OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
 
 if TYPE_CHECKING:
     from ckprof.api.events import Event
@@ -101,12 +101,21 @@ class EventMessages:
                     f"problem {event.problem_index}: {event.dtype.value} {event.layout.name} operands and "
                     f"reference in {event.seconds:.2f} s"
                 )
+            case FlushReduced():
+                console.warning(_flush_warning(event))
             case WorkerLost():
                 console.detail(f"worker lost: {event.reason}")
 
     def _end_progress(self) -> None:
         self._progress = None
         self._console.clear_bar()
+
+
+def _flush_warning(event: FlushReduced) -> str:
+    wanted = f"{event.wanted_bytes / 2**20:.4g} MiB to flush the caches do not fit into the device's memory"
+    if not event.used_bytes:
+        return f"{wanted}: durations are those with warm caches"
+    return f"{wanted}: {event.used_bytes / 2**20:.4g} MiB are used, and some of the data may stay cached"
 
 
 def _build_summary(library: BuiltLibrary) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from tabulate import tabulate
 
 from ckprof.catalog.writer import write_atomically
+from ckprof.plain_text import csv_cell
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -117,5 +118,5 @@ def _csv(rows: Sequence[dict[str, Any]], headers: Sequence[str] = ()) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue().rstrip("\n")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ckprof.api.requests import InstanceQuery, ListReading
 from ckprof.cli import shared_options
+from ckprof.cli.parser import looks_like_list
 from ckprof.errors import UsageError
 from ckprof.model.dtype import DataType
 
@@ -48,6 +49,7 @@ def chosen_query(
     :param check_arch: sort out what is not valid for the architecture, of lists as well.
     :raises UsageError: an option is wrong.
     """
+    _check_directions(arguments, directions)
     from_list = bool(arguments.conf)
     return InstanceQuery(
         conf=tuple(arguments.conf),
@@ -71,6 +73,15 @@ def chosen_query(
 def split_names(names: Sequence[str]) -> list[str]:
     """Return the values of a repeatable option whose values may be joined by commas."""
     return [part for name in names for part in name.split(",")]
+
+
+def _check_directions(arguments: argparse.Namespace, directions: Sequence[str]) -> None:
+    """Say what to type where a list stands in the direction's place."""
+    for word in directions:
+        if looks_like_list(word):
+            direction = "" if arguments.command == "run" else "DIRECTION "
+            call = f"ckprof {arguments.command} {direction}--conf {word}"
+            raise UsageError(f"{word!r} is no direction; a list is named with --conf: type '{call}'")
 
 
 def _reading(arguments: argparse.Namespace) -> ListReading:

@@ -6,11 +6,15 @@ import argparse
 import importlib
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from ckprof.cli.commands import COMMANDS
-from ckprof.errors import CkprofError, ExitCode
+from ckprof.cli.parser import CommandParser
+from ckprof.cli.stop_signals import StopSignals
+from ckprof.errors import CkprofError, ExitCode, Interrupted
+from ckprof.plain_text import plain
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -35,38 +39,36 @@ exit codes:
   3  bad input: a list, catalog or problem cannot be used
   4  a plugin cannot be loaded or breaks its contract
   5  no usable compiler, or the build system failed
-  130  interrupted
+  129, 130, 143  ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM; what was measured is reported
 
-'ckprof COMMAND --help' describes each command.
+'ckprof help COMMAND' and 'ckprof COMMAND --help' describe each command.
 """
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors in one line, without the usage text in front; no guessing at cut-off option names."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **options})
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.USAGE, f"ckprof: {message} (see '{self.prog} --help')\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(arguments)
+        with StopSignals() as signals:
+            return _dispatch(arguments, signals)
     except CkprofError as exc:
-        print(f"ckprof: {exc}", file=sys.stderr)
+        _print_error(str(exc))
         _print_traceback(exc, arguments)
         return exc.exit_code
-    except KeyboardInterrupt:
-        print("ckprof: interrupted", file=sys.stderr)
-        return ExitCode.INTERRUPTED
+    except KeyboardInterrupt as exc:
+        end = exc if isinstance(exc, Interrupted) else Interrupted()
+        _print_error(f"interrupted by {end.number.name}")
+        return end.exit_code
     except BrokenPipeError:
         # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+
+
+def _print_error(text: str) -> None:
+    # the terminal may be gone
+    with suppress(OSError):
+        print(plain(f"ckprof: {text}"), file=sys.stderr)
 
 
 def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
@@ -76,13 +78,13 @@ def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
         from ckprof.plugin.failure import traceback_lines
 
         for line in traceback_lines(error):
-            print(line, file=sys.stderr)
+            print(plain(line), file=sys.stderr)
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     """Parse in two steps: first which command and which plugins, then the command's own options."""
     shared = _shared_options()
-    parser = _Parser(
+    parser = CommandParser(
         prog="ckprof",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -90,9 +92,10 @@ def _dispatch(arguments: list[str]) -> int:
         parents=[shared],
     )
     parser.add_argument("--version", action="version", version=f"ckprof {__version__}")
+    arguments = _without_help_command(arguments, shared)
     command = _find_command(arguments, shared)
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    session = _open_session(arguments, shared) if command else None
+    session = _open_session(arguments, shared, signals) if command else None
     for known in COMMANDS:
         sub = parsers.add_parser(
             known.name,
@@ -104,7 +107,7 @@ def _dispatch(arguments: list[str]) -> int:
         if known is command and session is not None:
             importlib.import_module(known.module).add_arguments(sub, session)
             session.manager.call("ckprof_add_arguments", command=known.name, parser=sub)
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_all(arguments)
     if command is None or session is None:
         if parsed.command is None:
             parser.print_help()
@@ -116,9 +119,9 @@ def _dispatch(arguments: list[str]) -> int:
     return code
 
 
-def _shared_options() -> _Parser:
+def _shared_options() -> CommandParser:
     """Return the options that stand before or behind the command and mean the same everywhere."""
-    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared = CommandParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("options of every command")
     group.add_argument("-v", "--verbose", action="count", help="say more")
     group.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
@@ -137,24 +140,34 @@ def _shared_options() -> _Parser:
     return shared
 
 
-def _find_command(arguments: Sequence[str], shared: _Parser) -> Command | None:
+def _without_help_command(arguments: list[str], shared: CommandParser) -> list[str]:
+    """Return ``COMMAND --help`` for ``help COMMAND``, and every other line as it is."""
+    _, rest = _parse_shared(arguments, shared)
+    if not rest or rest[0] != "help":
+        return arguments
+    words = [word for word in rest[1:] if not word.startswith("-")]
+    return [*words, "--help"]
+
+
+def _find_command(arguments: Sequence[str], shared: CommandParser) -> Command | None:
     """Return the command that the line names, without judging the rest of the line."""
     _, rest = _parse_shared(arguments, shared)
     name = next((word for word in rest if not word.startswith("-")), None)
     return next((command for command in COMMANDS if command.name == name), None)
 
 
-def _parse_shared(arguments: Sequence[str], shared: _Parser) -> tuple[argparse.Namespace, list[str]]:
-    quiet = _Parser(prog="ckprof", parents=[shared], add_help=False)
+def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argparse.Namespace, list[str]]:
+    quiet = CommandParser(prog="ckprof", parents=[shared], add_help=False)
     return quiet.parse_known_args(arguments)
 
 
-def _open_session(arguments: Sequence[str], shared: _Parser) -> Session:
+def _open_session(arguments: Sequence[str], shared: CommandParser, signals: StopSignals) -> Session:
     from ckprof.cli.session import open_session
 
     known, _ = _parse_shared(arguments, shared)
     verbosity = -1 if getattr(known, "quiet", False) else getattr(known, "verbose", 0)
     return open_session(
+        signals,
         verbosity=verbosity,
         config=getattr(known, "config", None),
         plugins=getattr(known, "plugin", None) or (),

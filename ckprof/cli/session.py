@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.profiler import Profiler
 from ckprof.cli.console import Console
 from ckprof.cli.event_messages import EventMessages
+from ckprof.config.settings import find_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
+    from ckprof.cli.stop_signals import StopSignals
     from ckprof.config.settings import Settings
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.registry import Registry
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 class Session:
     """One call of ``ckprof``."""
 
-    def __init__(self, console: Console, profiler: Profiler) -> None:
+    def __init__(self, console: Console, profiler: Profiler, signals: StopSignals) -> None:
         self.console = console
         self.profiler = profiler
+        #: how the command is asked to end
+        self.signals = signals
 
     @property
     def settings(self) -> Settings:
@@ -48,10 +52,17 @@ class Session:
             self.console.warning(f"plugin {plugin.name} ({plugin.location}) is not active: {plugin.error}")
 
 
-def open_session(verbosity: int, config: Path | None, plugins: Iterable[str]) -> Session:
+def open_session(
+    signals: StopSignals, *, verbosity: int, config: Path | None, plugins: Iterable[str]
+) -> Session:
     """Read the settings and load all plugins.
 
+    :param signals: how the command is asked to end.
     :raises CkprofError: the settings are wrong, or a plugin named on the command line cannot be loaded.
     """
     console = Console(verbosity)
-    return Session(console, Profiler(config, plugins, on_event=EventMessages(console)))
+    if config is None:
+        message = find_file(Path.cwd()).message
+        if message:
+            console.warning(message)
+    return Session(console, Profiler(config, plugins, on_event=EventMessages(console)), signals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.api.requests import BuildOptions, ListReading
 from ckprof.errors import UsageError
@@ -12,10 +12,14 @@ from ckprof.model.api_level import API_LEVELS
 from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
+from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof.model.layout import ConvLayout
+
+#: of the largest number of an instance; no list comes near
+_DIGITS: Final = 6
 
 
 def add_direction(parser: argparse.ArgumentParser, session: Session, *, optional: bool = False) -> None:
@@ -43,11 +47,11 @@ def add_list_options(parser: argparse.ArgumentParser) -> None:
     add_reading_options(group)
     group.add_argument(
         "--instance",
-        action="append",
-        type=_natural,
+        action="extend",
+        type=_positions,
         default=[],
-        metavar="N",
-        help="only the instance with this number, see --list-instances (repeatable)",
+        metavar="N,N-N,...",
+        help="only the instances with these numbers, such as 3 or 3,7-9; see --list-instances (repeatable)",
     )
     group.add_argument(
         "--filter",
@@ -135,7 +139,7 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
     )
     group.add_argument(
         "--jobs",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="parallel compiler processes (default: as many as cores and free memory allow)",
     )
@@ -164,8 +168,8 @@ def chosen_layout(arguments: argparse.Namespace) -> ConvLayout | None:
         return None
     layout = find_layout(arguments.layout)
     if layout is None:
-        known = ", ".join(layout.name for layout in LAYOUTS)
-        raise UsageError(f"--layout {arguments.layout}: unknown layout (known: {known})")
+        known = unknown_name("layout", arguments.layout, [layout.name for layout in LAYOUTS])
+        raise UsageError(f"--layout: {known}")
     return layout
 
 
@@ -221,18 +225,32 @@ def chosen_build_options(arguments: argparse.Namespace, *, chunk_size: int | Non
     )
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Parse a positive integer; the type of options."""
     value = int(text)
     if value < 1:
         raise ValueError(text)
     return value
 
 
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError(text)
-    return value
+def _positions(text: str) -> list[int]:
+    """Parse ``3,7-9``.
+
+    :raises argparse.ArgumentTypeError: it is something else.
+    """
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        ends = [first, last if dash else first]
+        if not all(end.isascii() and end.isdecimal() and len(end) <= _DIGITS for end in ends):
+            raise argparse.ArgumentTypeError(
+                f"expected a non-negative integer, or several such as 3,7-9, got {text!r}"
+            )
+        low, high = map(int, ends)
+        if high < low:
+            raise argparse.ArgumentTypeError(f"the range {part} is empty: it ends before it begins")
+        numbers += range(low, high + 1)
+    return numbers
 
 
 def _seconds(text: str) -> float:
@@ -243,6 +261,5 @@ def _seconds(text: str) -> float:
 
 
 # argparse names the type in "invalid ... value"
-_positive.__name__ = "positive integer"
-_natural.__name__ = "non-negative integer"
+positive.__name__ = "positive integer"
 _seconds.__name__ = "number of seconds"

@@ -146,13 +146,19 @@ def embedding_files(
         further_include=" ${CK_TILE_INCLUDE_DIR}" if needs_ck_tile else "",
         flags=" ".join(recipe.compile_flags),
         kernel_flags=" ".join((*recipe.compile_flags, *recipe.kernel_flags)),
-        link_flags=" ".join(recipe.link_flags),
+        link_flags=" ".join(flag for flag in recipe.link_flags if not _names_library(flag)),
+        linked_libraries=" ".join(flag for flag in recipe.link_flags if _names_library(flag)),
         thread_flags=" ".join(flag for flag in recipe.link_flags if flag == "-pthread"),
     )
     sources = [(name, True) for name in (*kernel_files, *registration)]
     sources += [(name, False) for name in (*support, *own, table)]
     files["compile_commands.json"] = _compile_commands(recipe, root, sources)
     return files
+
+
+def _names_library(flag: str) -> bool:
+    """Whether a flag of the linker says which further library is needed, or where it is."""
+    return flag.startswith(("-l", "-L", "-Wl,-rpath"))
 
 
 def _registered(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ckprof.compare.records import (
     row_record,
     unmatched_record,
 )
+from ckprof.plain_text import csv_cell
 from ckprof.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def render_csv(comparison: Comparison) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row_record(row) for row in comparison.rows)
+    writer.writerows(
+        {name: csv_cell(value) for name, value in row.items()} for row in map(row_record, comparison.rows)
+    )
     return buffer.getvalue()
 
 

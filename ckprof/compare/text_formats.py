@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.records import change_text, common_start, display_name, short_problem
+from ckprof.plain_text import markdown_cell, one_line
 from ckprof.statistics.change import ENOUGH_ROUNDS
 from ckprof.statistics.verdict import Verdict
 
@@ -66,7 +67,7 @@ class _Page:
 
 
 def _cell(value: str, *, markdown: bool) -> str:
-    return value.replace("|", "\\|") if markdown else value
+    return markdown_cell(value) if markdown else one_line(value)
 
 
 def render_table(comparison: Comparison) -> str:

@@ -7,13 +7,16 @@ Precedence: flag, then environment variable (``CKPROF_`` and the field's name in
 from __future__ import annotations
 
 import os
+import stat
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import InputError, UsageError
+from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +29,13 @@ else:
 FILE_NAME: Final = "ckprof.toml"
 #: settings that are lists -> how their paths end; comma-separated in the environment
 _PATHS: Final = {"plugins": ".py", "architectures": ""}
+#: type of a setting -> what messages call it
+_EXPECTED: Final[Mapping[object, str]] = {
+    tuple[str, ...]: "a list of texts",
+    str | None: "a text",
+    int | None: "an integer",
+    float: "a number",
+}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,11 +67,11 @@ def load_settings(
     """Read ``ckprof.toml`` and the environment.
 
     :param explicit: ``--config``; must exist.
-    :param start: without ``explicit``, the file is looked for here and in the parents.
+    :param start: without ``explicit``, the file is looked for here and in the parents, by :func:`find_file`.
     :raises InputError: the file cannot be read or has a wrong key or value.
     :raises UsageError: an environment variable has a wrong value.
     """
-    path = explicit or _search(start)
+    path = explicit or find_file(start).path
     values: dict[str, object] = {}
     if path is not None:
         values = _read(path)
@@ -69,19 +79,82 @@ def load_settings(
             items = values.get(name)
             if isinstance(items, list):
                 values[name] = [_anchor(item, path.parent, suffix) for item in items]
+    for name, value in values.items():
+        problem = _violation(name, value)
+        if problem:
+            raise InputError(problem, path)
+    return _with_environment(msgspec.convert(values, Settings), environment)
+
+
+def _violation(name: str, value: object, *, strict: bool = True) -> str:
+    """Return what is wrong with a setting, empty if nothing is.
+
+    :param strict: texts are no numbers; those of the environment are.
+    """
+    if name not in Settings.__struct_fields__:
+        return unknown_name("setting", name, Settings.__struct_fields__)
     try:
-        settings = msgspec.convert(values, Settings)
-    except msgspec.ValidationError as exc:
-        raise InputError(str(exc), path) from None
-    return _with_environment(settings, environment)
+        msgspec.convert({name: value}, Settings, strict=strict)
+    except msgspec.ValidationError:
+        kind = next(field.type for field in msgspec.structs.fields(Settings) if field.name == name)
+        return f"{name} is {value!r}, expected {_EXPECTED[kind]}"
+    return ""
 
 
-def _search(start: Path) -> Path | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """The settings file that is read without ``--config``."""
+
+    #: ``None`` if there is none, or none to be trusted
+    path: Path | None = None
+    #: why a file that was found is not read; empty if there is no such file
+    message: str = ""
+
+
+def find_file(start: Path) -> FoundFile:
+    """Look for the settings file in a folder and its parents; the first one counts.
+
+    The file names plugins and compilers, that is, code to run. So one that somebody else could have put there
+    is not read: neither the file nor its folder may belong to another user than this one or the
+    administrator, or be writable for everybody.
+    """
     for folder in (start, *start.parents):
         path = folder / FILE_NAME
         if path.is_file():
-            return path
-    return None
+            doubt = _doubt_about(path)
+            if not doubt:
+                return FoundFile(path=path)
+            return FoundFile(
+                message=f"{path} is not read: {doubt}; it may name code to run, so name it with --config if "
+                "you trust it"
+            )
+    return FoundFile()
+
+
+def _doubt_about(path: Path) -> str:
+    """Return who else than this user could have written a file, or an empty string."""
+    own = os.getuid()
+    # through links as well: neither the link nor what it leads to
+    for place in dict.fromkeys((path, path.resolve())):
+        for one, what in ((place, "it"), (place.parent, "its folder")):
+            try:
+                status = one.stat()
+            except OSError as exc:
+                return f"{what} cannot be examined ({exc.strerror})"
+            if status.st_uid not in (own, 0):
+                return f"{what} belongs to another user ({_user_name(status.st_uid)})"
+            if status.st_mode & stat.S_IWOTH:
+                return f"{what} can be written by everybody"
+    return ""
+
+
+def _user_name(uid: int) -> str:
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):
+        return str(uid)
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -108,7 +181,7 @@ def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Set
         if not text:
             continue
         values[name] = text.split(",") if name in _PATHS else text
-    try:
-        return msgspec.convert(values, Settings, strict=False)
-    except msgspec.ValidationError as exc:
-        raise UsageError(f"environment variable CKPROF_*: {exc}") from None
+        problem = _violation(name, values[name], strict=False)
+        if problem:
+            raise UsageError(f"environment variable CKPROF_{name.upper()}: {problem}")
+    return msgspec.convert(values, Settings, strict=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,10 +77,13 @@ def prepare_build_dir(
     """
     recipe = target.recipe(request)
     root = place.folder.absolute() if place.folder else _root(candidates, direction, recipe, request, place)
+    if place.folder and not root.parent.is_dir():
+        raise InputError(f"there is no folder {root.parent}; make it first", root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
+    _check_writable(root)
     owner = direction_of(root)
     if owner not in (None, direction.id):
         raise UsageError(
@@ -100,6 +104,18 @@ def prepare_build_dir(
     )
 
 
+def _check_writable(root: Path) -> None:
+    """Find out now what would end a build after minutes.
+
+    :raises InputError: the folder takes no file.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=root) as file:
+            file.write(b" " * 4096)
+    except OSError as exc:
+        raise InputError(f"cannot write into the folder: {exc.strerror}", root) from None
+
+
 def _root(
     candidates: Sequence[Candidate],
     direction: Direction,
@@ -107,22 +123,18 @@ def _root(
     request: BuildRequest,
     place: BuildPlace,
 ) -> Path:
-    parts = [
-        direction.id,
-        recipe.target,
-        recipe.arch,
-        recipe.api_level,
-        request.purpose.value,
-        "embed" if place.embed else "",
-        recipe.compiler.identity,
-        recipe.machine_identity,
-        *recipe.compile_flags,
-        *recipe.kernel_flags,
-        *recipe.link_flags,
-        *recipe.location_flags,
-        *(str(folder) for folder in recipe.include_dirs),
-        *(candidate.instance.key for candidate in candidates),
-    ]
-    digest = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    # every list by itself: what ends one and begins the next must not look alike
+    parts = (
+        (direction.id, recipe.target, recipe.arch, recipe.api_level, request.purpose.value),
+        ("embed",) if place.embed else (),
+        (recipe.compiler.identity, recipe.machine_identity),
+        recipe.compile_flags,
+        recipe.kernel_flags,
+        recipe.link_flags,
+        recipe.location_flags,
+        tuple(str(folder) for folder in recipe.include_dirs),
+        tuple(candidate.instance.key for candidate in candidates),
+    )
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
     base = place.base.absolute() if place.base else work_dir()
     return base / f"{direction.id}-{recipe.target}-{digest}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ from ckprof.run.options import CacheMode, RunOptions
 from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.run.process import WorkerFailure
 from ckprof.run.remote import LibraryUnusable
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +87,7 @@ def call_kernel(direction: Direction, request: Request, *, verify: bool, timeout
     answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": path.name}
     options = request.options(verify=verify, timeout_s=timeout_s)
     with (
-        tempfile.TemporaryDirectory(prefix="ckprof-") as folder,
+        scratch_folder() as folder,
         Executor(path, arch=request.arch or "", options=options, work_dir=Path(folder)) as executor,
     ):
         try:

@@ -6,10 +6,12 @@ import re
 import shutil
 import subprocess
 from collections import deque
+from signal import SIGTERM
 from typing import TYPE_CHECKING, Final
 
 from ckprof.build.jobs import job_count
-from ckprof.build.ninja_file import ninja_command
+from ckprof.build.ninja_file import ninja_command, stop_group
+from ckprof.build.parent_death import bound
 from ckprof.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ def build_with_cmake(
         on_progress,
     )
     count = job_count(jobs, recipe.compile_memory_bytes)
-    _run((cmake, "--build", str(out), "--parallel", str(count)), "building", on_progress)
+    # not through cmake, which would leave ninja behind when it is ended
+    _run((*ninja_command(), "-C", str(out), "-j", str(count)), "building", on_progress)
     library = out / f"lib{tree.library_name}.so"
     if not library.is_file():
         raise ToolchainError(f"{out}: CMake has built no {library.name}")
@@ -72,12 +75,13 @@ def _run(command: Sequence[str], what: str, on_progress: Callable[[int, int, str
     tail: deque[str] = deque(maxlen=_TAIL)
     try:
         process = subprocess.Popen(
-            command,
+            bound(tuple(command), SIGTERM),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,
         )
     except OSError as exc:
         raise ToolchainError(f"cmake cannot be started: {exc}") from exc
@@ -90,7 +94,7 @@ def _run(command: Sequence[str], what: str, on_progress: Callable[[int, int, str
                 if progress:
                     on_progress(int(progress[1]), int(progress[2]), progress[3].strip())
         except BaseException:
-            process.kill()
+            stop_group(process)
             raise
     if process.returncode != 0:
         shown = "\n  ".join(tail)

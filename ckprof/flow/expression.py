@@ -43,7 +43,11 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
 
 #: Groups of regular expressions that contain comparison signs.
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]")
-_COMPARING: Final = re.compile(r"==|!=|>=|<=|\s[<>]\s|\b(?:and|or|not|in)\s")
+_COMPARING: Final = re.compile(r"==|!=|>=|<=|\s[<>](?:\s|$)|\b(?:and|or|not|in)\s")
+#: A word in front of a sign; if it is a field, a comparison is meant, however it is spaced.
+_COMPARED: Final = re.compile(r"\b([A-Za-z_]\w*)\s*[<>=]")
+#: What nothing can end with.
+_UNFINISHED: Final = re.compile(r"(?:[<>=!+*/%,-]|\b(?:and|or|not|in))$")
 
 
 class _MissingField(Exception):
@@ -55,7 +59,12 @@ def is_expression(text: str, fields: Collection[str]) -> bool:
 
     It is if it compares something, joins with ``and``, ``or``, ``not`` or ``in``, or is the name of a field.
     """
-    return text.strip() in fields or _COMPARING.search(_LOOK_AROUND.sub("", text)) is not None
+    pattern = _LOOK_AROUND.sub("", text)
+    return (
+        text.strip() in fields
+        or _COMPARING.search(pattern) is not None
+        or any(word in fields for word in _COMPARED.findall(pattern))
+    )
 
 
 class Expression:
@@ -74,7 +83,7 @@ class Expression:
         try:
             tree = ast.parse(text.strip(), mode="eval")
         except SyntaxError as exc:
-            raise self._error(exc.msg, exc.offset) from None
+            raise self._error(*self._syntax_error(exc)) from None
         except (ValueError, RecursionError, MemoryError):
             raise self._error("cannot be read") from None
         try:
@@ -97,6 +106,17 @@ class Expression:
     def _error(self, message: str, column: int | None = None) -> UsageError:
         where = f" at character {column}" if column else ""
         return UsageError(f"filter {self._text!r}{where}: {message}")
+
+    def _syntax_error(self, error: SyntaxError) -> tuple[str, int | None]:
+        """Return what is wrong, in the words of filters, and the character from 1."""
+        text = self._text.strip()
+        if error.offset is None:
+            return error.msg, None
+        if _UNFINISHED.search(text):
+            return "the expression is not finished: something is missing at its end", len(text) + 1
+        if re.search(r"(?<![=!<>])=(?!=)", text):
+            return 'a comparison for equality has two signs: ==, e.g. gemm_pipeline == "compv4"', error.offset
+        return f'{error.msg}; expected e.g. tile_n >= 128 and gemm_pipeline == "compv4"', error.offset
 
     def _part(self, node: ast.expr) -> _Part:
         if isinstance(node, ast.BoolOp):
@@ -131,6 +151,7 @@ class Expression:
 
     def _comparison(self, node: ast.Compare) -> _Part:
         operands = [node.left, *node.comparators]
+        self._check_quotes(operands)
         parts = [self._part(operand) for operand in operands]
         steps = []
         for position, op in enumerate(node.ops):
@@ -156,6 +177,18 @@ class Expression:
                 raise _MissingField from None
 
         return read
+
+    def _check_quotes(self, operands: list[ast.expr]) -> None:
+        """Reject words that are no field and stand beside a text: they lack their quotes."""
+        if not any(self._kind(operand) == "text" for operand in operands):
+            return
+        for operand in operands:
+            items = operand.elts if isinstance(operand, (ast.List, ast.Tuple, ast.Set)) else [operand]
+            for item in items:
+                if isinstance(item, ast.Name) and item.id not in self._fields and item.id not in _BOOLEANS:
+                    raise self._error(
+                        f'{item.id} is no field; a text has quotes: "{item.id}"', item.col_offset + 1
+                    )
 
     def _check_kinds(self, sign: str, left: ast.expr, right: ast.expr) -> None:
         """Reject comparisons that can never be true, which are mistakes of writing."""

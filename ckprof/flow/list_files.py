@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.catalog.reader import read_catalog
 from ckprof.errors import InputError
 from ckprof.model.conversion import MMA_K_TABLE, Conversion, ConversionRequest
+from ckprof.model.suggestion import suggestion
 from ckprof.paths import conf_root
 from ckprof.plugin.protocols import StreamingConverter
 
@@ -45,7 +46,19 @@ def find_list(name: str) -> Path:
         shipped = conf_root() / candidate
         if not path.is_absolute() and shipped.is_file():
             return shipped
-    raise InputError("no such file, and no shipped list of that name (see 'ckprof list lists')", path)
+    hint = _list_suggestion(path)
+    raise InputError(f"no such file, and no shipped list of that name{hint} (see 'ckprof list lists')", path)
+
+
+def _list_suggestion(path: Path) -> str:
+    """Return the hint at a file beside the one that does not exist, or at a shipped list of similar name."""
+    root = conf_root()
+    shipped = sorted(one.relative_to(root).with_suffix("").as_posix() for one in root.rglob("*.conf"))
+    same = [name for name in shipped if name.rpartition("/")[2] == path.name.removesuffix(".conf")]
+    if same and len(path.parts) == 1:
+        return f"; did you mean one of {', '.join(same)}?"
+    beside = [str(one) for one in path.parent.glob("*.conf")] if path.parent.is_dir() else []
+    return suggestion(str(path), beside) or suggestion(path.as_posix().removesuffix(".conf"), shipped)
 
 
 def find_folder(name: str) -> Path | None:

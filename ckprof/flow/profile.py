@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.errors import CkprofError
 from ckprof.model.outcome import Outcome
 from ckprof.model.results import RunInstance
 from ckprof.run.events import ProblemStarted
 from ckprof.run.schedule import run_instances
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
@@ -29,7 +30,7 @@ def profile(
     options: RunOptions,
     manager: PluginManager,
     on_event: Callable[[RunEvent], None],
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Yield one outcome per candidate of a library, problem and number of splits, as they come.
 
     Candidates that have no kernel come first: their outcome is known.
@@ -71,7 +72,7 @@ def profile(
                 yield announce(_not_built(rejection, index, split_k))
     if library.path is None:
         return
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         for outcome in run_instances(
             library.path,
             library.recipe.arch,
@@ -97,6 +98,14 @@ def _not_built(rejection: Rejection, problem_index: int, split_k: int) -> Outcom
     )
 
 
+def _instance_string(candidate: Candidate) -> str:
+    """Return the text, or why there is none: a wrong instance must not cost the results of the others."""
+    try:
+        return candidate.instance_string
+    except CkprofError as exc:
+        return f"(none: {exc})"
+
+
 def as_run_instance(candidate: Candidate) -> RunInstance:
     """Return the candidate as reports show it."""
     return RunInstance(
@@ -104,7 +113,7 @@ def as_run_instance(candidate: Candidate) -> RunInstance:
         index=candidate.index,
         id=candidate.instance.id,
         name=candidate.name,
-        instance_string=candidate.instance_string,
+        instance_string=_instance_string(candidate),
         pipeline=candidate.pipeline.id,
         dtype=candidate.instance.dtype,
         source=candidate.source,

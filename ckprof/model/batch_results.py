@@ -78,7 +78,9 @@ class BatchResults:
     @property
     def finished(self) -> bool:
         """False when the batch was interrupted."""
-        return len(self.lists) == self.found
+        return len(self.lists) == self.found and not any(
+            item.results is not None and item.results.partial for item in self.lists
+        )
 
     @property
     def counts(self) -> Mapping[Status, int]:

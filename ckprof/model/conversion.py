@@ -58,6 +58,16 @@ class DroppedLine:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class LossyLine:
+    """A line that says something for which catalogs have no field: its kernel does without it."""
+
+    #: one-based line
+    line: int
+    #: the arguments, by name
+    what: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """The answer of a converter: catalogs and an account of every line."""
@@ -73,6 +83,8 @@ class Conversion:
     unlisted: Mapping[str, int] = field(default_factory=dict)
     #: (variant, record id) -> one-based source line
     source_lines: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    #: lines that became instances, but said more than these can
+    lossy: tuple[LossyLine, ...] = ()
     #: assumptions that the converter had to make; the user should hear of them
     notes: tuple[str, ...] = ()
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
+from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +39,7 @@ class DataType(Enum):
         try:
             return cls(text)
         except ValueError:
-            raise UsageError(f"unknown data type {text!r}: expected one of {spellings(cls)}") from None
+            raise UsageError(unknown_name("data type", text, [one.value for one in cls])) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

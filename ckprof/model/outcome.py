@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from ckprof.model.requirement import UnmetRequirement
+
+#: ``stopped_by`` of the rules that are no criterion
+MAX_TIME: Final = "max-time"
+TIMEOUT: Final = "timeout"
+CUT_OFF: Final = frozenset((MAX_TIME, TIMEOUT))
 
 
 class Status(Enum):

@@ -69,6 +69,8 @@ class RunResults:
     stages_s: Mapping[str, float] = field(default_factory=dict)
     #: whether reports shall say every condition that rejected an instance
     why: bool = False
+    #: the run was ended before its last outcome, by a signal or an error
+    partial: bool = False
 
     @property
     def succeeded(self) -> bool:

@@ -16,7 +16,7 @@ from ckprof.errors import InputError
 from ckprof.problems.counted import CountedProblem, merged
 from ckprof.problems.csv_problems import looks_like_csv, read_csv
 from ckprof.problems.miopen_flags import BASES
-from ckprof.problems.read import parse_problem
+from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.tokens import ProblemLine
 
 if TYPE_CHECKING:

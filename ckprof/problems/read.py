@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.list_error import Diagnostic, ListError
-from ckprof.problems.miopen import looks_like_miopen, parse_miopen
-from ckprof.problems.positional import parse_positional
+from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.tokens import OtherDirectionError, ParsedProblem, ProblemLine
 
 if TYPE_CHECKING:
@@ -33,20 +32,6 @@ class ProblemFile:
     problems: tuple[ParsedProblem, ...]
     #: why other lines are not for it -> how many
     skipped: Counter[str] = field(default_factory=Counter)
-
-
-def parse_problem(line: ProblemLine, direction: Direction, directions: Iterable[Direction]) -> ParsedProblem:
-    """Parse one line in either form.
-
-    :raises InputError: with the position and the expected form.
-    :raises OtherDirectionError: the line is in order, but for another direction.
-    """
-    tokens = line.tokens()
-    if not tokens:
-        raise line.error("the problem is empty; expected a MIOpenDriver conv line or ckProfiler's arguments")
-    if looks_like_miopen(tokens):
-        return parse_miopen(line, direction)
-    return parse_positional(line, direction, directions)
 
 
 def read_problem_file(path: Path, direction: Direction, directions: Iterable[Direction]) -> ProblemFile:

@@ -12,6 +12,7 @@ from tabulate import tabulate
 
 from ckprof.model.batch_results import Verdict
 from ckprof.model.outcome import Status
+from ckprof.plain_text import csv_cell, markdown_cell, one_line
 from ckprof.report.json_report import as_json
 from ckprof.report.rows import RequirementCount, rates, reason_of, requirement_counts
 from ckprof.report.run_table import status_counts, why_table
@@ -59,7 +60,8 @@ def render_batch_csv(batch: BatchResults) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_properties(item) for item in batch.lists)
+    for item in batch.lists:
+        writer.writerow({name: csv_cell(value) for name, value in _properties(item).items()})
     return buffer.getvalue()
 
 
@@ -76,6 +78,7 @@ def batch_as_json(batch: BatchResults) -> dict[str, Any]:
         "root": batch.root,
         "set": batch.set_name,
         "finished": batch.finished,
+        "partial": not batch.finished,
         "lists_found": batch.found,
         "lists": {verdict.value: batch.verdicts.get(verdict, 0) for verdict in Verdict},
         "outcomes": {status.value: batch.counts.get(status, 0) for status in Status},
@@ -142,7 +145,7 @@ def _render(batch: BatchResults, style: str) -> str:
     rows = [_properties(item) for item in batch.lists]
     rows.append(_total_row(rows))
     table = tabulate(
-        [[_cell(row[column]) for column in columns] for row in rows],
+        [[_text(_cell(row[column]), style) for column in columns] for row in rows],
         headers=headers,
         tablefmt=style,
         disable_numparse=True,
@@ -153,6 +156,10 @@ def _render(batch: BatchResults, style: str) -> str:
         found = _requirement_counts(batch)
         parts += [*why_table(found, style), ""] if found else []
     return "\n".join([*parts, *_closing_lines(batch)]) + "\n"
+
+
+def _text(text: str, style: str) -> str:
+    return markdown_cell(text) if style == "github" else one_line(text)
 
 
 def _total_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -205,7 +212,8 @@ def _failures_of(item: ListResult) -> Iterator[str]:
             split = f", split-K {outcome.split_k}" if outcome.split_k != 1 else ""
             yield f"{where}{split}: {outcome.status.value}: {reason_of(outcome, why=False)}"
     for index, problem in enumerate(results.problems):
-        if not any(o.status is not Status.UNSUPPORTED for o in results.of_problem(index)):
+        found = results.of_problem(index)
+        if (found or not results.partial) and all(o.status is Status.UNSUPPORTED for o in found):
             yield f"no instance supports problem {index}: {problem.describe()}"
 
 

@@ -6,13 +6,15 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from ckprof.plain_text import csv_cell
 from ckprof.report.rows import reason_of, rows_of_problem
 
 if TYPE_CHECKING:
     from ckprof.model.results import RunResults
     from ckprof.report.rows import Row
 
-_COLUMNS = (
+#: of every outcome, in the order of the file
+COLUMNS = (
     "problem",
     "rank",
     "instance",
@@ -40,11 +42,12 @@ _COLUMNS = (
 def render_csv(results: RunResults) -> str:
     """Render all outcomes; empty cells where there is no such figure."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for index in range(len(results.problems)):
         for row in rows_of_problem(results, index):
-            writer.writerow(outcome_values(index, row, why=results.why))
+            values = outcome_values(index, row, why=results.why)
+            writer.writerow({name: csv_cell(value) for name, value in values.items()})
     return buffer.getvalue()
 
 
@@ -79,4 +82,4 @@ def outcome_values(problem_index: int, row: Row, *, why: bool = False) -> dict[s
         " ".join(dict.fromkeys(one.rule for one in outcome.unmet_requirements)),
         reason_of(outcome, why=why),
     )
-    return dict(zip(_COLUMNS, values, strict=True))
+    return dict(zip(COLUMNS, values, strict=True))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tabulate import tabulate
 
 from ckprof.errors import UsageError
+from ckprof.plain_text import csv_cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -207,7 +208,7 @@ def render_csv(rows: Sequence[Mapping[str, object]]) -> str:
     ]
     writer = csv.DictWriter(stream, fieldnames=fields, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue()
 
 

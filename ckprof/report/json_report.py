@@ -30,6 +30,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": VERSION,
+        "partial": results.partial,
         "direction": results.direction,
         "target": results.target,
         "arch": results.arch,
@@ -59,6 +60,7 @@ def _conversion(conversion: Conversion) -> dict[str, Any]:
         "instances": sum(len(catalog.records) for catalog in conversion.catalogs),
         "dropped_by_rule": dict(conversion.dropped_by_rule),
         "dropped": [asdict(line) for line in conversion.dropped],
+        "lossy": [asdict(line) for line in conversion.lossy],
     }
 
 

@@ -80,9 +80,14 @@ def _note(measured: Measurement | None, best: Measurement | None) -> str:
         # the middle halves of both samples overlap: which one is faster is not known
         if measured.median_ms - measured.spread_ms <= best.median_ms + best.spread_ms:
             notes.append("tied with the best")
-    if measured.spread_ms / measured.median_ms > NOISY_SHARE:
+    if is_noisy(measured):
         notes.append("noisy")
     return ", ".join(notes)
+
+
+def is_noisy(measured: Measurement) -> bool:
+    """Say whether half the distance of the quartiles is more than :data:`NOISY_SHARE` of the median."""
+    return measured.median_ms > 0 and measured.spread_ms / measured.median_ms > NOISY_SHARE
 
 
 def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> Rates | None:

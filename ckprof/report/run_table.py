@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from ckprof.model.outcome import Status
-from ckprof.report.rows import rates, reason_of, requirement_counts, rows_of_problem
+from ckprof.model.outcome import CUT_OFF, Status
+from ckprof.plain_text import markdown_cell, one_line
+from ckprof.report.rows import NOISY_SHARE, is_noisy, rates, reason_of, requirement_counts, rows_of_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.results import RunResults
     from ckprof.report.rows import RequirementCount, Row
+
+
+#: the last line of a table that lacks outcomes
+PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
 
 def render_table(results: RunResults) -> str:
@@ -33,22 +38,39 @@ def _render(results: RunResults, style: str) -> str:
     parts = []
     for index, problem in enumerate(results.problems):
         heading = f"Problem {index}: {results.direction} {problem.describe()}"
-        columns = _columns(results)
+        columns = columns_of(results)
         table = tabulate(
-            [[column.cell(row) for column in columns] for row in rows_of_problem(results, index)],
+            [
+                [_text(column.cell(row), style) for column in columns]
+                for row in rows_of_problem(results, index)
+            ],
             headers=[column.title for column in columns],
             tablefmt=style,
             disable_numparse=True,
             colalign=[column.align for column in columns],
         )
         parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
-        parts += [counts_line(results, index), *_why_lines(results, index, style)]
-        parts += [*_best_lines(results, index, style), ""]
+        parts += [*closing_lines(results, index, style), ""]
+    if results.partial:
+        parts.append(PARTIAL)
     return "\n".join(parts).rstrip() + "\n"
 
 
+def closing_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
+    """Return what follows the table of a problem: counts, conditions that were not met, the best kernel.
+
+    :param style: of tables, as ``tabulate`` calls it.
+    """
+    return [
+        counts_line(results, problem_index),
+        *_timing_lines(results, problem_index),
+        *_why_lines(results, problem_index, style),
+        *_best_lines(results, problem_index, style),
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
+class Column:
     """A column of the table."""
 
     title: str
@@ -56,21 +78,25 @@ class _Column:
     cell: Callable[[Row], str]
 
 
-def _columns(results: RunResults) -> list[_Column]:
+def _text(text: str, style: str) -> str:
+    return markdown_cell(text) if style == "github" else one_line(text)
+
+
+def columns_of(results: RunResults) -> list[Column]:
     """Return the columns; the number of splits is shown where any kernel was run with more than one."""
-    split = _Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
+    split = Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
     return [
-        _Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
-        _Column(
+        Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
+        Column(
             title="instance", align="left", cell=lambda row: f"[{row.instance.index}] {row.instance.name}"
         ),
         *([split] if any(_names_split(outcome) for outcome in results.outcomes) else []),
-        _Column(title="status", align="left", cell=_status),
-        _Column(title="time [ms]", align="right", cell=_time),
-        _Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
-        _Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
-        _Column(title="max error", align="right", cell=_max_error),
-        _Column(
+        Column(title="status", align="left", cell=_status),
+        Column(title="time [ms]", align="right", cell=_time),
+        Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
+        Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
+        Column(title="max error", align="right", cell=_max_error),
+        Column(
             title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why) or row.note
         ),
     ]
@@ -114,6 +140,25 @@ def counts_line(results: RunResults, problem_index: int) -> str:
     return f"{total}: {status_counts(Counter(o.status for o in outcomes))}"
 
 
+def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
+    """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
+    timed = [one.measurement for one in results.of_problem(problem_index) if one.measurement]
+    cut = sum(one.stopped_by in CUT_OFF for one in timed)
+    noisy = sum(is_noisy(one) for one in timed)
+    lines = []
+    if cut:
+        lines.append(
+            f"{cut} of {len(timed)} times were cut off by the time limit before the criterion was met; "
+            "--max-time and --timeout raise it"
+        )
+    if noisy:
+        lines.append(
+            f"{noisy} of {len(timed)} times are noisy: "
+            f"their spread is more than {NOISY_SHARE:.0%} of the median"
+        )
+    return lines
+
+
 def status_counts(counts: Mapping[Status, int]) -> str:
     """Return e.g. ``40 ok, 13 unsupported``."""
     return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts.get(status))
@@ -146,6 +191,8 @@ def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str
     if best is None or best.measurement is None:
         outcomes = results.of_problem(problem_index)
         instances = len({o.key for o in outcomes})
+        if not outcomes:
+            return ["", "Nothing was measured on this problem."]
         if all(o.status is Status.UNSUPPORTED for o in outcomes):
             return [f"0 of {instances} instances support this problem; see the reason of each."]
         if any(o.status is Status.OK for o in outcomes):

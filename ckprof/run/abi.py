@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 2
+ABI_VERSION = 3
 
 #: bytes of the buffers for reasons and descriptions
 _TEXT_BYTES = 4096
@@ -43,6 +43,10 @@ _INSTANCE_STRING_BYTES = 16384
 
 class LibraryError(Exception):
     """The library cannot be loaded, or its target rejects the device; the message is for people."""
+
+
+class DeviceError(OSError):
+    """The target could not do what was asked: its device may be of no use to this process any more."""
 
 
 class CProblem(ctypes.Structure):
@@ -120,6 +124,7 @@ class CTarget(ctypes.Structure):
         ("copy_to_host", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)),
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
         ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
+        ("last_error", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
     ]
 
 
@@ -267,10 +272,13 @@ class Target:
         """Return the address of new target memory.
 
         :raises MemoryError: there is not enough.
+        :raises DeviceError: the device has failed.
         """
         address = self._table.allocate(size_bytes)
         if not address:
-            raise MemoryError(f"target {self.id} cannot allocate {size_bytes} bytes")
+            error = self._last_error()
+            message = f"target {self.id} cannot allocate {size_bytes} bytes"
+            raise DeviceError(f"{message}: {error}") if error else MemoryError(message)
         return int(address)
 
     def release(self, address: int) -> None:
@@ -286,8 +294,15 @@ class Target:
         self._check("copy from the device", self._table.copy_to_host(host, device, size_bytes))
 
     def flush_cache(self, size_bytes: int) -> None:
-        """Evict the caches by touching that many bytes of memory."""
-        self._check("flush the caches", self._table.flush_cache(size_bytes))
+        """Evict the caches by touching that many bytes of memory; 0 frees the memory for that.
+
+        :raises MemoryError: there is not that much.
+        :raises DeviceError: the device has failed.
+        """
+        status = self._table.flush_cache(size_bytes)
+        if status == AbiStatus.REJECTED:
+            raise MemoryError(f"target {self.id} cannot allocate {size_bytes} bytes to flush the caches")
+        self._check("flush the caches", status)
 
     def available_bytes(self) -> int | None:
         """Return how much memory can still be allocated, or ``None`` if the target does not know."""
@@ -297,7 +312,17 @@ class Target:
 
     def _check(self, action: str, status: int) -> None:
         if status != AbiStatus.OK:
-            raise OSError(f"target {self.id} failed to {action}")
+            error = self._last_error()
+            raise DeviceError(f"target {self.id} failed to {action}" + (f": {error}" if error else ""))
+
+    def _last_error(self) -> str:
+        """Return the device's error in the call that has just failed; empty if memory was short."""
+        # a target may leave the function out
+        if not self._table.last_error:
+            return ""
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        self._table.last_error(text, _TEXT_BYTES)
+        return _text(text.value)
 
 
 class Library:

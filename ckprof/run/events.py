@@ -74,6 +74,15 @@ class KernelTimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlushReduced:
+    """Memory is short: less of it than intended is touched to flush the caches. Reported once per size."""
+
+    wanted_bytes: int
+    #: 0 if the caches are not flushed at all
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLost:
     """The worker process ended or was ended; the next instance gets a new one."""
 
@@ -81,7 +90,14 @@ class WorkerLost:
 
 
 RunEvent = (
-    WorkerReady | WaitingForDevice | ProblemStarted | OperandsReady | KernelStarted | KernelTimed | WorkerLost
+    WorkerReady
+    | WaitingForDevice
+    | ProblemStarted
+    | OperandsReady
+    | KernelStarted
+    | KernelTimed
+    | FlushReduced
+    | WorkerLost
 )
 
 

@@ -11,7 +11,7 @@ from ckprof.model.accumulation import SplitSum
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
-from ckprof.run.events import KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
+from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
 from ckprof.run.guards import read_tensor
 from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
 from ckprof.run.options import CacheMode
@@ -82,6 +82,8 @@ class Executor:
         self._used = False
         #: why no kernel can be measured on the current problem
         self._blocking_failure: Measured | None = None
+        #: least number of bytes with which caches were flushed
+        self._flush_bytes = self._timing.flush_bytes
 
     def __enter__(self) -> Executor:
         return self
@@ -154,6 +156,7 @@ class Executor:
                     flush_s=measured.flush_s,
                 )
             )
+            self._note_flush(max(0, measured.flush_bytes))
         return Outcome(
             key=key,
             problem_index=problem_index,
@@ -165,6 +168,11 @@ class Executor:
             measurement=measured.measurement,
             verification=measured.verification,
         )
+
+    def _note_flush(self, used_bytes: int) -> None:
+        if used_bytes < self._flush_bytes:
+            self._flush_bytes = used_bytes
+            self._on_event(FlushReduced(wanted_bytes=self._timing.flush_bytes, used_bytes=used_bytes))
 
     def result(self) -> Iterator[NDArray[np.float64]]:
         """Yield the values of the last kernel's result in memory order, in pieces.
@@ -213,7 +221,8 @@ class Executor:
                 self._discard(f"kernel {key}: {reason}")
                 return None
         else:
-            doubtful = measured.status is Status.WRONG_RESULT and not alone
+            failed = measured.status is Status.RUN_ERROR and measured.tainted
+            doubtful = (failed or measured.status is Status.WRONG_RESULT) and not alone
             if measured.tainted or doubtful:
                 self._discard(f"kernel {key} {measured.reason}")
             return None if doubtful else measured
@@ -244,6 +253,10 @@ class Executor:
             reason = f"the problem could not be loaded: {failure}"
             self._blocking_failure = Measured(status=Status.RUN_ERROR, reason=reason)
             return self._blocking_failure
+        if rejected and self._used:
+            # perhaps a kernel has kept memory; a worker of its own has all of it
+            self._discard(f"a problem does not fit: {rejected}")
+            return self._prepare_worker()
         if rejected:
             reason = f"not enough memory: {rejected}"
             self._blocking_failure = Measured(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import ToolchainError
 from ckprof.run.process import WorkerFailure, WorkerProcess
 from ckprof.run.remote import RemoteLibrary
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def query_instance_strings(
     texts: dict[str, str] = {}
     failures: dict[str, str] = {}
     pending = None if keys is None else list(dict.fromkeys(keys))
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         while pending is None or pending:
             worker = WorkerProcess(Path(folder))
             remote = RemoteLibrary(worker)

@@ -61,6 +61,8 @@ class Measured:
     timing_s: float = 0.0
     #: seconds of these spent on flushing caches
     flush_s: float = 0.0
+    #: bytes touched before every sample
+    flush_bytes: int = 0
     #: the kernel did what may harm the next one: the worker must not be used any more
     tainted: bool = False
 
@@ -173,6 +175,7 @@ class KernelMeasurement:
             measurement=summarise(sampled.samples_ms, sampled.stopped_by, keep_samples=keep),
             timing_s=min(sampled.wall_s, elapsed_s),
             flush_s=sampled.flush_s,
+            flush_bytes=sampled.flush_bytes,
         )
 
     def _verify(self, again: Measured | None = None) -> Measured:

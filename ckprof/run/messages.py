@@ -222,6 +222,8 @@ class Sampled(Message, frozen=True, tag="sampled"):
     wall_s: float
     #: seconds of these spent on flushing caches
     flush_s: float
+    #: bytes touched before every sample: less than was asked for where memory is short
+    flush_bytes: int = 0
 
 
 class CopiedOut(Message, frozen=True, tag="copied_out"):

@@ -21,6 +21,7 @@ import msgspec
 
 import ckprof
 from ckprof.run import messages
+from ckprof.run.orphans import MARK, kill_marked
 from ckprof.run.shared_memory import SharedMemory
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ _MOST_PIECES = 64
 _LOOK_S = 0.5
 #: seconds that a process which closed its pipes gets to end by itself
 _GRACE_S = 2.0
-#: environment variable by which processes that a kernel has left behind are found
-_MARK = "CKPROF_WORKER"
 
 
 class WorkerFailure(Exception):
@@ -68,23 +67,29 @@ class WorkerProcess:
 
     def __init__(self, folder: Path) -> None:
         descriptor = SharedMemory.create()
-        self._mark = secrets.token_hex(16)
+        # Its other end is closed when this process ends, however that happens.
+        watched, self._alive = os.pipe()
+        self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
         try:
             self._shared = SharedMemory(descriptor)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ckprof.run.worker", str(descriptor)],
+                [sys.executable, "-m", "ckprof.run.worker", str(descriptor), str(watched)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env=_environment() | {_MARK: self._mark},
+                env=_environment() | {MARK: self._mark},
                 bufsize=0,
-                pass_fds=(descriptor,),
+                pass_fds=(descriptor, watched),
                 # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
                 start_new_session=True,
             )
+        except BaseException:
+            os.close(self._alive)
+            raise
         finally:
             os.close(descriptor)
+            os.close(watched)
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._stdout = cast("IO[bytes]", self._process.stdout)
         self._stderr = cast("IO[bytes]", self._process.stderr)
@@ -144,11 +149,14 @@ class WorkerProcess:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        _kill_marked(f"{_MARK}={self._mark}".encode())
+        kill_marked(self._mark)
         self._selector.close()
         for stream in (self._stdin, self._stdout, self._stderr):
             with suppress(OSError):
                 stream.close()
+        if self._alive >= 0:
+            os.close(self._alive)
+            self._alive = -1
 
     def _send(self, line: bytes) -> None:
         rest = memoryview(line)
@@ -241,21 +249,6 @@ def _describe_exit(code: int) -> str:
         return f"the worker was killed by signal {-code}"
     hint = ", perhaps because memory ran out" if -code == signal.SIGKILL else ""
     return f"the worker was killed by {name} ({signal.strsignal(-code)}{hint})"
-
-
-def _kill_marked(mark: bytes) -> None:
-    """End every process with this text in its environment: daemons that a kernel has started inherit it."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            marked = mark in (entry / "environ").read_bytes()
-        except OSError:
-            # not ours, or gone
-            continue
-        if marked:
-            with suppress(ProcessLookupError):
-                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _environment() -> dict[str, str]:

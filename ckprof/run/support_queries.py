@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from ckprof.errors import ToolchainError
 from ckprof.run.messages import AbiStatus, DeviceChoice, SupportQuery
 from ckprof.run.process import WorkerFailure, WorkerProcess
 from ckprof.run.remote import RemoteLibrary
+from ckprof.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def query_library(library: Path, arch: str, queries: Sequence[SupportQuery]) -> 
     :raises ToolchainError: the library cannot be loaded, or a kernel brings its process down.
     """
     kernels: dict[str, tuple[SupportAnswer, ...]] = {}
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         worker = WorkerProcess(Path(folder))
         remote = RemoteLibrary(worker)
         try:

@@ -16,16 +16,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckprof.model.outcome import MAX_TIME, TIMEOUT
 from ckprof.run.stopping import make_criterion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ckprof.run.messages import TimingSettings
-
-#: ``stopped_by`` of the rules that are no criterion
-MAX_TIME = "max-time"
-TIMEOUT = "timeout"
 
 #: quartiles mean nothing below this number of samples
 _FEWEST_SAMPLES = 3

@@ -1,8 +1,9 @@
-"""The child process that loads one kernel library and serves requests: ``python -m ckprof.run.worker FD``.
+"""The child process that loads one kernel library and serves requests: ``python -m ckprof.run.worker FD FD``.
 
 Whatever a kernel does - crash, hang, print, exit - happens here and costs one outcome. Requests come as lines
 on standard input, replies leave as lines on what was standard output; tensors leave through the memory that
-the descriptor stands for. Kernels are meant to see none of them; the parent does not rely on that.
+the first descriptor stands for; the second one tells when the parent is gone. Kernels are meant to see none
+of them; the parent does not rely on that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from ckprof.run import messages
+from ckprof.run.orphans import watch
 from ckprof.run.session import KernelSession, open_library
 from ckprof.run.shared_memory import SharedMemory
 
@@ -61,6 +63,7 @@ class Channel:
 
 def main() -> int:
     """Serve until the parent is done."""
+    watch(int(sys.argv[2]))
     shared = SharedMemory(int(sys.argv[1]))
     os.close(int(sys.argv[1]))
     channel = _take_standard_streams()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.records import display_name, short_problem
 from ckprof.compare.text_formats import render_markdown as render_comparison
+from ckprof.plain_text import markdown_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +91,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], alignment: str
 
     names = {"l": "left", "r": "right"}
     text = tabulate(
-        [[cell.replace("|", "\\|") for cell in row] for row in rows[:MOST_ROWS]],
+        [[markdown_cell(cell) for cell in row] for row in rows[:MOST_ROWS]],
         headers=list(headers),
         tablefmt="github",
         colalign=tuple(names[letter] for letter in alignment) if rows else None,

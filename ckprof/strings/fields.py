@@ -54,7 +54,11 @@ VERSION = Field("version", kinds.VERSION)
 SCHEDULER = Field("scheduler", kinds.SCHEDULER)
 MERGED_GROUPS = number("num_groups_to_merge")
 SHUFFLE = unread_all(kinds.INT, "shuffle_repeat_m", "shuffle_repeat_n")
-COMPUTE_TYPES = unread_all(kinds.ELEMENT_TYPE, "compute_type_a", "compute_type_b")
+#: read to tell what a catalog cannot say
+COMPUTE_TYPES = (
+    Field("compute_type_a", kinds.ELEMENT_TYPE),
+    Field("compute_type_b", kinds.ELEMENT_TYPE),
+)
 TRANSPOSE = unread_all(kinds.INT, "transpose_source_vector", "transpose_destination_vector")
 
 
@@ -69,8 +73,11 @@ def layouts(first: str, second: str, third: str, *, with_extra: bool) -> tuple[F
 
 
 def operations(*roles: str) -> tuple[Field, ...]:
-    """The element-wise operations, which CK Tile's instances fix to passing values through."""
-    return unread_all(kinds.OPERATION, *(f"operation_{role}" for role in roles))
+    """The element-wise operations, which CK Tile's instances fix to passing values through.
+
+    They are read to tell what a catalog cannot say.
+    """
+    return tuple(Field(f"operation_{role}", kinds.ELEMENT_OPERATION) for role in roles)
 
 
 def operand(letter: str) -> tuple[Field, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ckprof.errors import CkprofError, ExitCode
 from ckprof.strings import kinds
 from ckprof.strings.revision import default_revision
 
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 _WORDS: Final[Mapping[str | None, str]] = {"0": "false", "1": "true"}
 
 
-class StringError(Exception):
+class StringError(CkprofError):
     """A text that is no instance string, or values that a string cannot say.
 
     :param start: zero-based place in the text.
     """
+
+    exit_code = ExitCode.INPUT
 
     def __init__(self, message: str, start: int = 0) -> None:
         super().__init__(message)

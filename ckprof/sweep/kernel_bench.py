@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.model.outcome import Outcome, Status
+from ckprof.model.outcome import MAX_TIME, TIMEOUT, Outcome, Status
 from ckprof.run.device_lock import device_lock
 from ckprof.run.events import OperandsReady, ProblemStarted, WorkerReady, ignore_event
 from ckprof.run.executor import Executor
 from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
-from ckprof.run.timing import MAX_TIME, TIMEOUT
+from ckprof.scratch import scratch_folder
 from ckprof.sweep.engine import VisitResult
 from ckprof.sweep.observer import Reading, combine
 
@@ -34,18 +34,14 @@ if TYPE_CHECKING:
 class KernelBench:
     """Measures kernels one at a time in worker processes, alone on the device.
 
-        A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
+    A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
 
-        :param library: the built kernels; those that it rejected have their outcome already.
-        :param options: how kernels are run, verified and timed.
-        :param manager: whose hooks are called.
-        :param observers: what reads evidence between rounds.
-        :param on_event: told what happens.
-    <<<<<<< HEAD
-        :param takes_lock: take the device's lock; of several benches of one process, one takes it for all.
-    =======
-        :param takes_lock: take the device's lock; a second bench of one process would wait for the first.
-    >>>>>>> main
+    :param library: the built kernels; those that it rejected have their outcome already.
+    :param options: how kernels are run, verified and timed.
+    :param manager: whose hooks are called.
+    :param observers: what reads evidence between rounds.
+    :param on_event: told what happens.
+    :param takes_lock: take the device's lock; of several benches of one process, one takes it for all.
     """
 
     def __init__(
@@ -58,7 +54,6 @@ class KernelBench:
         *,
         takes_lock: bool = True,
     ) -> None:
-        self._takes_lock = takes_lock
         self._library = library
         self._takes_lock = takes_lock
         self._options = options
@@ -80,7 +75,7 @@ class KernelBench:
         if self._library.path is None:
             return self
         with ExitStack() as stack:
-            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ckprof-"))).resolve()
+            self._folder = stack.enter_context(scratch_folder())
             self._executor = stack.enter_context(
                 Executor(
                     self._library.path,

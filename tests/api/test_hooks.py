@@ -82,8 +82,8 @@ def opened(tmp_path, monkeypatch):
     return open_with
 
 
-def keep_last_two_reversed(instances):
-    instances[:] = instances[-1:-3:-1]
+def keep_first_two_reversed(instances):
+    instances[:] = instances[1::-1]
 
 
 def add_one(instances):
@@ -96,10 +96,10 @@ def test_choice_of_instances(opened, conf):
     profiler, recorder = opened()
     plain = profiler.instances(query).candidates
     assert recorder.calls == Counter(modify_instances=1, make_instances=1, after_conversion=conf)
-    profiler, _ = opened(keep_last_two_reversed)
+    profiler, _ = opened(keep_first_two_reversed)
     changed = profiler.instances(query).candidates
-    assert [c.name for c in changed] == [c.name for c in plain[-1:-3:-1]]
-    assert [c.index for c in changed] == [c.index for c in plain[-1:-3:-1]]
+    assert [c.name for c in changed] == [c.name for c in plain[1::-1]]
+    assert [c.index for c in changed] == [c.index for c in plain[1::-1]]
     profiler, _ = opened(add_one)
     *known, added = profiler.instances(query).candidates
     assert [c.name for c in known] == [c.name for c in plain]
@@ -124,7 +124,7 @@ def test_something_else_among_the_instances(opened):
 @pytest.mark.compiler
 @needs_compiler
 def test_run(opened):
-    profiler, recorder = opened(keep_last_two_reversed)
+    profiler, recorder = opened(keep_first_two_reversed)
     results = profiler.profile(QUERY, [LINE], run=QUICK)
     assert recorder.calls == Counter(
         make_instances=1, modify_instances=1, before_build=1, after_build=1, before_problem=1, after_outcome=2
@@ -136,7 +136,7 @@ def test_run(opened):
 @pytest.mark.compiler
 @needs_compiler
 def test_build_generate_and_support_check(opened, tmp_path):
-    profiler, recorder = opened(keep_last_two_reversed)
+    profiler, recorder = opened(keep_first_two_reversed)
     once = Counter(make_instances=1, modify_instances=1)
     tree, _ = profiler.generate(
         profiler.instances(QUERY), ckprof.BuildOptions(arch="gfx942", build_dir=tmp_path / "sources")
@@ -162,7 +162,7 @@ def test_build_generate_and_support_check(opened, tmp_path):
 @pytest.mark.compiler
 @needs_compiler
 def test_kernels_on_demand(opened):
-    profiler, recorder = opened(keep_last_two_reversed)
+    profiler, recorder = opened(keep_first_two_reversed)
     problem = ckprof.Problem.parse(LINE, direction="fwd")
     kernels = ckprof.jit(
         problem, "fwd", arch="gfx942", dtype="fp16", filters="tile_m <= 64", profiler=profiler

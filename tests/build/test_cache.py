@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.build import atomic_write
-from ckprof.build.cache import ObjectCache
+from ckprof.build.cache import Group, ObjectCache
 from ckprof.build.digests import FolderDigests, digest_file, digest_parts
 from ckprof.errors import ToolchainError
+from ckprof.scratch import own
 
 
 def store(cache: ObjectCache, key: str, content: bytes = b"object", used: float | None = None) -> Path:
@@ -72,11 +73,14 @@ def test_prunes_the_longest_unused_first(cache):
     assert cache.size_bytes() == 0
 
 
-def test_prunes_abandoned_staging_folders(cache):
-    old, new = cache.staging(), cache.staging()
-    os.utime(old, (1e9, 1e9))
-    cache.prune()
-    assert not old.exists() and new.exists()
+def test_staging_folders_go_with_their_owner(cache):
+    with cache.staging() as mine:
+        left = mine.with_name("ckprof-run-left")
+        left.mkdir()
+        os.close(own(left))  # as if its process were gone
+        with cache.staging() as other:
+            assert mine.exists() and other.exists() and not left.exists()
+    assert not mine.exists()
 
 
 def test_pruning_an_absent_cache_does_nothing(tmp_path):
@@ -94,11 +98,12 @@ def test_staging_tells_why_it_cannot(cache, monkeypatch):
     def full(*_: object, **__: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ckprof.build.cache.tempfile.mkdtemp", full)
+    monkeypatch.setattr("ckprof.scratch.tempfile.mkdtemp", full)
     with pytest.raises(
         ToolchainError, match="No space left on device; free some space or set CKPROF_CACHE_DIR"
     ):
-        cache.staging()
+        with cache.staging():
+            pass
 
 
 def test_writing_leaves_nothing_half(tmp_path, monkeypatch):
@@ -157,3 +162,20 @@ def test_known_folder_digests_hold_until_a_file_changes(tmp_path, monkeypatch):
     header.write_text("3")
     os.utime(header, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert FolderDigests(tmp_path / "store").of(header.parent) != fresh
+
+
+def test_an_entry_of_another_key_is_no_hit(cache):
+    store(cache, "ab01", b"code")
+    record = cache.record(cache.entry("ab01"))
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "key": "ab01"}))
+    assert cache.find("ab01") is not None
+    record.write_text(json.dumps({**content, "key": "cd02"}))
+    assert cache.find("ab01") is None
+
+
+def test_a_note_about_other_kernels_is_no_group(cache):
+    cache.note_group(Group(key="aa", members=(("ab01", "f"),)))
+    note = next(cache.root.glob("groups/ab/*.json"))
+    note.rename(note.with_name("ab02.json"))
+    assert cache.group_of("ab02") is None

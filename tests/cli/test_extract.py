@@ -169,7 +169,7 @@ def test_a_factory_that_is_missing_concerns_its_direction_alone(ckprof, prefix):
         (("--dtype", "fp8"), "unknown data type 'fp8'"),
         (("--set", "all"), "unknown set 'all'"),
         (("--every", "0"), "every: expected a number of at least 1"),
-        (("--engine", "mfma"), "invalid choice: 'mfma'"),
+        (("--engine", "mfma"), "unknown value 'mfma'"),
         (("--stdout",), "--stdout prints one list of one set"),
         (("--stdout", "-o", "x"), "not allowed with"),
         (("--force",), "--force needs -o"),

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import ckprof_plugins
-from ckprof.codegen import ABI_INCLUDE_DIR, TreeRequest, generate_tree, write_library_source
+from ckprof.codegen.entry import ABI_INCLUDE_DIR
+from ckprof.codegen.source_tree import TreeRequest, generate_tree, write_library_source
 from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
 from ckprof.run.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
@@ -38,7 +39,7 @@ TARGET = """
 #include "ckprof_target.h"
 extern "C" const ckprof_target* ckprof_target_table(void)
 {
-    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     return &table;
 }
 """

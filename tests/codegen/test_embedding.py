@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ckprof.codegen import TreeRequest, generate_tree, state
+from ckprof.codegen import state
 from ckprof.codegen.embedding import Embedding
 from ckprof.codegen.jinja import render
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import UsageError
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
@@ -44,7 +48,7 @@ def recipe():
 
 @pytest.fixture
 def generate(tmp_path, recipe):
-    def call(instances, chunk_size=25, root=tmp_path / "tree"):
+    def call(instances, chunk_size=25, root=tmp_path / "tree", recipe=recipe):
         embedding = Embedding(recipe=recipe, chunk_size=chunk_size) if chunk_size else None
         pipelines = {PIPELINE.id: PIPELINE}
         return generate_tree(
@@ -173,3 +177,28 @@ def test_filling_is_rendering(make_instance):
         header = PIPELINE.header_of(instance, request)
         filled = render_cached(*PIPELINE.template, header, header.literal_fields)
         assert filled == render(*PIPELINE.template, p=header)
+
+
+@pytest.mark.compiler
+def test_libraries_are_linked_behind_what_needs_them(tmp_path, generate, recipe, instances):
+    """By a program that links the static library, as well as by the shared one."""
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        pytest.skip("no cmake found")
+    located = "-L/opt/some/lib -Wl,-rpath,/opt/some/lib -lsome"
+    linked = replace(recipe, link_flags=("-pthread", "-Wl,-z,defs", *located.split()))
+    generate(instances[:1], root=tmp_path / "tree", recipe=linked)
+    (tmp_path / "user.cpp").write_text("int main() {}\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(user LANGUAGES CXX)\nadd_subdirectory(tree)\n"
+        "add_executable(user user.cpp)\ntarget_link_libraries(user PRIVATE ckprof_conv_fwd_kernels)\n"
+    )
+    configure = [cmake, "-G", "Unix Makefiles", "-S", tmp_path, "-B", tmp_path / "out"]
+    subprocess.run(configure, check=True, capture_output=True, timeout=120)
+    commands = [path.read_text() for path in (tmp_path / "out").rglob("link.txt")]
+    commands = [command for command in commands if " qc " not in command]
+    assert len(commands) == 2
+    for command in commands:
+        archives, behind = command.strip().rsplit("_support.a ", 1)
+        assert located in behind
+        assert "-lsome" not in archives

@@ -10,7 +10,9 @@ from typing import ClassVar
 
 import pytest
 
-from ckprof.codegen import TreeRequest, generate_tree, kernel_symbol, state, write_library_source
+from ckprof.codegen import state
+from ckprof.codegen.entry import kernel_symbol
+from ckprof.codegen.source_tree import TreeRequest, generate_tree, write_library_source
 from ckprof.errors import InputError, PluginError
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance

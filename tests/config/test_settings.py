@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ckprof.config.settings import Settings, load_settings
+from ckprof.config.settings import Settings, find_file, load_settings
 from ckprof.errors import InputError, UsageError
 
 
@@ -46,8 +48,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("job = 3\n", "unknown field `job`"),
-        ('jobs = "3"\n', "Expected `int | null`, got `str`"),
+        ("job = 3\n", "unknown setting 'job'; did you mean 'jobs'?"),
+        ('jobs = "3"\n', "jobs is '3', expected an integer"),
+        ("timeout = [1]\n", "timeout is [1], expected a number"),
+        ("target = 1\n", "target is 1, expected a text"),
+        ('plugins = ["a", 2]\n', "plugins is ['a', 2], expected a list of texts"),
         ("jobs = \n", "not valid TOML"),
     ],
 )
@@ -66,5 +71,46 @@ def test_a_missing_explicit_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_wrong_environment_variable_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="CKPROF"):
+    with pytest.raises(UsageError, match="CKPROF_JOBS: jobs is 'many', expected an integer"):
         load_settings(None, tmp_path, {"CKPROF_JOBS": "many"})
+
+
+def test_every_setting_has_a_name_for_its_type() -> None:
+    from ckprof.config.settings import _EXPECTED
+
+    assert {field.type for field in msgspec.structs.fields(Settings)} == set(_EXPECTED)
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_file_that_everybody_can_write_is_not_read(tmp_path: Path, place: str) -> None:
+    shared = tmp_path / "shared"
+    inner = shared / "a"
+    inner.mkdir(parents=True)
+    path = shared / "ckprof.toml"
+    path.write_text('plugins = ["evil.py"]\n')
+    (path if place == "file" else shared).chmod(0o777)
+    assert load_settings(None, inner, {}) == Settings()
+    message = find_file(inner).message
+    assert str(path) in message and "can be written by everybody" in message and "--config" in message
+    assert load_settings(path, inner, {}).plugins == (str(shared / "evil.py"),)
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_file_of_another_user_is_not_read(tmp_path: Path, place: str, monkeypatch) -> None:
+    inner = tmp_path / "shared" / "a"
+    inner.mkdir(parents=True)
+    path = tmp_path / "shared" / "ckprof.toml"
+    path.write_text('compiler = "evil"\n')
+    own = os.getuid()
+    monkeypatch.setattr("ckprof.config.settings.os.getuid", lambda: own + 1)
+    real = Path.stat
+
+    def stat(self: Path, **options: bool) -> os.stat_result:
+        values = list(real(self, **options))
+        other = self == path if place == "file" else self == path.parent
+        values[4] = own + 2 if other else own + 1
+        return os.stat_result(values)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert load_settings(None, inner, {}) == Settings()
+    assert "belongs to another user" in find_file(inner).message

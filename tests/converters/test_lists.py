@@ -25,7 +25,7 @@ def in_3d(text):
 
 def test_ids_are_zero_based_line_numbers_and_duplicates_name_the_first_line(convert):
     conversion = convert(
-        "# a comment", A, "", B, A, "; another", change(B, 50, "2"), f" {A} # with a annotation"
+        "# a comment", A, "", B, A, "; another", change(B, 50, "2"), f" {A} # with an annotation"
     )
     (catalog,) = conversion.catalogs
     assert [record.id for record in catalog.records] == [1, 3, 6]

@@ -187,10 +187,10 @@ def test_what_the_text_does_not_say_stands_behind_it():
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        ("two_stage", "expected field=value in a annotation, got 'two_stage'"),
-        ("stages=2", "a annotation sets stages, which catalogs do not have"),
-        ("two_stage=2", "a annotation sets two_stage to '2', which it cannot be"),
-        ("tile_m=0", "a annotation sets tile_m to '0', which it cannot be"),
+        ("two_stage", "expected field=value in an annotation, got 'two_stage'"),
+        ("stages=2", "an annotation sets stages, which catalogs do not have"),
+        ("two_stage=2", "an annotation sets two_stage to '2', which it cannot be"),
+        ("tile_m=0", "an annotation sets tile_m to '0', which it cannot be"),
     ],
 )
 def test_wrong_remarks(annotation, message):

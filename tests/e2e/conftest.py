@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 LISTS = ROOT / "conf"
+#: upstream's own lists, whose lines tests name by number
+SHIPPED = ROOT / "tests" / "data" / "shipped"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ckprof:
 @pytest.fixture
 def short_list(tmp_path: Path) -> Path:
     """Four forward instances: one for fp16 3x3 problems of each kind, and one that needs C == 1."""
-    lines = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
+    lines = (SHIPPED / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
     path = tmp_path / "short.conf"
-    path.write_text("\n".join(["# a annotation", lines[0], lines[13], lines[28], lines[59]]) + "\n")
+    path.write_text("\n".join(["# a comment", lines[0], lines[13], lines[28], lines[59]]) + "\n")
     return path

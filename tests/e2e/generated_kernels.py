@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
+from ckprof.codegen.library_api import CONV_API_SOURCES
 from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
@@ -53,7 +54,14 @@ def build_kernels(root: Path, direction: str, instances: Sequence[Instance]) -> 
             pipelines=pipelines,
         )
     )
-    result = build_library(tree, recipe, timeout_s=200, work_dir=root, cache=ObjectCache(object_cache_dir()))
+    result = build_library(
+        tree,
+        recipe,
+        timeout_s=200,
+        work_dir=root,
+        cache=ObjectCache(object_cache_dir()),
+        further_sources=CONV_API_SOURCES,
+    )
     assert not result.failures and result.library is not None, result.failures
     library = Library.load(result.library)
     library.target.select_device(recipe.arch, 0)

@@ -174,9 +174,7 @@ def test_the_compiler_s_own_figures(tmp_path):
     assert done.returncode == 0, done.stderr
     told = {}
     for line in done.stderr.splitlines():
-        name, colon, value = (
-            line.partition("annotation: ")[2].partition(" [-Rpass")[0].strip().rpartition(":")
-        )
+        name, colon, value = line.partition("remark: ")[2].partition(" [-Rpass")[0].strip().rpartition(":")
         if colon:
             told[name.split(":")[-1].strip()] = value.strip()
     (kernel,) = read_kernels(output, "gfx942")

@@ -70,7 +70,7 @@ def test_missing_file_and_directory(ckprof: Ckprof, tmp_path: Path) -> None:
     ("content", "parts"),
     [
         (b"", ("bad.conf", "empty")),
-        (b"# only a annotation\n\n", ("bad.conf", "no instance")),
+        (b"# only a comment\n\n", ("bad.conf", "no instance")),
         (b"\x7fELF\x02\x01\x01\x00\x00\xff\xfe", ("bad.conf",)),
         (bytes(range(256)) * 50, ("bad.conf",)),
         (b"hello world\n", ("bad.conf",)),
@@ -84,7 +84,7 @@ def test_missing_file_and_directory(ckprof: Ckprof, tmp_path: Path) -> None:
     ],
     ids=[
         "empty",
-        "only-annotations",
+        "only-comments",
         "binary",
         "all-bytes",
         "prose",
@@ -126,7 +126,7 @@ def test_a_list_of_another_direction(ckprof: Ckprof) -> None:
 
 def test_line_ends_marks_and_blanks_do_not_matter(ckprof: Ckprof, tmp_path: Path) -> None:
     path = tmp_path / "windows.conf"
-    path.write_bytes(b"\xef\xbb\xbf# annotation\r\n\r\n  " + GOOD.encode() + b"  # trailing annotation\r\n")
+    path.write_bytes(b"\xef\xbb\xbf# comment\r\n\r\n  " + GOOD.encode() + b"  # trailing comment\r\n")
     called = ckprof("run", "fwd", "--conf", path, "--list-instances")
     assert called.code == 0, called.err
     assert "Total: 1 instances" in called.out

@@ -42,7 +42,7 @@ def test_meaning(text, expected):
     ("text", "message"),
     [
         ("tile_q > 3", "at character 1: unknown field 'tile_q'; did you mean 'tile_"),
-        ("tile_n >= ", "invalid syntax"),
+        ("tile_n >= ", "is not finished"),
         ("tile_n >= 'a'", "tile_n is a number, 'a' is a text: they never compare"),
         ("gemm_pipeline == 4", "gemm_pipeline is a text, 4 is a number"),
         ("two_stage == 1", "two_stage is a truth value, 1 is a number"),
@@ -70,6 +70,27 @@ def test_what_is_rejected(text, message):
 )
 def test_regular_expressions_are_none(text):
     assert not is_expression(text, FIELDS)
+
+
+@pytest.mark.parametrize("text", ["tile_m >", "tile_m>128", "tile_m = 4", "tile_m<", "1 < tile_m"])
+def test_what_compares_a_field_is_an_expression_however_it_is_spaced(text):
+    assert is_expression(text, FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tile_m >", "at character 9: the expression is not finished"),
+        ("tile_m = 4", "has two signs: =="),
+        ("tile_m > > 4", "at character 10: invalid syntax; expected e.g. tile_n >= 128"),
+        ("gemm_pipeline == compv4", 'at character 18: compv4 is no field; a text has quotes: "compv4"'),
+        ("gemm_pipeline in [compv4, 'compv5']", 'a text has quotes: "compv4"'),
+    ],
+)
+def test_mistakes_of_writing_get_a_hint(text, message):
+    with pytest.raises(UsageError) as caught:
+        Expression(text, FIELDS)
+    assert message in str(caught.value)
 
 
 @given(st.text(max_size=60))

@@ -206,12 +206,12 @@ MUTATED = [
 def test_a_kernel_that_is_written_wrong_is_found_when_built(ckprof, tmp_path, monkeypatch, field):
     """The C++ of a kernel differs from its instance in one field; the key stays that of the instance."""
     (tmp_path / "one.conf").write_text(first_line("forward/tests/nhwgc_fp16", 14) + "\n")
-    render = ImplicitGemmPipeline.render
+    render = ImplicitGemmPipeline.render_named
 
-    def wrong(pipeline, instance, arch, api_level):
-        return render(pipeline, replace(instance, **dict(_mutants(instance))[field]), arch, api_level)
+    def wrong(pipeline, instance, name, arch, api_level):
+        return render(pipeline, replace(instance, **dict(_mutants(instance))[field]), name, arch, api_level)
 
-    monkeypatch.setattr(ImplicitGemmPipeline, "render", wrong)
+    monkeypatch.setattr(ImplicitGemmPipeline, "render_named", wrong)
     # A folder of its own: the wrong source must not stay where a right one is expected.
     done = ckprof(
         *("parity", "fwd", "--conf", "one.conf", "--from", "both", "--keep", "build", "--format", "json")

@@ -14,7 +14,7 @@ from ckprof.model.dtype import DataType
 from ckprof.plugin.protocols import Direction
 from ckprof.problems.counted import CountedProblem
 from ckprof.problems.list_file import parse_problem_list, render_problems
-from ckprof.problems.read import parse_problem
+from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.sample import SampleSpec, sample
 from ckprof.problems.tokens import ParsedProblem, ProblemLine
 

@@ -16,7 +16,8 @@ from ckprof.model.problem import ConvProblem
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import Direction
 from ckprof.plugin.registry import Registry
-from ckprof.problems.read import parse_problem, read_problem_file
+from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.read import read_problem_file
 from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 MIOPEN = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1"

@@ -53,7 +53,7 @@ FULL = Comparison(
         ),
     ),
     skipped=(Skipped(text="Kernel<6>", source="a.conf:6", rule="thread-share", reason="too wide"),),
-    notes=("a annotation \x1b",),
+    notes=("an annotation \x1b",),
 )
 FINE = Comparison(
     title="fwd b.conf",

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 2
+#define CKPROF_ABI_VERSION 3
 
 /* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C
  * are per group. A split_k of less than 0 leaves the number of splits to the kernel. */
@@ -101,15 +101,20 @@ typedef struct ckprof_target
     void (*set_cpu_threads)(int32_t workers);
     /* One line: device name and what matters for speed. */
     void (*describe_device)(char* text, size_t text_size);
-    void* (*allocate)(size_t bytes); /* NULL when out of memory; aligned to at least 256 bytes */
+    /* NULL when out of memory or when the device has failed: last_error tells them apart. Aligned
+     * to at least 256 bytes. */
+    void* (*allocate)(size_t bytes);
     void (*release)(void* memory);
     ckprof_status (*copy_to_device)(void* device, const void* host, size_t bytes);
     ckprof_status (*copy_to_host)(void* host, const void* device, size_t bytes);
-    /* Evicts the caches by touching that many bytes of memory of the target's own. 0 frees that
-     * memory. */
+    /* Evicts the caches by touching that many bytes of memory of the target's own; need not wait
+     * for it. 0 frees that memory. CKPROF_REJECTED: there is not that much memory. */
     ckprof_status (*flush_cache)(size_t bytes);
     /* Bytes that can still be allocated; 0 if that is not known. */
     uint64_t (*available_bytes)(void);
+    /* Text of the device's error in the last call that failed; empty if memory was short. The
+     * function may be NULL. */
+    void (*last_error)(char* text, size_t text_size);
 } ckprof_target;
 
 typedef struct ckprof_library

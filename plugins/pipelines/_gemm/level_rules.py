@@ -34,6 +34,9 @@ class LevelSurface:
     dtypes: frozenset[DataType]
     #: GEMM pipeline -> the only wave grid and number of wave groups with which its results are right
     wave_layouts: Mapping[GemmPipeline, tuple[tuple[int, int, int], int]]
+    #: GEMM pipeline -> numbers of blocks along K per split with which splits of a reduction read beyond their
+    #: share: the tail of the main loop takes blocks of the next split
+    wrong_split_loops: Mapping[GemmPipeline, tuple[int, ...]]
     merges_groups: bool
     splits_images: bool
     explicit_gemm: bool
@@ -56,6 +59,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         dtypes=frozenset({DataType.FP16, DataType.BF16}),
         # other grids compile, but it adds up the accumulators of two waves
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
+        wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
         merges_groups=False,
         splits_images=False,
         explicit_gemm=False,

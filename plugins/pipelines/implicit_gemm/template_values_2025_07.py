@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.directions.operation import Operation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
+from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
@@ -38,6 +40,8 @@ class ImplicitGemmHeader202507(GemmHeader):
     has_tails: bool
     #: whether the splits of a reduction are added up atomically
     splits: bool
+    #: whether the support test asks how many blocks along K a split has
+    counts_split_loops: bool
 
 
 def _tails(instance: ImplicitGemmInstance) -> int:
@@ -79,6 +83,18 @@ def implicit_gemm_header_2025_07(
                 "split_k = {k_batch}: at API level 2025-07 the kernel does not choose it by itself",
             ),
         )
+        wrong = SURFACES[API_LEVEL_2025_07].wrong_split_loops.get(instance.gemm_pipeline, ())
+        if wrong:
+            loops = " or ".join(map(str, wrong))
+            unmet_requirements = (
+                *unmet_requirements,
+                rejection(
+                    "split-tail",
+                    f"k_batch > 1 && ({' || '.join(f'split_loops(param, k_batch) == {n}' for n in wrong)})",
+                    f"split_k = {{k_batch}}: at API level 2025-07, {instance.gemm_pipeline.value} is wrong "
+                    f"where a split has {loops} blocks along K, as here",
+                ),
+            )
     return ImplicitGemmHeader202507(
         **{
             **values,
@@ -96,4 +112,5 @@ def implicit_gemm_header_2025_07(
         },
         has_tails=instance.gemm_pipeline is not GemmPipeline.COMPV1,
         splits=operation.zeroing is Zeroing.IF_SPLIT,
+        counts_split_loops=any("split-tail" in one.id for one in unmet_requirements),
     )

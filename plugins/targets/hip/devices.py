@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Final
 
 TOPOLOGY: Final = Path("/sys/class/kfd/kfd/topology/nodes")
-#: narrow down and reorder what a process sees, outermost first; the runtime obeys the same
-_VISIBLE: Final = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+#: narrows down and reorders what the layer below HIP sees; set but empty, it hides all
+_LOWER: Final = "ROCR_VISIBLE_DEVICES"
+#: the first of them that is not empty does so again with what is left
+_UPPER: Final = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,23 +28,40 @@ class Device:
     compute_units: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """One GPU as the driver describes it."""
+
+    arch: str
+    units: int
+    #: what the variables may call it
+    identifier: str
+
+
 def devices(topology: Path = TOPOLOGY) -> tuple[Device, ...]:
     """Return the GPUs that a process may use, in the runtime's order; empty without a driver.
 
     :param topology: folder with one folder per node, CPUs among them.
     """
-    found: list[tuple[str, int]] = []
+    found: list[_Node] = []
     for node in sorted(topology.glob("[0-9]*"), key=lambda path: int(path.name)):
         values = _properties(node / "properties")
         arch = arch_name(values.get("gfx_target_version", 0))
         if arch:
             units = values.get("simd_count", 0) // max(1, values.get("simd_per_cu", 4))
-            found.append((arch, units))
-    for variable in _VISIBLE:
-        found = _visible(found, os.environ.get(variable))
+            found.append(_Node(arch=arch, units=units, identifier=f"GPU-{values.get('unique_id', 0):016x}"))
+    for variable in selecting_variables():
+        found = _visible(found, os.environ[variable])
     return tuple(
-        Device(index=index, arch=arch, compute_units=units) for index, (arch, units) in enumerate(found)
+        Device(index=index, arch=node.arch, compute_units=node.units) for index, node in enumerate(found)
     )
+
+
+def selecting_variables() -> tuple[str, ...]:
+    """Return the environment variables that choose devices, in the order in which they are applied."""
+    upper = next((name for name in _UPPER if os.environ.get(name)), None)
+    lower = (_LOWER,) if _LOWER in os.environ else ()
+    return (*lower, upper) if upper else lower
 
 
 def arch_name(version: int) -> str:
@@ -64,17 +83,26 @@ def _properties(path: Path) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
-def _visible(found: list[tuple[str, int]], selection: str | None) -> list[tuple[str, int]]:
-    """Apply a list of indices; it ends at the first entry that is none of them, as in the runtime."""
-    if selection is None:
-        return found
-    chosen: list[tuple[str, int]] = []
+def _visible(found: list[_Node], selection: str) -> list[_Node]:
+    """Apply a list of indices and identifiers.
+
+    As in the runtime it ends at the first entry that names no device, and a repeated one counts once.
+    """
+    chosen: list[int] = []
     for word in selection.split(","):
-        text = word.strip()
-        if text.startswith("GPU-"):
-            # the driver's files do not tell these identifiers: leave the choice to the runtime
-            return found
-        if not text.isdecimal() or int(text) >= len(found):
+        if word.startswith("GPU-"):
+            index = next(
+                (
+                    at
+                    for at, node in enumerate(found)
+                    if node.identifier == word.lower().replace("gpu-", "GPU-")
+                ),
+                -1,
+            )
+        else:
+            index = int(word) if word.isascii() and word.isdecimal() else -1
+        if not 0 <= index < len(found):
             break
-        chosen.append(found[int(text)])
-    return chosen
+        if index not in chosen:
+            chosen.append(index)
+    return [found[index] for index in chosen]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Final
 
 from ckprof.arch.architectures import architectures
 from ckprof.errors import CkprofError
 from ckprof.model.finding import Finding, FindingState
-from ckprof_plugins.targets.hip.devices import devices
+from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
     INSTALL_COMMAND,
+    RUNTIME_LIBRARY,
     find_device_libraries,
     find_hip_root,
+    find_runtime_folder,
     isa_library,
 )
 from ckprof_plugins.targets.hip.toolchain import search_hip_compilers
@@ -32,6 +35,7 @@ def findings() -> Sequence[Finding]:
         ("GPU", _devices, ""),
         ("HIP compiler", _compilers, INSTALL_COMMAND),
         ("HIP headers", _hip_headers, INSTALL_COMMAND),
+        ("HIP runtime", _runtime, INSTALL_COMMAND),
         ("device libraries", _libraries, INSTALL_COMMAND),
         ("CK Tile headers", _ck_headers, FETCH_COMMAND),
         ("code object reader", _reader, "pip install 'ckprof[inspect]'"),
@@ -47,11 +51,13 @@ def findings() -> Sequence[Finding]:
 
 
 def _devices() -> list[Finding]:
+    chosen = ", ".join(f"{name}={os.environ[name]}" for name in selecting_variables())
     found = [
         Finding(
             topic=f"GPU {device.index}",
             state=FindingState.OK,
-            detail=f"{device.arch}, {device.compute_units} compute units",
+            detail=f"{device.arch}, {device.compute_units} compute units"
+            + (f" (numbered by {chosen})" if chosen else ""),
         )
         for device in devices()
     ]
@@ -59,7 +65,9 @@ def _devices() -> list[Finding]:
         Finding(
             topic="GPU",
             state=FindingState.OPTIONAL,
-            detail="none: kernels can be built and inspected, not run",
+            detail="none"
+            + (f" that {chosen} leaves" if chosen else "")
+            + ": kernels can be built and inspected, not run",
         )
     ]
 
@@ -102,6 +110,20 @@ def _compilers() -> list[Finding]:
 def _hip_headers() -> list[Finding]:
     root = find_hip_root()
     return [Finding(topic="HIP headers", state=FindingState.OK, detail=str(root / "include" / "hip"))]
+
+
+def _runtime() -> list[Finding]:
+    folder = find_runtime_folder()
+    if folder is None:
+        return [
+            Finding(
+                topic="HIP runtime",
+                state=FindingState.OPTIONAL,
+                detail=f"no {RUNTIME_LIBRARY}: kernels can be compiled and inspected, not linked",
+                advice=f"install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}",
+            )
+        ]
+    return [Finding(topic="HIP runtime", state=FindingState.OK, detail=str(folder / RUNTIME_LIBRARY))]
 
 
 def _libraries() -> list[Finding]:

@@ -7,20 +7,25 @@ unpacked, into ckprof's cache; nothing of the package is built or installed. Nee
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import shutil
 import sys
 import tarfile
 import tempfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from ckprof.build.digests import FolderDigests
 from ckprof.errors import CkprofError, ExitCode, ToolchainError
-from ckprof.paths import cache_dir
+from ckprof.paths import CACHE_VARIABLE, cache_dir
 
 FETCH_COMMAND: Final = "python -m ckprof_plugins.targets.hip.fetch"
 PROJECT: Final = "flash-attn"
 RELEASE: Final = "2.8.3"
+#: of the unpacked files, by relative name and content; see :class:`~ckprof.build.digests.FolderDigests`
+UNPACKED: Final = "170103e2fe6243a7f91a9efdbf580ad16f6a59fe"
 SHA256: Final = "1e71dd64a9e0280e0447b8a0c2541bad4bf6ac65bdeaa2f90e51a9e57de0370d"
 
 _HEADERS: Final = PurePosixPath("csrc", "composable_kernel", "include", "ck_tile")
@@ -35,22 +40,39 @@ def fetched_root() -> Path:
 def fetch() -> Path:
     """Download and unpack the headers unless they are there, and return the folder that holds ``ck_tile``.
 
+    Files that are there but differ from what was published are replaced.
+
     :raises ToolchainError: the client library is missing, the index cannot be reached, or what it has is not
         what is expected.
     """
     root = fetched_root()
-    if (root / "ck_tile" / "core.hpp").is_file():
+    if is_intact(root):
         return root
-    root.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise ToolchainError(
+            f"{root.parent}: cannot be made: {exc.strerror}; set {CACHE_VARIABLE} to a folder that can be "
+            "written"
+        ) from exc
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=root.parent) as folder:
         archive = Path(folder, "sdist.tar.gz")
         download(archive)
         unpacked = Path(folder, "unpacked")
         unpack(archive, unpacked)
-        # another process may have been faster
+        if not is_intact(unpacked):
+            raise ToolchainError(
+                f"{PROJECT} {RELEASE}: the unpacked headers are not those that were published"
+            )
+        # another process may have been faster, or somebody has changed them
         shutil.rmtree(root, ignore_errors=True)
         unpacked.rename(root)
     return root
+
+
+def is_intact(root: Path) -> bool:
+    """Say whether a folder holds the headers, all of them and nothing else, as they were published."""
+    return root.is_dir() and FolderDigests(None).of(root) == UNPACKED
 
 
 def download(archive: Path) -> None:
@@ -91,6 +113,18 @@ def unpack(archive: Path, folder: Path) -> int:
 
     :raises ToolchainError: the archive does not hold them.
     """
+    try:
+        count = _unpack(archive, folder)
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as exc:
+        raise ToolchainError(f"{archive}: cannot be unpacked: {exc}") from exc
+    except OSError as exc:
+        raise ToolchainError(f"{folder}: cannot be written: {exc.strerror or exc}") from exc
+    if not (folder / "ck_tile" / "core.hpp").is_file():
+        raise ToolchainError(f"{archive}: holds no CK Tile headers")
+    return count
+
+
+def _unpack(archive: Path, folder: Path) -> int:
     count = 0
     with tarfile.open(archive) as tar:
         for member in tar:
@@ -109,8 +143,6 @@ def unpack(archive: Path, folder: Path) -> int:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read())
             count += 1
-    if not (folder / "ck_tile" / "core.hpp").is_file():
-        raise ToolchainError(f"{archive}: holds no CK Tile headers")
     return count
 
 

@@ -25,6 +25,9 @@ _LIBRARY_FOLDERS: Final = (
     "lib/amdgcn/bitcode",
     "lib64/amdgcn/bitcode",
 )
+RUNTIME_LIBRARY: Final = "libamdhip64.so"
+_LINK_RUNTIME: Final = "-lamdhip64"
+_RUNTIME_FOLDERS: Final = ("lib", "lib64", "lib/x86_64-linux-gnu", "hip/lib")
 _ISA: Final = "oclc_isa_version_{}.bc"
 
 
@@ -58,6 +61,20 @@ def find_hip_root() -> Path:
         f"no HIP headers (hip/hip_runtime.h) below {', '.join(map(str, roots))}; install ROCm and set "
         f"$ROCM_PATH, or: {INSTALL_COMMAND}"
     )
+
+
+def find_runtime_folder() -> Path | None:
+    """Return the folder of the runtime library that kernels are linked with; ``None`` if there is none."""
+    folders = (root / below for root in rocm_roots() for below in _RUNTIME_FOLDERS)
+    return next((folder for folder in folders if (folder / RUNTIME_LIBRARY).exists()), None)
+
+
+def runtime_link_flags() -> tuple[str, ...]:
+    """Return the flags that link the runtime library and have it found again when a program starts."""
+    folder = find_runtime_folder()
+    if folder is None or folder.is_relative_to("/usr"):
+        return (_LINK_RUNTIME,)  # where linkers look anyway, or where only the user of the sources has it
+    return (f"-L{folder}", f"-Wl,-rpath,{folder}", _LINK_RUNTIME)
 
 
 def find_device_libraries() -> Path:

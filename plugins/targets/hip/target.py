@@ -29,6 +29,7 @@ from ckprof_plugins.targets.hip.rocm import (
     find_hip_root,
     install_advice,
     library_folder,
+    runtime_link_flags,
 )
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
@@ -220,7 +221,7 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
     return _ProductParts(
         flags=LIBRARY_FLAGS,
         support_sources=_RUNTIME,
-        link_flags=("-pthread", "-Wl,-z,defs", "-lamdhip64"),
+        link_flags=("-pthread", "-Wl,-z,defs", *runtime_link_flags()),
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
         cannot_run="" if runnable else _why_not(request.arch.partition(":")[0]),

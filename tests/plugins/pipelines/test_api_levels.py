@@ -118,3 +118,15 @@ def test_device_functions_tell_whose_they_are(make_instance):
 def test_costs_are_told_by_the_number_of_device_functions(changes, functions, make_instance):
     source = PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_07)
     assert source.device_functions == functions
+
+
+@pytest.mark.parametrize("pipeline", ["compv1", "mem", "compv3", "compv4"])
+@pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
+def test_wrong_tails_of_splits_are_asked_for(pipeline, direction, make_instance):
+    instance = make_instance(pipeline=pipeline, direction=direction, double_smem_buffer=pipeline == "compv4")
+    text = flat(PIPELINE.render(instance, "gfx942", API_LEVEL_2025_07).header)
+    affected = (pipeline, direction) == ("compv4", "bwd_weight")
+    assert ("split-tail" in text) == affected
+    condition = "if(k_batch > 1 && (split_loops(param, k_batch) == 1 || split_loops(param, k_batch) == 3))"
+    assert (condition in text) == affected
+    assert "split-tail" not in PIPELINE.render(instance, "gfx942", API_LEVELS[-1]).header

@@ -156,7 +156,7 @@ ckprof_status flush_cache(size_t bytes) noexcept
 {
     static flush_buffer buffer;
     const size_t whole = bytes / line_bytes * line_bytes;
-    if(!buffer.resize(whole)) return CKPROF_FAILED;
+    if(!buffer.resize(whole)) return CKPROF_REJECTED;
     if(whole == 0) return CKPROF_OK;
 
     // One thread per worker: faster, and each evicts the private caches of the core that it runs
@@ -215,6 +215,7 @@ constexpr ckprof_target table = {
     &copy_to_host,
     &flush_cache,
     &available_bytes,
+    nullptr, // there is no device that could fail
 };
 
 } // namespace

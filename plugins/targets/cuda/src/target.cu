@@ -111,21 +111,37 @@ void describe_device(char* text, size_t text_size) noexcept
                       model.compute_units);
 }
 
+// Of the last call that failed.
+cudaError_t failure = cudaSuccess;
+
+// Remembers an error, which is reported from here on: a launch that comes later must not find it.
+cudaError_t noted(cudaError_t error) noexcept
+{
+    if(error == cudaSuccess) return error;
+    failure = error;
+    (void)cudaGetLastError();
+    return error;
+}
+
+void last_error(char* text, size_t text_size) noexcept
+{
+    copy_text(
+        failure == cudaErrorMemoryAllocation ? "" : cudaGetErrorString(failure), text, text_size);
+}
+
 void* allocate(size_t bytes) noexcept
 {
     void* memory = nullptr;
-    if(cudaMalloc(&memory, bytes == 0 ? 1 : bytes) == cudaSuccess) return memory;
-    (void)cudaGetLastError(); // it is answered for by the null pointer
-    return nullptr;
+    return noted(cudaMalloc(&memory, bytes == 0 ? 1 : bytes)) == cudaSuccess ? memory : nullptr;
 }
 
 void release(void* memory) noexcept
 {
-    if(memory != nullptr) (void)cudaFree(memory);
+    if(memory != nullptr) (void)noted(cudaFree(memory));
 }
 
 ckprof_status copied(cudaError_t error) noexcept
-{ return error == cudaSuccess ? CKPROF_OK : CKPROF_FAILED; }
+{ return noted(error) == cudaSuccess ? CKPROF_OK : CKPROF_FAILED; }
 
 ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
 { return bytes == 0 ? CKPROF_OK : copied(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice)); }
@@ -148,7 +164,8 @@ ckprof_status flush_cache(size_t bytes) noexcept
         if(bytes != 0)
         {
             memory = allocate(bytes);
-            if(memory == nullptr) return CKPROF_FAILED;
+            if(memory == nullptr)
+                return failure == cudaErrorMemoryAllocation ? CKPROF_REJECTED : CKPROF_FAILED;
             held = bytes;
         }
     }
@@ -172,7 +189,8 @@ constexpr ckprof_target table = {"cuda",
                                  copy_to_device,
                                  copy_to_host,
                                  flush_cache,
-                                 available_bytes};
+                                 available_bytes,
+                                 last_error};
 
 } // namespace
 

@@ -19,6 +19,18 @@ void copy_text(const char* text, char* buffer, size_t size) noexcept
     buffer[length] = '\0';
 }
 
+// Of the last call that failed.
+hipError_t failure = hipSuccess;
+
+// Remembers an error, which is reported from here on: a launch that comes later must not find it.
+hipError_t noted(hipError_t error) noexcept
+{
+    if(error == hipSuccess) return error;
+    failure = error;
+    (void)hipGetLastError();
+    return error;
+}
+
 ckprof_status reject(const std::string& why, char* reason, size_t reason_size) noexcept
 {
     copy_text(why.c_str(), reason, reason_size);
@@ -38,9 +50,14 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
 {
     try
     {
-        int count = 0;
-        if(hipGetDeviceCount(&count) != hipSuccess || count == 0)
-            return reject("no AMD GPU was found", reason, reason_size);
+        int count                = 0;
+        const hipError_t counted = noted(hipGetDeviceCount(&count));
+        if(counted != hipSuccess || count == 0)
+            return reject(std::string("no AMD GPU was found") +
+                              (counted == hipSuccess ? "" : ": ") +
+                              (counted == hipSuccess ? "" : hipGetErrorString(counted)),
+                          reason,
+                          reason_size);
         if(index < 0 || index >= count)
             return reject("there is no device " + std::to_string(index) + ", the last one is " +
                               std::to_string(count - 1),
@@ -85,19 +102,22 @@ void describe_device(char* text, size_t text_size) noexcept
                       properties.totalGlobalMem >> 20);
 }
 
+void last_error(char* text, size_t text_size) noexcept
+{ copy_text(failure == hipErrorOutOfMemory ? "" : hipGetErrorString(failure), text, text_size); }
+
 void* allocate(size_t bytes) noexcept
 {
     void* memory = nullptr;
-    return hipMalloc(&memory, bytes == 0 ? 1 : bytes) == hipSuccess ? memory : nullptr;
+    return noted(hipMalloc(&memory, bytes == 0 ? 1 : bytes)) == hipSuccess ? memory : nullptr;
 }
 
 void release(void* memory) noexcept
 {
-    if(memory != nullptr) (void)hipFree(memory);
+    if(memory != nullptr) (void)noted(hipFree(memory));
 }
 
 ckprof_status copied(hipError_t error) noexcept
-{ return error == hipSuccess ? CKPROF_OK : CKPROF_FAILED; }
+{ return noted(error) == hipSuccess ? CKPROF_OK : CKPROF_FAILED; }
 
 ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
 { return bytes == 0 ? CKPROF_OK : copied(hipMemcpy(device, host, bytes, hipMemcpyHostToDevice)); }
@@ -105,7 +125,8 @@ ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexc
 ckprof_status copy_to_host(void* host, const void* device, size_t bytes) noexcept
 { return bytes == 0 ? CKPROF_OK : copied(hipMemcpy(host, device, bytes, hipMemcpyDeviceToHost)); }
 
-// Writes all of a piece of memory of its own, which pushes everything else out of the caches.
+// Writes all of a piece of memory of its own, which pushes everything else out of the caches. Does
+// not wait: the launch that follows is prepared meanwhile and its latency is not measured.
 ckprof_status flush_cache(size_t bytes) noexcept
 {
     static void* memory = nullptr;
@@ -119,20 +140,20 @@ ckprof_status flush_cache(size_t bytes) noexcept
         if(bytes != 0)
         {
             memory = allocate(bytes);
-            if(memory == nullptr) return CKPROF_FAILED;
+            if(memory == nullptr)
+                return failure == hipErrorOutOfMemory ? CKPROF_REJECTED : CKPROF_FAILED;
             held = bytes;
         }
     }
     if(held == 0) return CKPROF_OK;
     pattern ^= 1;
-    if(hipMemsetAsync(memory, pattern, held, nullptr) != hipSuccess) return CKPROF_FAILED;
-    return copied(hipDeviceSynchronize());
+    return copied(hipMemsetAsync(memory, pattern, held, nullptr));
 }
 
 uint64_t available_bytes() noexcept
 {
     size_t free = 0, total = 0;
-    return hipMemGetInfo(&free, &total) == hipSuccess ? free : 0;
+    return noted(hipMemGetInfo(&free, &total)) == hipSuccess ? free : 0;
 }
 
 constexpr ckprof_target table = {"hip",
@@ -144,7 +165,8 @@ constexpr ckprof_target table = {"hip",
                                  copy_to_device,
                                  copy_to_host,
                                  flush_cache,
-                                 available_bytes};
+                                 available_bytes,
+                                 last_error};
 
 } // namespace
 

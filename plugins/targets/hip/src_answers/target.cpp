@@ -29,7 +29,8 @@ constexpr ckprof_target table = {"hip",
                                  copy_to_device,
                                  copy_to_host,
                                  flush_cache,
-                                 available_bytes};
+                                 available_bytes,
+                                 nullptr};
 
 } // namespace
 

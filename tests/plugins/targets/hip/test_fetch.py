@@ -9,6 +9,7 @@ import tarfile
 
 import pytest
 
+from ckprof.build.digests import FolderDigests
 from ckprof.errors import ToolchainError
 from ckprof_plugins.targets.hip import fetch
 
@@ -86,10 +87,49 @@ def test_fetched_once(client, tmp_path, monkeypatch):
     archive = write_archive(tmp_path / "a.tar.gz", [f"{HEADERS}/core.hpp"])
     monkeypatch.setattr(FakeClient, "content", archive.read_bytes())
     monkeypatch.setattr(fetch, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    monkeypatch.setattr(fetch, "UNPACKED", digest_of(archive, tmp_path / "expected"))
     root = fetch.fetch()
     assert (root / "ck_tile" / "core.hpp").is_file()
     monkeypatch.setattr(fetch, "download", lambda archive: pytest.fail("downloaded twice"))
     assert fetch.fetch() == root
+
+
+def digest_of(archive, folder):
+    fetch.unpack(archive, folder)
+    return FolderDigests(None).of(folder)
+
+
+@pytest.mark.parametrize("change", ["changed", "missing", "added"])
+def test_what_is_there_is_verified(client, tmp_path, monkeypatch, change):
+    archive = write_archive(tmp_path / "a.tar.gz", [f"{HEADERS}/core.hpp", f"{HEADERS}/ops.hpp"])
+    monkeypatch.setattr(FakeClient, "content", archive.read_bytes())
+    monkeypatch.setattr(fetch, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    monkeypatch.setattr(fetch, "UNPACKED", digest_of(archive, tmp_path / "expected"))
+    headers = fetch.fetch() / "ck_tile"
+    if change == "changed":
+        (headers / "ops.hpp").write_text("evil")
+    elif change == "missing":
+        (headers / "ops.hpp").unlink()
+    else:
+        (headers / "more.hpp").write_text("evil")
+    fetch.fetch()
+    assert (headers / "ops.hpp").read_bytes() == b"//"
+    assert not (headers / "more.hpp").exists()
+
+
+def test_another_content_is_rejected_and_leaves_nothing(client, tmp_path, monkeypatch):
+    archive = write_archive(tmp_path / "a.tar.gz", [f"{HEADERS}/core.hpp"])
+    monkeypatch.setattr(FakeClient, "content", archive.read_bytes())
+    monkeypatch.setattr(fetch, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    with pytest.raises(ToolchainError, match="not those of the release"):
+        fetch.fetch()
+    assert not fetch.fetched_root().exists()
+
+
+def test_what_is_no_archive_is_rejected(tmp_path):
+    (tmp_path / "a.tar.gz").write_bytes(b"\x1f\x8bno archive")
+    with pytest.raises(ToolchainError, match="cannot be unpacked"):
+        fetch.unpack(tmp_path / "a.tar.gz", tmp_path / "out")
 
 
 def test_a_missing_client_is_told(monkeypatch, tmp_path):

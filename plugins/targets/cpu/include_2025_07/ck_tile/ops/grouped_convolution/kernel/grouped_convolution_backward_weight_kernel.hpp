@@ -3,8 +3,13 @@
 // to the result: the caller zeroes it first.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 #include "ck_tile/host_model/backward_weight.hpp"
 #include "ck_tile/host_model/gemm_kernel.hpp"
+#include "ck_tile/host_model/rejection.hpp"
 
 namespace ck_tile {
 
@@ -35,7 +40,26 @@ struct GroupedConvolutionBackwardWeightKernel
     }
 
     static bool IsSupportedArgument(const KernelArgs& kargs)
-    { return host_model::supports_backward_weight(base::facts, kargs.call); }
+    {
+        return right_tail(kargs.call) &&
+               host_model::supports_backward_weight(base::facts, kargs.call);
+    }
+
+    // The tail of this pipeline reads blocks of the next split where a split has one or three. The
+    // headers accept such problems and compute wrong results; the model computes what was meant, so
+    // it must not accept them.
+    static bool right_tail(const host_model::backward_weight_call& call)
+    {
+        constexpr bool affected =
+            std::string_view(GemmPipeline::facts.class_name) == std::string_view("AgBgCrCompV4");
+        if(!affected || call.k_batch < 2) { return true; }
+        const std::int64_t grain = call.k_batch * TilePartitioner::KPerBlock;
+        const std::int64_t loops = (call.gemm.k + grain - 1) / grain;
+        if(loops != 1 && loops != 3) { return true; }
+        return host_model::reject("split-tail",
+                                  "splits with " + std::to_string(loops) +
+                                      " blocks along K read blocks of the next split");
+    }
 
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {

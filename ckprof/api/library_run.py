@@ -1,0 +1,79 @@
+"""One run of a built library on problems."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.api.events import OutcomeKnown, RunFinished, RunStarted
+from ckprof.flow.profile import profile
+from ckprof.flow.run_environment import run_environment
+from ckprof.run.events import WorkerReady
+from ckprof.run.options import RunOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from ckprof.api.session import Session
+    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem_run import ProblemRun
+    from ckprof.run.events import RunEvent
+
+
+class Run:
+    """One run of a library: outcomes as they come, and afterwards what is known of the device.
+
+    :param session: whose plugins and listener are notified.
+    :param library: the built kernels.
+    :param problems: what they compute.
+    :param options: how they are run, verified and timed.
+    """
+
+    def __init__(
+        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
+    ) -> None:
+        self._session = session
+        self.library = library
+        self.problems = tuple(problems)
+        self.options = replace(
+            options,
+            last_level_cache_bytes=library.recipe.last_level_cache_bytes,
+            peak_flops=library.recipe.peak_flops,
+        )
+        #: what the target says of the device; empty until a worker has opened it
+        self.device = ""
+
+    def outcomes(self) -> Generator[Outcome, None, None]:
+        """Yield one outcome per candidate, problem and number of splits.
+
+        :raises CkprofError: the library cannot be used, or a plugin broke its contract.
+        """
+        tell = self._session.tell
+        names = {one.instance.key: one.name for one in self.library.candidates}
+        total = sum(
+            problem.takes(candidate.instance) * len(problem.splits or self.options.splits)
+            for problem in self.problems
+            for candidate in self.library.candidates
+        )
+        tell(RunStarted(total=total))
+        try:
+            with closing(
+                profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
+            ) as found:
+                for done, outcome in enumerate(found, 1):
+                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
+                    yield outcome
+        finally:
+            tell(RunFinished())
+
+    def environment(self) -> dict[str, object]:
+        """Return what it takes to reproduce the run."""
+        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
+
+    def _on_event(self, event: RunEvent) -> None:
+        if isinstance(event, WorkerReady):
+            self.device = event.device
+        self._session.tell(event)

@@ -1,0 +1,78 @@
+"""An argument parser whose errors say what was probably meant, and which help to read."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ckprof.errors import ExitCode
+from ckprof.model.suggestion import suggestion, unknown_name
+from ckprof.plain_text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: how the names of instance lists end
+_LIST_SUFFIXES = (".conf", ".json")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Errors in one line, without the usage text in front; no guessing at cut-off option names."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        """End with a message that names the help of the command that was called."""
+        self.exit(ExitCode.USAGE, f"ckprof: {plain(message)} (see '{self.prog} --help')\n")
+
+    def parse_all(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse like ``parse_args``, but let the command that was called report what it does not know."""
+        parsed, unknown = self.parse_known_args(arguments)
+        if unknown:
+            parser = self._called(parsed)
+            parser.error(parser._unknown_message(unknown))
+        return parsed
+
+    def _called(self, parsed: argparse.Namespace) -> CommandParser:
+        """Return the innermost parser that the words of the command line lead to."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                inner = action.choices.get(str(getattr(parsed, action.dest, None)))
+                if isinstance(inner, CommandParser):
+                    return inner._called(parsed)
+        return self
+
+    def _unknown_message(self, unknown: Sequence[str]) -> str:
+        options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+        if options:
+            known = [
+                name
+                for name, action in self._option_string_actions.items()
+                if name.startswith("--") and action.help != argparse.SUPPRESS
+            ]
+            return f"unknown option {options[0]!r}{suggestion(options[0], known)}"
+        hint = ""
+        if "--conf" in self._option_string_actions and looks_like_list(unknown[0]):
+            hint = f"; lists are named with --conf: type --conf {unknown[0]}"
+        return f"unexpected argument {unknown[0]!r}{hint}"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Check a command, or an option with a closed set of values."""
+        if action.choices is not None and value not in action.choices:
+            message = unknown_name(
+                "command" if isinstance(action, argparse._SubParsersAction) else "value",
+                str(value),
+                [str(one) for one in action.choices],
+            )
+            self.error(f"argument {_name(action)}: {message}" if action.option_strings else message)
+
+
+def looks_like_list(word: str) -> bool:
+    """Say whether a word names a file rather than anything that has an id."""
+    return word.endswith(_LIST_SUFFIXES) or "/" in word or Path(word).is_file()
+
+
+def _name(action: argparse.Action) -> str:
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)

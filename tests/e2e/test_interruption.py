@@ -1,0 +1,155 @@
+"""Signals during a run: what was measured is reported, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ckprof.errors import ExitCode
+
+from ..interrupts import heed_signals
+
+pytestmark = pytest.mark.compiler
+
+PROBLEM = "2 1 2 16 16 3 3 {0} {0} 1 1 1 1 1 1 1 1"
+CODES = {
+    signal.SIGINT: ExitCode.INTERRUPTED,
+    signal.SIGTERM: ExitCode.TERMINATED,
+    signal.SIGHUP: ExitCode.HANGUP,
+}
+
+
+@pytest.fixture
+def start(short_list: Path, tmp_path: Path):
+    """Start a run that takes long, in folders of its own."""
+    (tmp_path / "tmp").mkdir()
+    children = []
+
+    def go(*options: str, cache: Path | None = None) -> subprocess.Popen[str]:
+        environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "PYTHONUNBUFFERED": "1"}
+        if cache is not None:
+            environment["CKPROF_CACHE_DIR"] = str(cache)
+        lines = [part for size in range(8, 40) for part in ("--problem", PROBLEM.format(size))]
+        command = [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), *lines]
+        child = subprocess.Popen(
+            [*command, "--max-time", "0.2", "--min-time", "0.2", "-v", *options],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=heed_signals,
+        )
+        children.append(child)
+        return child
+
+    yield go
+    for child in children:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def wait_for_line(child: subprocess.Popen[str], text: str, count: int = 1) -> str:
+    said = ""
+    while said.count(text) < count:
+        line = child.stderr.readline()
+        assert line, said
+        said += line
+    return said
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Return the processes that work for a run whose temporary files are in a folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("TMPDIR") == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_until_gone(folder: Path) -> list[psutil.Process]:
+    for _ in range(100):
+        left = processes_of(folder)
+        if not left:
+            return []
+        time.sleep(0.1)
+    return left
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path: Path, number: int) -> None:
+    child = start("--json", "out.json")
+    wait_for_line(child, "ok: ", 2)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == CODES[number] == 128 + number, err
+    assert f"interrupted by {signal.Signals(number).name}" in err
+    assert "Traceback" not in err
+    assert "Partial: the run was ended before its last outcome." in out
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["partial"] is True
+    measured = [one for problem in report["problems"] for one in problem["outcomes"] if one["measurement"]]
+    assert len(measured) >= 2
+    assert all(f"{one['measurement']['median_ms']:.4f}" in out for one in measured)
+    assert not wait_until_gone(tmp_path / "tmp")
+    assert not list((tmp_path / "tmp").glob("ckprof-run-*"))
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number: int) -> None:
+    child = start(cache=tmp_path / "cache")
+    wait_for_line(child, "compiler: ")
+    time.sleep(1.5)
+    assert any(process.name().startswith("ninja") for process in processes_of(tmp_path / "tmp"))
+    child.send_signal(number)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == CODES[number], err
+    assert not wait_until_gone(tmp_path / "tmp")
+    assert not list((tmp_path / "cache" / "objects" / "staging").iterdir())
+
+
+def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
+    child = start(cache=tmp_path / "cache")
+    wait_for_line(child, "compiler: ")
+    time.sleep(1.5)
+    assert len(processes_of(tmp_path / "tmp")) > 2
+    child.kill()
+    child.communicate()
+    assert not wait_until_gone(tmp_path / "tmp")
+
+
+def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path: Path) -> None:
+    child = start()
+    wait_for_line(child, "ok: ")
+    child.kill()
+    child.communicate()
+    assert not wait_until_gone(tmp_path / "tmp")
+    (left,) = (tmp_path / "tmp").glob("ckprof-run-*")
+    other = start("--json", "out.json")
+    wait_for_line(other, "ok: ")
+    other.send_signal(signal.SIGINT)
+    other.communicate(timeout=60)
+    assert not left.exists()
+
+
+def test_closing_the_terminal_twice_loses_nothing(start, tmp_path: Path) -> None:
+    child = start("--json", "out.json")
+    wait_for_line(child, "ok: ")
+    child.send_signal(signal.SIGHUP)
+    child.stdout.close()
+    child.send_signal(signal.SIGHUP)
+    child.stderr.close()
+    child.wait(60)
+    assert json.loads((tmp_path / "out.json").read_text())["partial"] is True

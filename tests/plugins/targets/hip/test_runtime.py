@@ -1,0 +1,225 @@
+"""The hip target's runtime on a CPU, against the fake HIP runtime: devices, memory, faults, flushes, time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.model.outcome import Status
+from ckprof.run import events
+from ckprof.run.abi import Library, LibraryError
+from ckprof.run.guards import GUARD_BYTES
+from ckprof.run.options import CacheMode, RunOptions
+from ckprof.run.schedule import run_instances
+from ckprof_plugins.targets.hip.devices import devices
+from tests.run.fakes import ScaleDirection, make_instance, make_problem
+
+pytestmark = pytest.mark.compiler
+
+ARCH = "gfx942"
+MIB = 1 << 20
+
+
+@pytest.fixture
+def measure(hip_library, tmp_path):
+    """Return a function that measures kernels and returns outcomes and events."""
+
+    def call(*kernels, problems=(), **options):
+        given = {"cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
+        (tmp_path / "work").mkdir(exist_ok=True)
+        (tmp_path / "locks").mkdir(exist_ok=True)
+        seen = []
+        outcomes = run_instances(
+            hip_library,
+            ARCH,
+            ScaleDirection(),
+            [make_instance(kernel) for kernel in kernels],
+            list(problems) or [make_problem()],
+            RunOptions(**given),
+            tmp_path / "work",
+            lock_dir=tmp_path / "locks",
+            on_event=seen.append,
+        )
+        return list(outcomes), seen
+
+    return call
+
+
+def test_a_kernel_is_verified_and_timed_by_events(measure):
+    (outcome,), seen = measure("ok")
+    assert outcome.status is Status.OK, outcome.reason
+    assert outcome.verification.passed
+    # 100 us of the device, and the launch that it waits for
+    assert outcome.measurement.median_ms == pytest.approx(0.105, abs=1e-6)
+    ready = next(event for event in seen if isinstance(event, events.WorkerReady))
+    assert ready.device == "Fake GPU 0 (gfx942:sramecc+:xnack-), 304 compute units at 2100 MHz, 64 MiB"
+
+
+def test_flushing_is_not_waited_for(measure):
+    """A launch that is prepared while the device still writes starts as soon as that is done."""
+    (outcome,), _ = measure("ok", cache=CacheMode.COLD, flush_bytes=4 * MIB)
+    assert outcome.status is Status.OK, outcome.reason
+    assert outcome.measurement.median_ms == pytest.approx(0.100, abs=1e-6)
+
+
+def test_devices_are_selected_by_index(measure, monkeypatch):
+    monkeypatch.setenv("FAKE_HIP_DEVICES", "gfx90a,gfx942")
+    (outcome,), seen = measure("ok", device=1)
+    assert outcome.status is Status.OK, outcome.reason
+    assert any(
+        event.device.startswith("Fake GPU 1 (gfx942)")
+        for event in seen
+        if isinstance(event, events.WorkerReady)
+    )
+
+
+@pytest.mark.parametrize(
+    ("listed", "device", "message"),
+    [
+        ("gfx90a,gfx942", 0, "device 0 is gfx90a, the kernels were built for gfx942"),
+        ("gfx942,gfx942", 2, "there is no device 2, the last one is 1"),
+        ("", 0, "no AMD GPU was found: no ROCm-capable device is detected"),
+    ],
+)
+def test_devices_that_cannot_be_used(measure, monkeypatch, listed, device, message):
+    monkeypatch.setenv("FAKE_HIP_DEVICES", listed)
+    with pytest.raises(ToolchainError, match=message):
+        measure("ok", device=device)
+
+
+def test_a_fault_costs_the_kernel_that_caused_it(measure):
+    (first, faulty, last), seen = measure("ok", "faults", "ok")
+    assert (first.status, last.status) == (Status.OK, Status.OK)
+    assert faulty.status is Status.RUN_ERROR
+    assert faulty.reason == "an illegal memory access was encountered"
+    assert any(isinstance(event, events.WorkerLost) for event in seen)
+
+
+def test_a_fault_that_a_launcher_does_not_notice(measure):
+    (first, faulty, last), _ = measure("ok", "faults_quietly", "ok")
+    assert (first.status, last.status) == (Status.OK, Status.OK)
+    assert faulty.status is Status.RUN_ERROR
+    assert "failed to copy from the device: an illegal memory access was encountered" in faulty.reason
+
+
+def test_a_fault_in_a_timed_run(measure):
+    (faulty, last), _ = measure("faults_later", "ok")
+    assert faulty.status is Status.RUN_ERROR
+    assert faulty.reason == "failed in a timed run: an illegal memory access was encountered"
+    assert last.status is Status.OK
+
+
+def test_an_error_that_a_kernel_before_has_left(measure):
+    """Whoever launches next meets it; measured alone, it is not to blame."""
+    outcomes, _ = measure("leaves_error", "ok")
+    assert outcomes[1].status is Status.OK, outcomes[1].reason
+
+
+def test_a_problem_that_does_not_fit(measure, monkeypatch):
+    monkeypatch.setenv("FAKE_HIP_MEMORY", str(GUARD_BYTES))
+    (outcome,), _ = measure("ok")
+    assert outcome.status is Status.UNSUPPORTED
+    assert outcome.reason.startswith("not enough memory: target hip cannot allocate")
+
+
+def test_a_device_that_fails_is_not_short_of_memory(measure, monkeypatch):
+    monkeypatch.setenv("FAKE_HIP_FAIL", "hipMalloc:1:719")
+    (outcome,), _ = measure("ok")
+    assert outcome.status is Status.RUN_ERROR
+    assert "unspecified launch failure" in outcome.reason
+    assert "not enough memory" not in outcome.reason
+
+
+def test_memory_that_a_kernel_keeps_is_there_for_the_next_problem(measure):
+    problems = [make_problem(size=8), make_problem(size=512)]
+    outcomes, _ = measure("keeps_memory", "ok", problems=problems)
+    assert [outcome.status for outcome in outcomes if outcome.key == "ok"] == [Status.OK, Status.OK]
+
+
+def test_a_flush_that_does_not_fit_is_smaller(measure, monkeypatch):
+    monkeypatch.setenv("FAKE_HIP_MEMORY", str(8 * MIB))
+    (outcome,), seen = measure("ok", cache=CacheMode.COLD, flush_bytes=16 * MIB)
+    assert outcome.status is Status.OK, outcome.reason
+    reduced = [event for event in seen if isinstance(event, events.FlushReduced)]
+    assert reduced == [events.FlushReduced(wanted_bytes=16 * MIB, used_bytes=4 * MIB)]
+
+
+def test_lack_of_memory_is_no_error_of_the_next_launch(measure, monkeypatch):
+    """The fourth piece of memory is that for the flush."""
+    monkeypatch.setenv("FAKE_HIP_FAIL", "hipMalloc:4:2")
+    (outcome,), seen = measure("ok", cache=CacheMode.COLD, flush_bytes=4 * MIB)
+    assert outcome.status is Status.OK, outcome.reason
+    reduced = [event for event in seen if isinstance(event, events.FlushReduced)]
+    assert reduced == [events.FlushReduced(wanted_bytes=4 * MIB, used_bytes=2 * MIB)]
+
+
+def test_a_flush_makes_room_for_a_problem(measure, monkeypatch):
+    """Two tensors of 3 MiB and guards of 1.5 MiB fit only beside no memory for flushing."""
+    monkeypatch.setenv("FAKE_HIP_MEMORY", str(8 * MIB))
+    problems = [make_problem(size=8), make_problem(size=512)]
+    outcomes, seen = measure("ok", cache=CacheMode.COLD, flush_bytes=6 * MIB, problems=problems)
+    assert not any(isinstance(event, events.WorkerLost) for event in seen)
+    assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK], outcomes[1].reason
+
+
+@pytest.mark.parametrize(
+    ("variables", "first"),
+    [
+        ({"HIP_VISIBLE_DEVICES": "1"}, "gfx90a"),
+        ({"HIP_VISIBLE_DEVICES": "1,0"}, "gfx90a"),
+        ({"HIP_VISIBLE_DEVICES": "2,2,0"}, "gfx942"),
+        ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, "gfx90a"),
+        ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, "gfx950"),
+        ({"ROCR_VISIBLE_DEVICES": "1,2", "HIP_VISIBLE_DEVICES": "1"}, "gfx942"),
+        ({"ROCR_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "5"}, ""),
+        ({"ROCR_VISIBLE_DEVICES": ""}, ""),
+    ],
+)
+def test_variables_that_choose_devices(hip_library, topology, monkeypatch, variables, first):
+    """What is listed without the runtime is what the runtime numbers."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FAKE_HIP_DEVICES", "gfx950,gfx90a,gfx942")
+    found = devices(topology(90500, 90010, 90402))
+    assert (found[0].arch if found else "") == first
+    assert described(hip_library, first) == (f"Fake GPU 0 ({first})" if first else "no AMD GPU was found")
+
+
+def described(library, arch):
+    """Return how a process with the runtime describes device 0."""
+    code = (
+        "import sys; from pathlib import Path; from ckprof.run.abi import Library, LibraryError\n"
+        "target = Library.load(Path(sys.argv[1])).target\n"
+        "try: target.select_device(sys.argv[2], 0)\n"
+        "except LibraryError as exc: print(exc)\n"
+        "else: print(target.describe_device())\n"
+    )
+    command = [sys.executable, "-c", code, str(library), arch]
+    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    found = re.search(r"Fake GPU \d \(\w+\)|no AMD GPU was found", text)
+    return found.group() if found else text
+
+
+def test_copies_are_checked(hip_library):
+    """The fake runtime itself: bounds, direction and errors that are read once."""
+    target = Library.load(hip_library).target
+    values = np.arange(64, dtype=np.uint8)
+    result = np.zeros_like(values)
+    device = target.allocate(64)
+    target.copy_to_device(device, values.ctypes.data, 64)
+    target.copy_to_host(result.ctypes.data, device, 64)
+    assert (result == values).all()
+    with pytest.raises(OSError, match="failed to copy from the device: invalid argument"):
+        target.copy_to_host(result.ctypes.data, device + 1, 64)
+    with pytest.raises(OSError, match="copy to the device: invalid copy direction"):
+        target.copy_to_device(device, device, 64)
+    with pytest.raises(MemoryError):
+        target.allocate(1 << 40)
+    with pytest.raises(LibraryError, match="there is no device 7, the last one is 0"):
+        target.select_device(ARCH, 7)
+    target.release(device)
