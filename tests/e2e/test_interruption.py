@@ -88,7 +88,13 @@ def wait_until_gone(folder: Path) -> list[psutil.Process]:
     return left
 
 
-@pytest.mark.parametrize("number", CODES)
+#: each case takes half a minute: one of them is a part of every run
+SIGNALS = [
+    pytest.param(number, marks=() if number is signal.SIGTERM else pytest.mark.slow) for number in CODES
+]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path: Path, number: int) -> None:
     child = start("--json", "out.json")
     wait_for_line(child, "ok: ", 2)
@@ -107,6 +113,7 @@ def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path: Path, numbe
     assert not list((tmp_path / "tmp").glob("ckprof-run-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number: int) -> None:
     child = start(cache=tmp_path / "cache")
@@ -120,6 +127,7 @@ def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number:
     assert not list((tmp_path / "cache" / "objects" / "staging").iterdir())
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
     child = start(cache=tmp_path / "cache")
     wait_for_line(child, "compiler: ")
@@ -130,6 +138,7 @@ def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
     assert not wait_until_gone(tmp_path / "tmp")
 
 
+@pytest.mark.slow
 def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path: Path) -> None:
     child = start()
     wait_for_line(child, "ok: ")
@@ -144,6 +153,7 @@ def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path: Path) -> No
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_closing_the_terminal_twice_loses_nothing(start, tmp_path: Path) -> None:
     child = start("--json", "out.json")
     wait_for_line(child, "ok: ")
