@@ -64,8 +64,9 @@ class Run:
                 profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
             ) as found:
                 for done, outcome in enumerate(found, 1):
-                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
+                    # First to who keeps it: what is shown must not be lost when a signal comes now.
                     yield outcome
+                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
         finally:
             tell(RunFinished())
 

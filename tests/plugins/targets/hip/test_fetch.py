@@ -121,7 +121,7 @@ def test_another_content_is_rejected_and_leaves_nothing(client, tmp_path, monkey
     archive = write_archive(tmp_path / "a.tar.gz", [f"{HEADERS}/core.hpp"])
     monkeypatch.setattr(FakeClient, "content", archive.read_bytes())
     monkeypatch.setattr(fetch, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
-    with pytest.raises(ToolchainError, match="not those of the release"):
+    with pytest.raises(ToolchainError, match="not those that were published"):
         fetch.fetch()
     assert not fetch.fetched_root().exists()
 
