@@ -1,6 +1,6 @@
 // Reads problems from standard input; prints the choice and all predicted times for each.
-#include <cinttypes>
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -19,7 +19,8 @@ int main(int count, char** words)
         for(int64_t* one : {&p.groups, &p.batch, &p.out_channels, &p.in_channels})
             good = good && std::scanf("%" SCNd64, one) == 1;
         for(int64_t* many : {p.filter, p.input, p.strides, p.dilations, p.left_pads, p.right_pads})
-            for(int axis = 0; axis < p.ndim; ++axis) good = good && std::scanf("%" SCNd64, many + axis) == 1;
+            for(int axis = 0; axis < p.ndim; ++axis)
+                good = good && std::scanf("%" SCNd64, many + axis) == 1;
         if(!good) return 1;
         problems.push_back(p);
     }
@@ -29,13 +30,14 @@ int main(int count, char** words)
         long sum         = 0;
         for(int round = 0; round < 10; ++round)
             for(const auto& problem : problems) sum += model::best_slot(problem);
-        const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
+        const std::chrono::duration<double, std::nano> spent =
+            std::chrono::steady_clock::now() - begin;
         std::printf("%.1f %ld\n", spent.count() / (10.0 * problems.size()), sum);
         return 0;
     }
     for(const auto& problem : problems)
     {
-        const int slot = model::best_slot(problem);
+        const int slot     = model::best_slot(problem);
         const auto& choice = model::choices[model::first_choice[slot]];
         std::printf("%d %d", choice.kernel, choice.splits);
         double times[model::slot_count];

@@ -149,8 +149,8 @@ bool has_dimensions(int ndim)
     return std::find(ndims, ndims + kernel_count(), ndim) != ndims + kernel_count();
 }
 
-// The number of the kernel to use for a problem, -1 if none supports it: the one with the smallest predicted
-// time, the first one without a time model. With the mutex held.
+// The number of the kernel to use for a problem, -1 if none supports it: the one with the smallest
+// predicted time, the first one without a time model. With the mutex held.
 int kernel_for(const ckprof_problem& problem)
 {
     std::string reasons;
