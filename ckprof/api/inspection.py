@@ -10,7 +10,7 @@ from ckprof.errors import NothingLeftError, UsageError
 from ckprof.flow.code_objects import read_code_objects
 from ckprof.flow.inspect_build import inspect_build
 from ckprof.model.recipe import Purpose
-from ckprof.plugin.protocols import InspectableTarget
+from ckprof.plugin.protocols import InspectableTarget, ModellingTarget
 
 if TYPE_CHECKING:
     from ckprof.api.instances import Selection
@@ -54,7 +54,8 @@ def inspect_selection(
 
 
 def inspecting_target(session: Session, name: str | None) -> Target:
-    """Return the target of that name, or the first one that reads machine code.
+    """Return the target of that name, or the first one that reads machine code,
+    of the architecture itself where there is a choice.
 
     :raises UsageError: it does not read machine code, or none does.
     """
@@ -63,7 +64,8 @@ def inspecting_target(session: Session, name: str | None) -> Target:
         if not isinstance(target, InspectableTarget):
             raise UsageError(f"target {target.id} builds no code objects that could be inspected")
         return target
-    for target in session.registry.targets:
-        if isinstance(target, InspectableTarget):
-            return target
+    inspectable = [one for one in session.registry.targets if isinstance(one, InspectableTarget)]
+    # of machine code for the architecture itself there is more to learn than of a model's
+    for target in sorted(inspectable, key=lambda one: isinstance(one, ModellingTarget) and one.models_arch):
+        return target
     raise UsageError("no target plugin reads machine code; name one with --target")

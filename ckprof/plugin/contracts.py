@@ -134,7 +134,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="target",
             hook="ckprof_register_targets",
             protocol=protocols.Target,
-            abilities=(protocols.InspectableTarget,),
+            abilities=(protocols.InspectableTarget, protocols.ModellingTarget),
             late=frozenset({"default_arch"}),
         ),
         Contract(

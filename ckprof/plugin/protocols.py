@@ -353,6 +353,15 @@ class InspectableTarget(Protocol):
         """Return bounds for a kernel on a problem; ``None`` where too little is known."""
 
 
+@runtime_checkable
+class ModellingTarget(Protocol):
+    """A target that may run kernels of its own in place of those of the architecture that is named."""
+
+    @property
+    def models_arch(self) -> bool:
+        """True when its machine code says nothing about the architecture."""
+
+
 class Target(Protocol):
     """A toolchain, a provider of CK Tile headers and a place to run."""
 

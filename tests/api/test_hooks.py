@@ -175,6 +175,8 @@ def test_inspection_asks_for_a_target_that_reads_machine_code(opened):
     profiler, _ = opened()
     target = inspecting_target(profiler._session, None)
     assert target.id in profiler.registry.targets.ids and not target.embedded
+    # that of the architecture itself, not a model's
+    assert not getattr(target, "models_arch", False)
     embedded = next(one.id for one in profiler.registry.targets if one.embedded)
     with pytest.raises(UsageError, match="no code objects"):
         inspecting_target(profiler._session, embedded)

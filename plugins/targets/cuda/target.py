@@ -81,6 +81,11 @@ class CudaTarget:
         return "NVIDIA GPUs, with kernels of ckprof's own; builds without a GPU"
 
     @property
+    def models_arch(self) -> bool:
+        """The kernels are ckprof's own: what they need says nothing about the AMD device that is named."""
+        return True
+
+    @property
     def embedded(self) -> bool:
         """Kernels run on a device only."""
         return False
