@@ -177,7 +177,7 @@ ckprof_status flush_cache(size_t bytes) noexcept
 uint64_t available_bytes() noexcept
 {
     size_t free = 0, total = 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+    return noted(cudaMemGetInfo(&free, &total)) == cudaSuccess ? free : 0;
 }
 
 constexpr ckprof_target table = {"cuda",
