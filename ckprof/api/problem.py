@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ConvProblem, sizes_of
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
@@ -63,18 +63,8 @@ class Problem(ConvProblem):
     @classmethod
     def of(cls, parsed: ParsedProblem, direction: str) -> Problem:
         """Return what was parsed for a direction."""
-        problem = parsed.problem
         return cls(
-            groups=problem.groups,
-            batch=problem.batch,
-            out_channels=problem.out_channels,
-            in_channels=problem.in_channels,
-            filter=problem.filter,
-            input=problem.input,
-            strides=problem.strides,
-            dilations=problem.dilations,
-            left_pads=problem.left_pads,
-            right_pads=problem.right_pads,
+            **sizes_of(parsed.problem),
             direction=direction,
             dtype=parsed.dtype,
             layout=parsed.layout,
@@ -92,18 +82,7 @@ def plain(problem: ConvProblem) -> ConvProblem:
     """Return the sizes of a problem alone, so that equal ones compare equal."""
     if type(problem) is ConvProblem:
         return problem
-    return ConvProblem(
-        groups=problem.groups,
-        batch=problem.batch,
-        out_channels=problem.out_channels,
-        in_channels=problem.in_channels,
-        filter=problem.filter,
-        input=problem.input,
-        strides=problem.strides,
-        dilations=problem.dilations,
-        left_pads=problem.left_pads,
-        right_pads=problem.right_pads,
-    )
+    return ConvProblem(**sizes_of(problem))
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
+from typing import Any, Final
 
 from ckprof.errors import InputError
 
@@ -145,6 +146,15 @@ class ConvProblem:
             f"in {by_axis(self.input)} filter {by_axis(self.filter)} out {by_axis(self.output)} "
             f"stride {by_axis(self.strides)} dilation {by_axis(self.dilations)} pad {pads}"
         )
+
+
+#: Names of the fields of a :class:`ConvProblem`.
+SIZE_NAMES: Final = tuple(field.name for field in fields(ConvProblem))
+
+
+def sizes_of(record: object) -> dict[str, Any]:
+    """Return the sizes of a problem, or of a record with fields of the same names, by name."""
+    return {name: getattr(record, name) for name in SIZE_NAMES}
 
 
 def _check_range(name: str, value: int, least: int) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.dtype import DataType
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ConvProblem, sizes_of
 from ckprof.problems.counted import CountedProblem
 from ckprof.problems.line_forms import to_miopen, to_positional, to_record
 
@@ -156,9 +156,7 @@ def _counted(record: ProblemRecord, index: int, path: Path | str) -> CountedProb
     if record.count < 1:
         raise InputError(f"{where}: count is {record.count}, expected at least 1", path)
     try:
-        problem = ConvProblem(
-            **{name: getattr(record, name) for name in ConvProblem.__dataclass_fields__},
-        )
+        problem = ConvProblem(**sizes_of(record))
         dtype = DataType.parse(record.dtype) if record.dtype is not None else None
     except InputError as exc:
         raise InputError(f"{where}: {exc.message}", path) from None

@@ -11,7 +11,7 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ConvProblem, sizes_of
 from ckprof.run.options import AUTO_SPLITS
 from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
 from ckprof.store.errors import NewerStoreError
@@ -67,8 +67,7 @@ class _Problem(msgspec.Struct, frozen=True):
     outcomes: tuple[_Outcome, ...] = ()
 
     def problem(self) -> ConvProblem:
-        names = [name for name in self.__struct_fields__ if name != "outcomes"]
-        return ConvProblem(**{name: getattr(self, name) for name in names})
+        return ConvProblem(**sizes_of(self))
 
 
 class _Report(msgspec.Struct, frozen=True):
