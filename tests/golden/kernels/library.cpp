@@ -44,8 +44,8 @@ typedef struct ckprof_conv_info
     /* per kernel of the library's table, in its order: */
     const int* ndims;          /* number of spatial dimensions */
     const char* const* fields; /* a JSON object with everything that makes the kernel */
-    /* Writes the numbers of all kernels, those with the smallest predicted times first. Null without a time
-     * model: kernels are then taken in the order of the table. */
+    /* Writes the numbers of all kernels, those with the smallest predicted times first. Null
+     * without a time model: kernels are then taken in the order of the table. */
     void (*rank)(const ckprof_problem* problem, int* order);
 } ckprof_conv_info;
 
