@@ -170,7 +170,9 @@ class Fitting:
         untyped: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
         lines_with_ignored = 0
+        said: Counter[str] = Counter()
         for one in problems:
+            said.update(one.notes)
             replaced = self._replaced_layout(one)
             if replaced:
                 other_layouts[one.layout or "", replaced] += 1
@@ -183,6 +185,7 @@ class Fitting:
             "the sizes are used"
             for (said, used), count in other_layouts.items()
         ]
+        notes += [text if count == 1 else f"{text} ({count} problem lines)" for text, count in said.items()]
         have = ", ".join(sorted(dtype.value for dtype in self._dtypes))
         notes += [
             f"{_lines(count)} name{'s' if count == 1 else ''} no type, which means {dtype} to MIOpen: "

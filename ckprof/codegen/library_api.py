@@ -67,7 +67,10 @@ def table_source(
     own = interface_of(operation)
     if own is None:
         return _conv_library_source(library, as_direction(operation), arch, kernels, fields, time_model)
-    rows = [_row(kernel, (fields or {}).get(kernel.symbol) or kernel.instance.fields()) for kernel in kernels]
+    rows = [
+        _row(kernel, {**((fields or {}).get(kernel.symbol) or kernel.instance.fields()), **_sizes(kernel)})
+        for kernel in kernels
+    ]
     info = render(
         __package__,
         "library_info.cpp.j2",
@@ -112,6 +115,13 @@ def _row(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
     known = {"name": kernel.name, **fields, "split_sum": kernel.instance.split_sum.value}
     text = msgspec.json.encode(known).decode()
     return {"ndim": kernel.instance.ndim, "fields": string_literal(text)}
+
+
+def _sizes(kernel: KernelFiles) -> dict[str, int]:
+    """Return the bytes of one element of each tensor, for programs that allocate them."""
+    names = ("first_bytes", "second_bytes", "result_bytes")
+    types = kernel.instance.types.of_tensors
+    return {name: dtype.properties.size_bytes for name, dtype in zip(names, types, strict=True)}
 
 
 def extension_headers(direction: Operation) -> tuple[Path, ...]:

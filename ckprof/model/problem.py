@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
 from ckprof.model.layout import TENSORS, tensor_shape
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Problem(Protocol):
 
     def tensor(self, name: str, layout: Layout) -> TensorSpec:
         """Return one of the operation's tensors."""
+
+    def unmet_by(self, layout: Layout) -> UnmetRequirement | None:
+        """Return why no kernel of a layout can compute the problem; ``None``: kernels say it."""
 
     def parts(self, most_elements: int) -> Sequence[tuple[slice, Problem]]:
         """Divide the problem, so that its result can be computed in parts.
@@ -214,6 +218,13 @@ class ConvProblem:
             # as with ckProfiler's init 2
             lowest_decimal=0.0 if name == "input" else -0.5,
         )
+
+    def unmet_by(self, layout: Layout) -> UnmetRequirement | None:
+        """Return why no kernel of a layout can compute the problem: it has other dimensions."""
+        if layout.ndim == self.ndim:
+            return None
+        message = f"a kernel for {layout.ndim}D problems, this one is {self.ndim}D"
+        return UnmetRequirement(rule="dimensions", message=message)
 
     def parts(self, most_elements: int) -> Sequence[tuple[slice, ConvProblem]]:
         """Divide the problem into problems of some images each."""

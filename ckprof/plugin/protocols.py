@@ -155,13 +155,16 @@ class Operation(Protocol):
     def host_args_type(self) -> str:
         """CK Tile's type of the host arguments, as C++ text."""
 
-    def reduction_length(self, problem: Problem) -> int:
-        """Return how many products are accumulated into one element of the result."""
+    def reduction_length(self, problem: Any) -> int:
+        """Return how many products are accumulated into one element of the result.
+
+        :param problem: of the type that the operation's problems have.
+        """
 
     def reference(
         self,
-        problem: Problem,
-        layout: Layout,
+        problem: Any,
+        layout: Any,
         operands: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         """Compute the result in double precision.
@@ -169,6 +172,8 @@ class Operation(Protocol):
         Called for parts of a problem (see :meth:`ckprof.model.problem.Problem.parts`): results with the axis
         that divides the problem are joined, others added up.
 
+        :param problem: of the type that the operation's problems have.
+        :param layout: one of those that its catalogs name.
         :param operands: tensor name -> values in the memory order of ``layout``, without gaps, shaped as
             :meth:`ckprof.model.problem.Problem.tensor` says.
         :returns: the result tensor in the memory order of ``layout``, without gaps.

@@ -28,6 +28,10 @@ def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[
     tokens = line.tokens()
     known = tuple(operations)
     if isinstance(operation, ProblemReader):
+        if tokens and looks_like_miopen(tokens):
+            raise line.other_direction(
+                f"a MIOpenDriver line is for a convolution, expected one for {operation.id}", tokens[0].column
+            )
         _check_owner(line, tokens, operation, known)
         return operation.parse_problem(line)
     if not tokens:

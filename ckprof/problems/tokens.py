@@ -87,6 +87,8 @@ class ParsedProblem:
     splits: tuple[int, ...] = ()
     #: parts of the line that have no meaning here, as written
     ignored: tuple[str, ...] = ()
+    #: what else readers of the line should know
+    notes: tuple[str, ...] = ()
 
     @property
     def split_k(self) -> int | None:

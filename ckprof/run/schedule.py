@@ -94,9 +94,9 @@ class _ProblemRunner:
     def run(self, instances: Sequence[Instance], folder: Path) -> Iterator[Outcome]:
         groups: dict[tuple[str, TypeSet], list[Instance]] = {}
         for instance in instances:
-            if instance.ndim != self._problem.ndim:
-                why = f"a kernel for {instance.ndim}D problems, this one is {self._problem.ndim}D"
-                yield from self._unsupported(instance, UnmetRequirement(rule="dimensions", message=why))
+            unmet = self._problem.unmet_by(instance.layout)
+            if unmet is not None:
+                yield from self._unsupported(instance, unmet)
             else:
                 groups.setdefault((instance.layout.name, instance.types), []).append(instance)
         for group in groups.values():

@@ -17,8 +17,8 @@ from ckprof.codegen.library_api import CONV_API_SOURCES
 from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import TENSORS
 from ckprof.model.instance import Instance
+from ckprof.model.layout import TENSORS
 from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir

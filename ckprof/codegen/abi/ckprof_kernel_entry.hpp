@@ -7,6 +7,7 @@
 //   make_param(const ckprof_problem&)      makes it
 //   spatial_dimensions<Launcher>()         what a kernel's problems must have
 //   make_args<HostArgs>(param, buffers, k_batch)   what its launch() takes
+//   rejects(const ckprof_problem&, report, context)   optional: whether no launcher can take it
 // Every kernel's translation unit includes it. What does not depend on the kernel is no template of
 // it, and what must be one is kept short: this file is compiled as often as there are kernels.
 #ifndef CKPROF_KERNEL_ENTRY_HPP
@@ -101,6 +102,10 @@ CKPROF_COLD ckprof_status ask(const support_test<Operation>& test,
     }
     if(plan.split_k < 0 && test.deduce_split_k != nullptr)
         plan.split_k = choose_split_k(test, param);
+    if constexpr(requires { Operation::rejects(problem, report, context); })
+    {
+        if(Operation::rejects(problem, report, context)) return CKPROF_REJECTED;
+    }
     bool rejected = test.launcher != nullptr && test.launcher(param, plan.split_k, report, context);
     if(!rejected && plan.split_k < 1)
     {
