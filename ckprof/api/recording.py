@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions
     from ckprof.api.session import Session
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.store.query import SharedKey
     from ckprof.store.shard import ShardWriter
     from ckprof.sweep.plan import PlannedKernel
@@ -68,7 +68,7 @@ class _Recorder:
         self._kernels: dict[str, PlannedKernel] = {one.instance: one for one in built_kernels(run.library)}
         self._record = new_session(run.options, run.options.seed, options.tags)
         self._pending: list[tuple[Outcome, float]] = []
-        self._rounds: dict[tuple[SharedKey, ConvProblem], int] = {}
+        self._rounds: dict[tuple[SharedKey, Problem], int] = {}
         self._sequence = 0
         self._shared: SharedKey | None = None
 
@@ -116,7 +116,7 @@ class _Recorder:
             conditions=Conditions(started=known, round=self._round(shared, problem), order=self._sequence),
         )
 
-    def _round(self, shared: SharedKey, problem: ConvProblem) -> int:
+    def _round(self, shared: SharedKey, problem: Problem) -> int:
         """Return the number of the round that this run is, behind those that the store has."""
         place = (shared, problem)
         if place not in self._rounds:

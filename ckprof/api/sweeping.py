@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
     from ckprof.run.options import RunOptions
     from ckprof.store.key import DeviceKey
@@ -147,7 +147,7 @@ def _plan_request(
     )
 
 
-def _nothing(shared: SharedKey, problem: ConvProblem) -> Sequence[PastVisit]:
+def _nothing(shared: SharedKey, problem: Problem) -> Sequence[PastVisit]:
     """Say what was measured where there is no store to ask."""
     del shared, problem
     return ()

@@ -10,7 +10,7 @@ from functools import cached_property
 from statistics import geometric_mean, median
 
 from ckprof.model.outcome import Measurement, Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
 from ckprof.store.key import MeasurementKey
 
@@ -20,7 +20,7 @@ class ProblemKey:
     """What kernels compete on: only the best of one problem key may be called the best."""
 
     direction: str
-    problem: ConvProblem
+    problem: Problem
     #: spelling of the element type; empty where the input does not say
     dtype: str = ""
     layout: str = ""

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.layout import Layout
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class ProblemStarted:
     """The instances are about to be run on a problem."""
 
     problem_index: int
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class OperandsReady:
     """Operands and reference are computed for one layout and data type of a problem."""
 
     problem_index: int
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     #: instances that will use them
     instances: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
+from ckprof.run.gaps import without_gaps
 from ckprof.run.guards import read_tensor
 from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
 from ckprof.run.options import CacheMode
@@ -113,6 +115,11 @@ class Executor:
         return opened
 
     @property
+    def arch(self) -> str:
+        """The selected architecture; empty for the one that the library was built for."""
+        return self._device.arch
+
+    @property
     def is_running(self) -> bool:
         """Whether the worker of the last measurement has survived it."""
         return self._worker is not None
@@ -175,19 +182,22 @@ class Executor:
             self._on_event(FlushReduced(wanted_bytes=self._timing.flush_bytes, used_bytes=used_bytes))
 
     def result(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the values of the last kernel's result in memory order, in pieces.
+        """Yield the values of the last kernel's result in memory order, without gaps, in pieces.
 
         :raises WorkerFailure: the worker is lost.
         """
         problem, library = self._current_problem(), self.library
         limit_s = self._own_work_limit_s()
-        dtype = problem.request.dtype
+        dtype = problem.types.result
 
         def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
             return library.copy_out(tensor, start, size, limit_s)
 
-        for raw in read_tensor(read, problem.tensors[2]):
-            yield decode(raw.view(storage_type(dtype)), dtype)
+        position = 0
+        for raw in read_tensor(read, problem.tensors[-1]):
+            stored = raw.view(storage_type(dtype))
+            yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
+            position += stored.size
 
     def _attempt(self, key: str, split_k: int, split_sum: SplitSum) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
@@ -312,15 +322,14 @@ class Executor:
     def _own_work_limit_s(self) -> float:
         if self._problem is None:
             return _OWN_WORK_LIMIT_S
-        problem = self._problem.request.problem
-        elements = problem.input_elements + problem.weight_elements + problem.output_elements
+        request = self._problem.request
+        elements = sum(math.prod(file.shape) for file in (*request.operands, request.result))
         return _OWN_WORK_LIMIT_S + elements * _OWN_WORK_S_PER_ELEMENT
 
     def _least_ms(self, problem: PreparedProblem) -> float:
         """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
-        request = problem.request
-        peak = dict(self._options.peak_flops).get(request.dtype, 0.0)
-        return request.problem.real_flop / peak * 1e3 if peak else 0.0
+        peak = dict(self._options.peak_flops).get(problem.types.compute, 0.0)
+        return problem.problem.real_flop / peak * 1e3 if peak else 0.0
 
 
 def timing_settings(options: RunOptions) -> messages.TimingSettings:
