@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.problem import Problem
-    from ckprof.plugin.protocols import Operation
-    from ckprof.plugin.protocols import ProblemSampler
+    from ckprof.plugin.protocols import Operation, ProblemSampler
 from ckprof.run.support_queries import SupportAnswer
 
 #: sizes that meet, and just miss, the conditions of kernels

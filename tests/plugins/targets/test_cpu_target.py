@@ -42,7 +42,7 @@ def test_is_announced():
 
 def test_models_every_architecture_with_the_numbers_of_its_record():
     rows = re.findall(
-        r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), "([a-z_ ]*)"\}', device_table_source().read_text()
+        r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), "([a-z0-9_ ]*)"\}', device_table_source().read_text()
     )
     assert [row[0] for row in rows] == list(architectures())
     assert ("gfx950", "256", "64", "163840", "32", "direct_lds stream_k ") in rows
