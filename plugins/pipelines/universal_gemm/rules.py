@@ -65,7 +65,9 @@ def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | N
         return None
     known = _names(GEMM_PIPELINES)
     return Violation(
-        f"no matrix product is written for {gemm_pipeline.value}, only for {known}", gemm_pipeline.value, known
+        f"no matrix product is written for {gemm_pipeline.value}, only for {known}",
+        gemm_pipeline.value,
+        known,
     )
 
 
@@ -151,7 +153,8 @@ def _mma_tile(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
         return None
     known = _listed(tiles)
     return Violation(
-        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {instance.dtype.value} (it has {known})",
+        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {instance.dtype.value} "
+        f"(it has {known})",
         str(instance.mma_tile),
         known,
     )
