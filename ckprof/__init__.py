@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ckprof.api.results import Results
     from ckprof.api.settling import SettleOptions
     from ckprof.bindings.conv_library import ConvLibrary
+    from ckprof.bindings.kernel_library import KernelLibrary
     from ckprof.model.extraction import ExtractRequest
     from ckprof.model.problem import ConvProblem
     from ckprof.run.options import RunOptions
@@ -59,6 +60,7 @@ __all__ = [
     "ConvProblem",
     "ExtractRequest",
     "InstanceQuery",
+    "KernelLibrary",
     "ListReading",
     "Problem",
     "Profiler",
@@ -85,6 +87,7 @@ _LAZY = {
     "ConvProblem": "ckprof.model.problem",
     "ExtractRequest": "ckprof.model.extraction",
     "InstanceQuery": "ckprof.api.requests",
+    "KernelLibrary": "ckprof.bindings.kernel_library",
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",
     "Profiler": "ckprof.api.profiler",
