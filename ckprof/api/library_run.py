@@ -100,6 +100,7 @@ class Run:
         tell = self._session.tell
         tell(event)
         if isinstance(event, RoundStarted):
+            self._pace.begin()
             for text in self._conditions.look():
                 tell(RunWarning(text=text))
         elif isinstance(event, KernelMeasured):

@@ -28,6 +28,10 @@ class Pace:
         #: measurements so far
         self.done = 0
 
+    def begin(self) -> None:
+        """Note that a round begins: what was before is no measurement."""
+        self._before = self._clock()
+
     def outcome_known(self) -> None:
         """Note that nothing more is measured for one outcome."""
         self._known += 1

@@ -119,13 +119,13 @@ class GroupRounds:
         self._told: set[RunCell] = set()
 
     def run(self) -> Iterator[Outcome]:
-        """Yield one outcome per cell: of kernels that fail or leave at once, of the others at the end.
+        """Yield one outcome per cell: of kernels that fail at once, of the others at the end.
 
         What ends the generator before has :class:`~ckprof.run.events.RoundsAbandoned` told.
         """
         try:
             for visit in self._contest.visits():
-                yield from self._after_rounds()
+                self._tell_rounds()
                 if visit.order == 0:
                     self._on_event(RoundStarted(problem_index=self._problem_index, round=visit.round))
                 outcome = self._measure(visit)
@@ -134,7 +134,8 @@ class GroupRounds:
                 self._tell_measured(visit, outcome)
                 if timing is None:
                     yield from self._tell([visit.cell])
-            yield from self._after_rounds()
+            self._tell_rounds()
+            # Also of those that have left: what they are compared with has changed since.
             yield from self._tell(self._cells)
         except BaseException:
             left = [cell for cell in self._cells if cell not in self._told and self._seen[cell].visits]
@@ -143,12 +144,10 @@ class GroupRounds:
                 self._on_event(RoundsAbandoned(problem_index=self._problem_index, outcomes=outcomes))
             raise
 
-    def _after_rounds(self) -> Iterator[Outcome]:
-        """Yield the outcomes of kernels that have left."""
+    def _tell_rounds(self) -> None:
         while self._ended:
             report = self._ended.pop(0)
             self._on_event(RoundEnded(problem_index=self._problem_index, report=report))
-            yield from self._tell(list(report.dropped))
 
     def _measure(self, visit: Visit[RunCell]) -> Outcome:
         cell, seen = visit.cell, self._seen[visit.cell]
