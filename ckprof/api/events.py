@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
+    from ckprof.rounds.visit import RoundReport
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
-    from ckprof.sweep.visit import RoundReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +99,29 @@ class OutcomeKnown:
     name: str
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """A kernel was measured once more."""
+
+    #: its name
+    name: str
+    #: the outcome of this measurement alone
+    outcome: Outcome
+    round: int
+    #: measurements so far, and with those that are left at most
+    done: int
+    total: int
+    #: seconds that are left
+    eta_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWarning:
+    """Something disturbs the times of a run; told once of each kind."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +210,8 @@ Event: TypeAlias = (
     | BuildFinished
     | RunStarted
     | OutcomeKnown
+    | RunProgress
+    | RunWarning
     | RunFinished
     | BatchListStarted
     | BatchListFinished

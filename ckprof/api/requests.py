@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.model.conversion import MMA_K_TABLE
-from ckprof.sweep.options import RoundOptions
+from ckprof.rounds.options import RoundOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

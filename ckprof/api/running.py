@@ -130,6 +130,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         except BaseException as exc:
             # Whatever it is: what was measured until then must not be lost with it.
             error = exc
+            outcomes += [one for one in run.abandoned if one not in outcomes]
     stages.done("run")
     results = RunResults(
         direction=library.direction.id,
@@ -144,5 +145,6 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         stages_s=stages.seconds,
         why=request.why,
         partial=error is not None,
+        warnings=run.warnings,
     )
     return RunEnd(results=results, error=error)

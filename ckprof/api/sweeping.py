@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ckprof.api.building import build_dir_for, build_library
 from ckprof.api.events import SweepMessage, SweepPlanned, SweepProgress, SweepRound, SweepWarning
-from ckprof.errors import PluginError
+from ckprof.api.observers import observers
 from ckprof.model.recipe import Purpose
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
@@ -17,7 +17,6 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.engine import Sweep, Watch
 from ckprof.sweep.identity import built_kernels, new_session, planned_kernels, shared_key
 from ckprof.sweep.kernel_bench import KernelBench
-from ckprof.sweep.observer import HostObserver, Observer
 from ckprof.sweep.plan import PlanRequest, make_plan
 
 if TYPE_CHECKING:
@@ -151,18 +150,6 @@ def _nothing(shared: SharedKey, problem: ConvProblem) -> Sequence[PastVisit]:
     """Say what was measured where there is no store to ask."""
     del shared, problem
     return ()
-
-
-def observers(session: Session) -> list[Observer]:
-    """Return what reads evidence: the host, and what plugins add."""
-    embedded = frozenset(target.id for target in session.registry.targets if target.embedded)
-    found: list[Observer] = [HostObserver(embedded)]
-    for plugin, added in session.manager.call("ckprof_register_observers"):
-        for observer in cast("Sequence[object]", added):
-            if not isinstance(observer, Observer):
-                raise PluginError(f"plugin {plugin}: {observer!r} is no observer: it has no id or no read()")
-            found.append(observer)
-    return found
 
 
 def _watch(session: Session, options: SweepOptions) -> Watch:

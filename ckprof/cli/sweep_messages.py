@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.api import events
+from ckprof.report.duration import duration
 
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
@@ -85,8 +86,6 @@ class SweepMessages:
 
 def progress_text(progress: Progress) -> str:
     """Return one line: done, left, time, best so far, failures."""
-    from ckprof.sweep.plan import duration
-
     parts = [
         f"sweep: {progress.contests_done}/{progress.contests} rankings, {progress.attempts} attempts",
         f"at most {progress.left} left"
@@ -102,7 +101,6 @@ def progress_text(progress: Progress) -> str:
 def summary_lines(summary: Summary, store: str) -> list[str]:
     """Return what a sweep did, for people."""
     from ckprof.sweep.engine import Stop
-    from ckprof.sweep.plan import duration
 
     ends = {
         Stop.DONE: "done",

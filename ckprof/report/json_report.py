@@ -31,6 +31,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": VERSION,
         "partial": results.partial,
+        "warnings": list(results.warnings),
         "direction": results.direction,
         "target": results.target,
         "arch": results.arch,
@@ -87,5 +88,6 @@ def _row(row: Row) -> dict[str, Any]:
         "gflops": row.gflops,
         "gbytes_per_s": row.gbytes,
         "measurement": asdict(outcome.measurement) if outcome.measurement else None,
+        "standing": asdict(outcome.standing) if outcome.standing else None,
         "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
 from ckprof.run.guards import read_tensor
-from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
+from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured, Verified
 from ckprof.run.options import CacheMode
 from ckprof.run.process import WorkerFailure, WorkerProcess, WorkerTimeout
 from ckprof.run.remote import RemoteLibrary
@@ -45,6 +46,16 @@ _STAGES = {
     "verify": "while its result was verified",
     "time": "while it was timed",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """What a measurement is that is one of several of its kernel."""
+
+    #: how this one samples
+    timing: messages.TimingSettings
+    #: what an earlier one found right
+    verified: Verified | None = None
 
 
 class Executor:
@@ -84,6 +95,8 @@ class Executor:
         self._blocking_failure: Measured | None = None
         #: least number of bytes with which caches were flushed
         self._flush_bytes = self._timing.flush_bytes
+        #: what the last measurement found right
+        self.verified: Verified | None = None
 
     def __enter__(self) -> Executor:
         return self
@@ -134,19 +147,31 @@ class Executor:
         problem_index: int,
         split_k: int = 1,
         split_sum: SplitSum = SplitSum.RESULT_TYPE,
+        repeat: Repeat | None = None,
     ) -> Outcome:
         """Measure one kernel on the current problem.
 
         :param key: content key of the instance.
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :param split_sum: how the kernel adds them up.
+        :param repeat: what differs from a measurement that stands alone.
         :raises ToolchainError: workers do not start any more.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
-        measured = self._attempt(key, split_k, split_sum)
+        request = KernelRequest(
+            key=key,
+            split_k=split_k,
+            split_sum=split_sum,
+            timing=repeat.timing if repeat is not None else self._timing,
+            own_limit_s=self._own_work_limit_s(),
+            least_ms=self._least_ms(self._current_problem()),
+            verified=repeat.verified if repeat is not None else None,
+        )
+        measured = self._attempt(request)
         while measured is None:
             # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
-            measured = self._attempt(key, split_k, split_sum)
+            measured = self._attempt(request)
+        self.verified = measured.verified
         if measured.measurement is not None:
             self._on_event(
                 KernelTimed(
@@ -189,7 +214,7 @@ class Executor:
         for raw in read_tensor(read, problem.tensors[2]):
             yield decode(raw.view(storage_type(dtype)), dtype)
 
-    def _attempt(self, key: str, split_k: int, split_sum: SplitSum) -> Measured | None:
+    def _attempt(self, request: KernelRequest) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
         :returns: ``None`` if something went wrong for which a kernel before may be to blame: it may have left
@@ -198,16 +223,8 @@ class Executor:
         blocking_failure = self._prepare_worker()
         if blocking_failure is not None:
             return blocking_failure
-        problem = self._current_problem()
-        request = KernelRequest(
-            key=key,
-            split_k=split_k,
-            split_sum=split_sum,
-            timing=self._timing,
-            own_limit_s=self._own_work_limit_s(),
-            least_ms=self._least_ms(problem),
-        )
-        measurement = KernelMeasurement(self.library, problem, request)
+        key = request.key
+        measurement = KernelMeasurement(self.library, self._current_problem(), request)
         alone, self._used = not self._used, True
         try:
             measured = measurement.measure()

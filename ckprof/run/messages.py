@@ -8,12 +8,16 @@ lines; :class:`CopyOut` puts them into memory that both processes share.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 import msgspec
 
 from ckprof.model.dtype import DataType
 from ckprof.model.problem import ConvProblem
 from ckprof.model.requirement import UnmetRequirement
+
+#: quartiles mean nothing below this number of samples
+FEWEST_SAMPLES: Final = 3
 
 
 class AbiStatus(IntEnum):
@@ -33,6 +37,8 @@ class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     warmup: int
     min_samples: int
+    #: samples that the time limit leaves in any case
+    fewest_samples: int = FEWEST_SAMPLES
     min_time_s: float
     max_time_s: float
     timeout_s: float

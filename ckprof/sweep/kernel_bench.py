@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
     from ckprof.model.outcome import Measurement
     from ckprof.plugin.manager import PluginManager
+    from ckprof.rounds.visit import Visit
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.sweep.observer import Observer
     from ckprof.sweep.plan import KernelCell, PlannedContest
-    from ckprof.sweep.visit import Visit
 
 
 class KernelBench:

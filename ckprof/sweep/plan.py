@@ -11,11 +11,12 @@ from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.model.problem_run import ProblemRun, as_problem_run
+from ckprof.report.duration import duration
+from ckprof.rounds.contest import Contest
+from ckprof.rounds.options import RoundOptions
+from ckprof.rounds.visit import Ending, Timing
 from ckprof.store.attempt import KernelInfo, Mark
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.sweep.contest import Contest
-from ckprof.sweep.options import RoundOptions
-from ckprof.sweep.visit import Ending, Timing
 
 
 class KernelCell(NamedTuple):
@@ -273,11 +274,3 @@ def describe(plan: Plan) -> list[str]:
         if ending in endings:
             lines.append(f"finished ({ending.value}): {endings.count(ending)} rankings")
     return lines
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people, e.g. ``2 h 05 min``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
