@@ -11,6 +11,7 @@ from ckprof.api.building import build_dir_for, build_library
 from ckprof.api.events import SweepMessage, SweepPlanned, SweepProgress, SweepRound, SweepWarning
 from ckprof.api.observers import observers
 from ckprof.model.recipe import Purpose
+from ckprof.plugin.protocols import RoofTarget
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -18,6 +19,7 @@ from ckprof.sweep.engine import Sweep, Watch
 from ckprof.sweep.identity import built_kernels, new_session, planned_kernels, shared_key
 from ckprof.sweep.kernel_bench import KernelBench
 from ckprof.sweep.plan import PlanRequest, make_plan
+from ckprof.sweep.roofs import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from ckprof.api.session import Session
     from ckprof.model.problem import ConvProblem
     from ckprof.model.recipe import BuildRecipe
+    from ckprof.model.roof import Roof
+    from ckprof.plugin.protocols import Target
     from ckprof.run.options import RunOptions
     from ckprof.store.key import DeviceKey
     from ckprof.store.query import PastVisit, SharedKey
@@ -105,9 +109,17 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
         plan = make_plan(_plan_request(request, options, built_kernels(library), shared), past)
         session.tell(SweepPlanned(plan=plan, dry_run=False))
-        record = new_session(run, options.rounds.seed, options.tags, bench.device)
+        roofs = _roofs(target, bench, library.recipe.arch, run.device) if plan.open_contests else ()
+        further = evidence(shared.device, roofs)
+        record = new_session(run, options.rounds.seed, options.tags, bench.device, further)
         summary = Sweep(plan, bench, sink, record, _watch(session, options)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
+
+
+def _roofs(target: Target, bench: KernelBench, arch: str, device: int) -> tuple[Roof, ...]:
+    """Return what the device reaches: by its record, and measured now."""
+    recorded = target.theoretical_roofs(arch, device) if isinstance(target, RoofTarget) else ()
+    return (*recorded, *bench.measure_roofs())
 
 
 def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:

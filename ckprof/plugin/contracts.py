@@ -134,7 +134,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="target",
             hook="ckprof_register_targets",
             protocol=protocols.Target,
-            abilities=(protocols.InspectableTarget, protocols.ModellingTarget),
+            abilities=(
+                protocols.InspectableTarget,
+                protocols.ModellingTarget,
+                protocols.DeviceIdentifier,
+                protocols.RoofTarget,
+            ),
             late=frozenset({"default_arch"}),
         ),
         Contract(

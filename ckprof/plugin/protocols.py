@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.dtype import DataType
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
+    from ckprof.model.roof import Roof
     from ckprof.store_report.content import ReportContent
     from ckprof.strings.revision import Revision
     from ckprof.strings.string_grammar import StringGrammar
@@ -360,6 +362,28 @@ class ModellingTarget(Protocol):
     @property
     def models_arch(self) -> bool:
         """True when its machine code says nothing about the architecture."""
+
+
+@runtime_checkable
+class DeviceIdentifier(Protocol):
+    """A target that knows more of a device than the line that its libraries print."""
+
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what measurements on a device are filed under; ``None`` if it cannot be read now.
+
+        :param device: its index.
+        """
+
+
+@runtime_checkable
+class RoofTarget(Protocol):
+    """A target that knows what its devices reach by their data sheets."""
+
+    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+        """Return the theoretical roofs of a device, one per data type; empty if it is not known.
+
+        :param device: its index.
+        """
 
 
 class Target(Protocol):

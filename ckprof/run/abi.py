@@ -23,6 +23,7 @@ from ctypes import (
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run.messages import AbiStatus, Support
 
@@ -39,6 +40,10 @@ ABI_VERSION = 3
 _TEXT_BYTES = 4096
 #: bytes of the buffer for instance strings
 _INSTANCE_STRING_BYTES = 16384
+
+
+#: values of ``ckprof_roof``; ``None`` stands for the copy
+_ROOFS: dict[DataType | None, int] = {None: 0, DataType.FP32: 1, DataType.FP16: 2, DataType.BF16: 3}
 
 
 class LibraryError(Exception):
@@ -330,10 +335,12 @@ class Library:
 
     :param table: what its entry returned.
     :param info: what it says about itself; ``None`` if it says nothing.
+    :param roof: its ``ckprof_measure_roof``; ``None`` if its target has none.
     """
 
-    def __init__(self, table: Any, info: LibraryInfo | None = None) -> None:
+    def __init__(self, table: Any, info: LibraryInfo | None = None, roof: Any = None) -> None:
         self.info = info
+        self._roof = roof
         self.target = Target(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
         for index in range(table.kernel_count):
@@ -366,7 +373,26 @@ class Library:
                 f"kernel library {path} was built for interface version {version}, this ckprof uses "
                 f"{ABI_VERSION}: build it again"
             )
-        return cls(table.contents, LibraryInfo.read(binary, table.contents.kernel_count))
+        info = LibraryInfo.read(binary, table.contents.kernel_count)
+        return cls(table.contents, info, getattr(binary, "ckprof_measure_roof", None))
+
+    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+        """Return bytes per second of a copy, or operations per second; 0 where that is not measured.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for a copy.
+        :param size_bytes: of source and of destination of the copy.
+        :param seconds: how long to measure, about.
+        :raises DeviceError: the device has failed.
+        """
+        if self._roof is None or dtype not in _ROOFS:
+            return 0.0
+        self._roof.restype = c_int
+        self._roof.argtypes = [c_int, c_size_t, c_double, POINTER(c_double)]
+        rate = c_double()
+        status = self._roof(_ROOFS[dtype], size_bytes, seconds, ctypes.byref(rate))
+        if status == AbiStatus.FAILED:
+            raise DeviceError(f"target {self.target.id} failed to measure what the device reaches")
+        return rate.value if status == AbiStatus.OK else 0.0
 
 
 def _text(raw: bytes | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.dtype import DataType
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.run.prepare import PreparedProblem
@@ -38,6 +40,9 @@ _OWN_WORK_LIMIT_S = 60.0
 _OWN_WORK_S_PER_ELEMENT = 1e-6
 #: the flush must not fit into the last-level cache together with what it evicts
 _FLUSH_FACTOR = 2
+#: source and destination of a copy that measures the bandwidth: neither may be served from a cache
+_COPY_FACTOR = 2
+_LEAST_COPY_BYTES = 2**26
 
 #: what a stage of a measurement is called in a reason
 _STAGES = {
@@ -134,6 +139,27 @@ class Executor:
     def library(self) -> RemoteLibrary:
         """The library in the running worker, for what is no measurement."""
         return RemoteLibrary(self._current())
+
+    def measure_roof(self, dtype: DataType | None, seconds: float) -> float:
+        """Return what the device reaches per second; 0 where that cannot be measured.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
+        :param seconds: how long to measure, about.
+        :raises ToolchainError: workers do not start any more.
+        """
+        if self._worker is None:
+            self._restart()
+        request = messages.MeasureRoof(
+            dtype=dtype,
+            size_bytes=max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options)),
+            seconds=seconds,
+        )
+        try:
+            rate = self.library.measure_roof(request, _OWN_WORK_LIMIT_S + seconds)
+        except WorkerFailure as failure:
+            self._discard(f"what the device reaches: {failure}")
+            return 0.0
+        return rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def set_problem(self, problem: PreparedProblem) -> None:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
@@ -340,14 +366,19 @@ class Executor:
         return request.problem.real_flop / peak * 1e3 if peak else 0.0
 
 
+def cache_bytes(options: RunOptions) -> int:
+    """Return the size of the last-level cache of the device, that of the host where no target says it."""
+    from ckprof.run.host import last_level_cache_bytes
+
+    return options.last_level_cache_bytes or last_level_cache_bytes()
+
+
 def timing_settings(options: RunOptions) -> messages.TimingSettings:
     """Return what the worker needs to know about sampling."""
     flush_bytes = 0
     if options.cache is CacheMode.COLD:
         if options.flush_bytes is None:
-            from ckprof.run.host import last_level_cache_bytes
-
-            flush_bytes = _FLUSH_FACTOR * (options.last_level_cache_bytes or last_level_cache_bytes())
+            flush_bytes = _FLUSH_FACTOR * cache_bytes(options)
         else:
             flush_bytes = options.flush_bytes
     return messages.TimingSettings(

@@ -150,6 +150,16 @@ class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
     key: str
 
 
+class MeasureRoof(Message, frozen=True, tag="measure_roof"):
+    """Ask what the device reaches at most."""
+
+    #: type whose multiply-adds are meant; ``None`` for the bandwidth of a copy
+    dtype: DataType | None
+    #: of source and of destination of a copy, less where memory is short
+    size_bytes: int
+    seconds: float
+
+
 class Quit(Message, frozen=True, tag="quit"):
     """End the process. The only request without a reply."""
 
@@ -247,6 +257,13 @@ class InstanceText(Message, frozen=True, tag="instance_text"):
     error: str = ""
 
 
+class RoofMeasured(Message, frozen=True, tag="roof_measured"):
+    """What the device reaches."""
+
+    #: bytes read and written, or operations, per second; 0 where the target does not measure it
+    rate: float
+
+
 class Failed(Message, frozen=True, tag="failed"):
     """The request makes no sense, or the target could not serve it."""
 
@@ -262,6 +279,7 @@ Request = (
     | Sample
     | CopyOut
     | ReadInstanceString
+    | MeasureRoof
     | Quit
 )  # fmt: skip
 Reply = (
@@ -275,6 +293,7 @@ Reply = (
     | Sampled
     | CopiedOut
     | InstanceText
+    | RoofMeasured
     | Failed
 )  # fmt: skip
 

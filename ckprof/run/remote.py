@@ -124,6 +124,10 @@ class RemoteLibrary:
         reply = self._line.ask(messages.ReadInstanceString(key=key), limit_s)
         return _expect(messages.InstanceText, reply, key)
 
+    def measure_roof(self, request: messages.MeasureRoof, limit_s: float) -> float:
+        """Return what the device reaches per second; 0 where its target does not measure it."""
+        return _expect(messages.RoofMeasured, self._line.ask(request, limit_s)).rate
+
     def check_silence(self) -> None:
         """Make sure that nothing has arrived since the last reply."""
         self._line.check_silence()

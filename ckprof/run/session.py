@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
+#: the copy that measures a device's bandwidth takes two of so many parts of the available memory at most
+_ROOF_MEMORY_SHARE: Final = 8
 
 
 class KernelSession:
@@ -71,6 +73,8 @@ class KernelSession:
                 return self._instance_text(request.key)
             case messages.Describe():
                 return self._describe()
+            case messages.MeasureRoof():
+                return self._roof(request)
             case _:
                 raise ValueError("it cannot be served now")
 
@@ -204,6 +208,12 @@ class KernelSession:
         if status is AbiStatus.OK:
             return messages.InstanceText(key=key, text=text)
         return messages.InstanceText(key=key, text="", error=text or "the kernel gave no text and no reason")
+
+    def _roof(self, request: messages.MeasureRoof) -> messages.Reply:
+        size, available = request.size_bytes, self._library.target.available_bytes()
+        if available is not None:
+            size = min(size, available // _ROOF_MEMORY_SHARE)
+        return messages.RoofMeasured(rate=self._library.measure_roof(request.dtype, size, request.seconds))
 
     def _describe(self) -> messages.Reply:
         info = self._library.info

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import MAX_TIME, TIMEOUT, Outcome, Status
 from ckprof.run.device_lock import device_lock
@@ -16,6 +16,7 @@ from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.scratch import scratch_folder
 from ckprof.sweep.engine import VisitResult
 from ckprof.sweep.observer import Reading, combine
+from ckprof.sweep.roofs import measured_roofs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
     from ckprof.model.outcome import Measurement
+    from ckprof.model.roof import Roof
     from ckprof.plugin.manager import PluginManager
     from ckprof.rounds.visit import Visit
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.sweep.observer import Observer
     from ckprof.sweep.plan import KernelCell, PlannedContest
+
+#: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
+ROOF_S: Final = 0.1
 
 
 class KernelBench:
@@ -156,6 +161,17 @@ class KernelBench:
             self._instances[cell.instance].split_sum,
         )
         return self._announce(planned, visit, _result(outcome, self._options.min_samples), outcome)
+
+    def measure_roofs(self) -> tuple[Roof, ...]:
+        """Measure what the device reaches at most, for the types of the library's kernels.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        executor = self._executor
+        if executor is None:
+            return ()
+        dtypes = dict.fromkeys(one.dtype for one in self._instances.values())
+        return measured_roofs(lambda dtype: executor.measure_roof(dtype, ROOF_S), list(dtypes))
 
     def observe(self) -> Reading:
         """Return what all observers see."""

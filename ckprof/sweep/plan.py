@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
@@ -143,6 +145,26 @@ def make_plan(request: PlanRequest, past: PastReader) -> Plan:
 
     Kernels whose number of dimensions is not that of a problem do not take part on it.
     """
+    with _collector_paused():
+        return _make_plan(request, past)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from looking through what a plan is made of, all of which stays.
+
+    With tens of thousands of past visits that takes as long as the plan itself.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _make_plan(request: PlanRequest, past: PastReader) -> Plan:
     groups: dict[_Group, list[PlannedKernel]] = {}
     for kernel in request.kernels:
         groups.setdefault((kernel.ndim, kernel.info.dtype, kernel.info.layout), []).append(kernel)
@@ -229,11 +251,13 @@ _OK, _DRIFT, _DROPPED = Status.OK.value, Mark.DRIFT.value, Mark.DROPPED.value
 History = dict[KernelCell, list[tuple[int, Timing | None]]]
 
 
-def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[History, set[int], set[KernelCell]]:
-    """Return what counts of earlier attempts, the rounds that are marked as drifted, and who left."""
+def _history(
+    visits: Iterable[PastVisit], *, retry_failed: bool
+) -> tuple[History, set[int], dict[KernelCell, int]]:
+    """Return what counts of earlier attempts, the marked rounds, and who left after which round."""
     history: History = {}
     drifted: set[int] = set()
-    dropped: set[KernelCell] = set()
+    dropped: dict[KernelCell, int] = {}
     for visit in visits:
         cell = KernelCell(visit.instance, visit.split_k)
         if visit.marks:
@@ -241,7 +265,7 @@ def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[Histor
             if _DRIFT in marks:
                 drifted.add(visit.round)
             if _DROPPED in marks:
-                dropped.add(cell)
+                dropped[cell] = visit.round
         if visit.status != _OK:
             if not retry_failed:
                 history.setdefault(cell, []).append((visit.round, None))
