@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ckprof.api.events import OutcomeKnown, RunFinished, RunStarted
 from ckprof.flow.profile import profile
 from ckprof.flow.run_environment import run_environment
+from ckprof.run.baselines import Baselines
 from ckprof.run.events import WorkerReady
 from ckprof.run.options import RunOptions
 
@@ -30,10 +31,16 @@ class Run:
     :param library: the built kernels.
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
+    :param baselines: what is measured as well.
     """
 
     def __init__(
-        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
+        self,
+        session: Session,
+        library: BuiltLibrary,
+        problems: Sequence[ProblemRun],
+        options: RunOptions,
+        baselines: Baselines | None = None,
     ) -> None:
         self._session = session
         self.library = library
@@ -43,6 +50,8 @@ class Run:
             last_level_cache_bytes=library.recipe.last_level_cache_bytes,
             peak_flops=library.recipe.peak_flops,
         )
+        #: what is compared with the kernels; it collects its outcomes itself
+        self.baselines = Baselines() if baselines is None else baselines
         #: what the target says of the device; empty until a worker has opened it
         self.device = ""
 
@@ -61,7 +70,14 @@ class Run:
         tell(RunStarted(total=total))
         try:
             with closing(
-                profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
+                profile(
+                    self.library,
+                    self.problems,
+                    self.options,
+                    self._session.manager,
+                    self._on_event,
+                    self.baselines,
+                )
             ) as found:
                 for done, outcome in enumerate(found, 1):
                     # First to who keeps it: what is shown must not be lost when a signal comes now.

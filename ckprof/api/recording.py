@@ -35,7 +35,8 @@ def recorded(
     :raises CkprofError: the store cannot be written, or as a run.
     """
     keeps = run.options.keep_samples
-    full = Run(session, run.library, run.problems, replace(run.options, keep_samples=True))
+    options_with_samples = replace(run.options, keep_samples=True)
+    full = Run(session, run.library, run.problems, options_with_samples, run.baselines)
     recorder = _Recorder(session, full, sink, options)
     with closing(full.outcomes()) as outcomes:
         for outcome in outcomes:

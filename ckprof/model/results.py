@@ -10,6 +10,7 @@ from ckprof.model.outcome import Outcome, Status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
     from ckprof.model.problem import ConvProblem
@@ -32,6 +33,8 @@ class RunInstance:
     dtype: DataType
     #: ``file:line`` of the list it came from, empty for a catalog
     source: str = ""
+    #: name of its layout
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +74,16 @@ class RunResults:
     why: bool = False
     #: the run was ended before its last outcome, by a signal or an error
     partial: bool = False
+    #: ids of the baselines that were asked for
+    baseline_ids: tuple[str, ...] = ()
+    #: what became of them
+    baselines: tuple[BaselineOutcome, ...] = ()
 
     @property
     def succeeded(self) -> bool:
-        """False if an outcome failed, or no instance could serve one of the problems."""
-        if any(outcome.status.is_failure for outcome in self.outcomes):
+        """False if an outcome failed, a baseline's included, or no instance could serve one of the problems."""
+        outcomes = (*self.outcomes, *(one.outcome for one in self.baselines))
+        if any(outcome.status.is_failure for outcome in outcomes):
             return False
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
         return len(served) == len(self.problems)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
@@ -89,6 +90,13 @@ class WorkerLost:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineMeasured:
+    """A baseline was measured on the operands of some instances."""
+
+    outcome: BaselineOutcome
+
+
 RunEvent = (
     WorkerReady
     | WaitingForDevice
@@ -98,6 +106,7 @@ RunEvent = (
     | KernelTimed
     | FlushReduced
     | WorkerLost
+    | BaselineMeasured
 )
 
 
