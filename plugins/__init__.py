@@ -1,4 +1,4 @@
-"""What ships with ckprof: directions, pipelines, rule sets, targets, baselines, each working through hooks alone."""
+"""What ships with ckprof: directions, pipelines, rule sets, targets, baselines, each through hooks alone."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class RunResults:
 
     @property
     def succeeded(self) -> bool:
-        """False if an outcome failed, a baseline's included, or no instance could serve one of the problems."""
+        """False if an outcome failed, also of a baseline, or no instance could serve one of the problems."""
         outcomes = (*self.outcomes, *(one.outcome for one in self.baselines))
         if any(outcome.status.is_failure for outcome in outcomes):
             return False

@@ -411,8 +411,8 @@ class Baseline(Protocol):
         """``module:function``, or ``path/of/a/file.py:function``: what makes the engine.
 
         The worker calls the function with a :class:`ckprof.run.messages.DeviceChoice` and with whether to
-        compute where the host does; it returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or raises
-        :class:`ckprof.run.baseline_engine.BaselineUnusable`.
+        compute where the host does. It returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or
+        raises :class:`ckprof.run.baseline_engine.BaselineUnusable`.
         """
 
     def missing(self) -> str:

@@ -134,9 +134,7 @@ def rows_with_baselines(results: RunResults, problem_index: int) -> list[Row]:
     return rows
 
 
-def _ratios(
-    instance: RunInstance, outcome: Outcome, compared: Sequence[BaselineOutcome]
-) -> dict[str, float]:
+def _ratios(instance: RunInstance, outcome: Outcome, compared: Sequence[BaselineOutcome]) -> dict[str, float]:
     measured = outcome.measurement
     if outcome.status is not Status.OK or measured is None or measured.median_ms <= 0:
         return {}

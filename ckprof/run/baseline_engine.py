@@ -1,7 +1,7 @@
 """What a baseline implements in its worker process, and how the worker gets hold of it.
 
-The engine is imported by that process alone: libraries that take seconds to load, or that hold a device, never
-get into the process that the user has started.
+The engine is imported by that process alone: libraries that take seconds to load, or that hold a device,
+never get into the process that the user has started.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measuring baselines beside kernels: on the same operands, by the same rules, in processes of the same kind."""
+"""Measuring baselines beside kernels: the same operands, the same rules, processes of the same kind."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import ConvProblem
-    from ckprof.run.abi import CBuffers, Kernel
+    from ckprof.run.abi import CBuffers
+    from ckprof.run.kernel_provider import KernelProvider, ProviderKernel
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
@@ -38,7 +39,7 @@ class KernelSession:
     :param shared: memory into which tensors are copied.
     """
 
-    def __init__(self, library: Library, shared: NDArray[np.uint8]) -> None:
+    def __init__(self, library: KernelProvider, shared: NDArray[np.uint8]) -> None:
         self._library = library
         self._shared = shared
         self._tensors: DeviceTensors | None = None
@@ -74,7 +75,7 @@ class KernelSession:
             case _:
                 raise ValueError("it cannot be served now")
 
-    def _kernel(self, key: str) -> Kernel:
+    def _kernel(self, key: str) -> ProviderKernel:
         kernel = self._library.kernels.get(key)
         if kernel is None:
             raise KeyError(key)
@@ -216,7 +217,7 @@ class KernelSession:
         return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
 
 
-def timed_run(kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
+def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers) -> float:
     """Run a kernel and return what its launcher measured, in milliseconds.
 
     :param buffers: the C form of the tensors' addresses.

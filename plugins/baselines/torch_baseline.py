@@ -30,7 +30,7 @@ class TorchBaseline:
         """Return that torch is not installed, or nothing."""
         if find_spec("torch") is None:
             return (
-                f'torch is not installed; "{INSTALL_COMMAND}" installs it, and for a GPU the build for its vendor '
-                "must be chosen, see pytorch.org"
+                f'torch is not installed; "{INSTALL_COMMAND}" installs it; for a GPU choose the build '
+                "for its vendor, see pytorch.org"
             )
         return ""
