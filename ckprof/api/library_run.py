@@ -12,6 +12,7 @@ from ckprof.api.pace import Pace
 from ckprof.api.run_conditions import RunConditions
 from ckprof.flow.profile import profile
 from ckprof.flow.run_environment import run_environment
+from ckprof.run.baselines import Baselines
 from ckprof.run.events import KernelMeasured, RoundsAbandoned, RoundStarted, WorkerReady, ignore_event
 from ckprof.run.options import RunOptions
 
@@ -32,10 +33,16 @@ class Run:
     :param library: the built kernels.
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
+    :param baselines: what is measured as well.
     """
 
     def __init__(
-        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
+        self,
+        session: Session,
+        library: BuiltLibrary,
+        problems: Sequence[ProblemRun],
+        options: RunOptions,
+        baselines: Baselines | None = None,
     ) -> None:
         self._session = session
         self.library = library
@@ -45,6 +52,8 @@ class Run:
             last_level_cache_bytes=library.recipe.last_level_cache_bytes,
             peak_flops=library.recipe.peak_flops,
         )
+        #: what is compared with the kernels; it collects its outcomes itself
+        self.baselines = Baselines() if baselines is None else baselines
         #: what the target says of the device; empty until a worker has opened it
         self.device = ""
         #: what was measured of kernels whose outcome was not known when the run was ended
@@ -77,7 +86,14 @@ class Run:
         tell(RunStarted(total=total))
         try:
             with closing(
-                profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
+                profile(
+                    self.library,
+                    self.problems,
+                    self.options,
+                    self._session.manager,
+                    self._on_event,
+                    self.baselines,
+                )
             ) as found:
                 for done, outcome in enumerate(found, 1):
                     # First to who keeps it: what is shown must not be lost when a signal comes now.

@@ -96,16 +96,19 @@ class Profiler(OpenedProfiler):
         *,
         build: BuildOptions | None = None,
         run: RunOptions | None = None,
+        baselines: Sequence[str] = (),
     ) -> Results:
         """Choose, build, run, verify, time and rank: what ``ckprof run`` does.
 
         :param query: which instances; their direction is that of the list, unless the query names it.
         :param problems: lines or problems; without any, what the kernel families run on by themselves.
+        :param baselines: ids of other libraries that are measured as well.
         :raises CkprofError: as the single steps.
         """
         options = build or BuildOptions()
         query = replace(query, arch=query.arch or options.arch, target=query.target or options.target)
-        return self.execute(self.plan(query, problems, build=options, run=run))
+        plan = self.plan(query, problems, build=options, run=run)
+        return self.execute(replace(plan, baselines=tuple(baselines)))
 
     def plan(
         self,

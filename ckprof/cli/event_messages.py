@@ -9,7 +9,14 @@ from ckprof.api import events
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.report.run_table import status_counts
-from ckprof.run.events import FlushReduced, OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
+from ckprof.run.events import (
+    BaselineMeasured,
+    FlushReduced,
+    OperandsReady,
+    WaitingForDevice,
+    WorkerLost,
+    WorkerReady,
+)
 
 if TYPE_CHECKING:
     from ckprof.api.events import Event
@@ -115,6 +122,11 @@ class EventMessages:
                 )
             case FlushReduced():
                 console.warning(_flush_warning(event))
+            case BaselineMeasured():
+                outcome = event.outcome.outcome
+                console.detail(
+                    f"{outcome.status.value}: baseline {event.outcome.baseline} {outcome.reason}".rstrip()
+                )
             case WorkerLost():
                 console.detail(f"worker lost: {event.reason}")
 

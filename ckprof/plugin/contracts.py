@@ -142,6 +142,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             ),
             late=frozenset({"default_arch"}),
         ),
+        Contract(kind="baseline", hook="ckprof_register_baselines", protocol=protocols.Baseline),
         Contract(
             kind="rule set",
             hook="ckprof_register_rule_sets",

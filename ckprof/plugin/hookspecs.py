@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
     from ckprof.plugin.protocols import (
+        Baseline,
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
@@ -78,6 +79,14 @@ def ckprof_register_targets() -> Sequence[Target]:
     """Return the places where kernels are built and run.
 
     Called once, after all plugins are loaded. Two targets with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_baselines() -> Sequence[Baseline]:
+    """Return the libraries of others that instances can be compared with.
+
+    Called once, after all plugins are loaded. Two baselines with the same id are an error.
     """
 
 

@@ -416,6 +416,33 @@ class Target(Protocol):
         """
 
 
+class Baseline(Protocol):
+    """A library of somebody else that instances are compared with: same problem, operands and rules.
+
+    It computes in a worker process of its own, which alone imports it.
+    """
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--baseline``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def entry(self) -> str:
+        """``module:function``, or ``path/of/a/file.py:function``: what makes the engine.
+
+        The worker calls the function with a :class:`ckprof.run.messages.DeviceChoice` and with whether to
+        compute where the host does. It returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or
+        raises :class:`ckprof.run.baseline_engine.BaselineUnusable`.
+        """
+
+    def missing(self) -> str:
+        """Return what is not installed and how to install it; empty if nothing. Must not import it."""
+
+
 class ListExtractor(Protocol):
     """Derives instance lists from an installed library."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.model.outcome import Outcome
@@ -138,6 +139,13 @@ class WorkerLost:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineMeasured:
+    """A baseline was measured on the operands of some instances."""
+
+    outcome: BaselineOutcome
+
+
 RunEvent = (
     WorkerReady
     | WaitingForDevice
@@ -151,6 +159,7 @@ RunEvent = (
     | RoundsAbandoned
     | FlushReduced
     | WorkerLost
+    | BaselineMeasured
 )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.run.baselines import BaselineSource
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.run.prepare import PreparedProblem
@@ -69,7 +70,7 @@ class Executor:
     A context manager: leaving it ends the worker, on Ctrl-C as well. The library is never loaded into this
     process.
 
-    :param library: the kernel library.
+    :param library: the kernel library, or the baseline that is measured instead of kernels.
     :param arch: architecture to select; empty for the one that the library was built for.
     :param options: how to run, verify and time.
     :param work_dir: below which workers have their working directories; must exist.
@@ -78,7 +79,7 @@ class Executor:
 
     def __init__(
         self,
-        library: Path,
+        library: Path | BaselineSource,
         *,
         arch: str,
         options: RunOptions,
@@ -86,6 +87,7 @@ class Executor:
         on_event: Callable[[RunEvent], None] = ignore_event,
     ) -> None:
         self._library = library
+        self._what = f"kernel library {library}" if isinstance(library, Path) else f"baseline {library.id}"
         self._device = messages.DeviceChoice(arch=arch, index=options.device, cpu_threads=options.cpu_threads)
         self._options = options
         self._work_dir = work_dir
@@ -126,7 +128,7 @@ class Executor:
         try:
             opened = self._start()
         except WorkerFailure as failure:
-            raise ToolchainError(f"kernel library {self._library} cannot be used: {failure}") from failure
+            raise ToolchainError(f"{self._what} cannot be used: {failure}") from failure
         self._on_event(WorkerReady(target=opened.target, device=opened.device, kernels=len(opened.keys)))
         return opened
 
@@ -317,7 +319,7 @@ class Executor:
                 self._start()
             except WorkerFailure as failure:
                 if attempt == _START_ATTEMPTS - 1:
-                    message = f"kernel library {self._library} cannot be used any more: {failure}"
+                    message = f"{self._what} cannot be used any more: {failure}"
                     raise ToolchainError(message) from failure
             else:
                 return
@@ -327,7 +329,9 @@ class Executor:
         self._worker = WorkerProcess(Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir)))
         self._loaded = self._used = False
         try:
-            return self.library.open(self._library, self._device)
+            if isinstance(self._library, Path):
+                return self.library.open(self._library, self._device)
+            return self.library.open_baseline(self._library.request(self._device))
         except WorkerFailure:
             self._drop()
             raise

@@ -95,6 +95,18 @@ class Open(Message, frozen=True, tag="open"):
     device: DeviceChoice | None
 
 
+class OpenBaseline(Message, frozen=True, tag="open_baseline"):
+    """Make the engine of a baseline instead of loading a library. Must be the first request."""
+
+    #: of the baseline
+    id: str
+    #: what makes the engine: ``module:function``, or ``path/of/a/file.py:function``
+    entry: str
+    device: DeviceChoice
+    #: compute where the host does; otherwise on the device with that index
+    on_host: bool
+
+
 class Describe(Message, frozen=True, tag="describe"):
     """Ask what the library says about itself and its kernels."""
 
@@ -106,6 +118,9 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     dtype: DataType
     operands: tuple[TensorFile, ...]
     result: TensorFile
+    #: id of the direction and name of the layout: kernels know theirs, baselines are told
+    direction: str = ""
+    layout: str = ""
 
 
 class QuerySupport(Message, frozen=True, tag="query_support"):
@@ -272,6 +287,7 @@ class Failed(Message, frozen=True, tag="failed"):
 
 Request = (
     Open
+    | OpenBaseline
     | Describe
     | LoadProblem
     | QuerySupport

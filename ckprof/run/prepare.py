@@ -114,7 +114,14 @@ def prepare_problem(
         for file in files
     )
     return PreparedProblem(
-        request=LoadProblem(problem=problem, dtype=dtype, operands=tuple(files[:2]), result=files[2]),
+        request=LoadProblem(
+            problem=problem,
+            dtype=dtype,
+            operands=tuple(files[:2]),
+            result=files[2],
+            direction=direction.id,
+            layout=layout.name,
+        ),
         tensors=(first, second, output),
         axes=layout.order(result),
         reference=found.values,

@@ -70,6 +70,16 @@ class RemoteLibrary:
         :raises LibraryUnusable: one of them failed.
         """
         request = messages.Open(library=str(library.resolve()), device=device)
+        return self._opened(request)
+
+    def open_baseline(self, request: messages.OpenBaseline) -> messages.Opened:
+        """Make the engine of a baseline.
+
+        :raises LibraryUnusable: it cannot be used.
+        """
+        return self._opened(request)
+
+    def _opened(self, request: messages.Message) -> messages.Opened:
         reply = self._line.ask(request, START_LIMIT_S)
         if isinstance(reply, messages.OpenFailed):
             raise LibraryUnusable(reply.reason, loaded=reply.loaded)

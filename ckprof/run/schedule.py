@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.problem_run import as_problem_run
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.baselines import Baselines
 from ckprof.run.device_lock import device_lock
 from ckprof.run.events import KernelMeasured, OperandsReady, ProblemStarted, RoundStarted, ignore_event
 from ckprof.run.executor import Executor, Repeat, timing_settings
@@ -39,6 +41,7 @@ def run_instances(
     on_event: Callable[[RunEvent], None] = ignore_event,
     *,
     lock_dir: Path | None = None,
+    baselines: Baselines | None = None,
 ) -> Iterator[Outcome]:
     """Run instances on problems, each on those that take it, and yield the outcomes as they come.
 
@@ -55,20 +58,26 @@ def run_instances(
         removed afterwards.
     :param on_event: called with what happens; an exception from it ends the run.
     :param lock_dir: folder of the device locks, if not the default one.
+    :param baselines: what is measured as well, behind the instances that share operands.
     :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
     :raises PluginError: the direction's reference failed.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="run-", dir=work_dir)).resolve()
     try:
-        with Executor(library, arch=arch, options=options, work_dir=scratch, on_event=on_event) as executor:
+        with ExitStack() as stack:
+            executor = stack.enter_context(
+                Executor(library, arch=arch, options=options, work_dir=scratch, on_event=on_event)
+            )
             target = executor.open().target
-            with device_lock(target, options.device, on_event, lock_dir):
-                for index, run in enumerate(map(as_problem_run, problems)):
-                    on_event(ProblemStarted(problem_index=index, problem=run.problem))
-                    runner = _ProblemRunner(executor, direction, run, index, options, on_event)
-                    taken = [instance for instance in instances if run.takes(instance)]
-                    yield from runner.run(taken, scratch)
+            stack.enter_context(device_lock(target, options.device, on_event, lock_dir))
+            compared = Baselines() if baselines is None else baselines
+            stack.enter_context(compared.opened(options, scratch, on_event))
+            for index, run in enumerate(map(as_problem_run, problems)):
+                on_event(ProblemStarted(problem_index=index, problem=run.problem))
+                runner = _ProblemRunner(executor, direction, run, index, options, on_event, compared)
+                taken = [instance for instance in instances if run.takes(instance)]
+                yield from runner.run(taken, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -84,8 +93,10 @@ class _ProblemRunner:
         problem_index: int,
         options: RunOptions,
         on_event: Callable[[RunEvent], None],
+        baselines: Baselines,
     ) -> None:
         self._executor = executor
+        self._baselines = baselines
         self._direction = direction
         self._problem = run.problem
         self._splits = run.splits or options.splits
@@ -132,6 +143,7 @@ class _ProblemRunner:
             yield from rounds.run()
         else:
             yield from self._run_in_turn(group)
+        self._baselines.measure(self._index, layout, dtype, prepared)
 
     def _run_in_turn(self, group: Sequence[Instance]) -> Iterator[Outcome]:
         """Take all samples of a kernel before the next one runs."""

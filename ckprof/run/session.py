@@ -12,6 +12,7 @@ import msgspec
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.abi import CProblem, Library, LibraryError
+from ckprof.run.kernel_provider import RoofProvider
 from ckprof.run.memory import DeviceTensors
 from ckprof.run.messages import AbiStatus
 from ckprof.run.storage import storage_type
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import ConvProblem
-    from ckprof.run.abi import CBuffers, Kernel
+    from ckprof.run.abi import CBuffers
+    from ckprof.run.kernel_provider import KernelProvider, ProviderKernel
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
@@ -40,7 +42,7 @@ class KernelSession:
     :param shared: memory into which tensors are copied.
     """
 
-    def __init__(self, library: Library, shared: NDArray[np.uint8]) -> None:
+    def __init__(self, library: KernelProvider, shared: NDArray[np.uint8]) -> None:
         self._library = library
         self._shared = shared
         self._tensors: DeviceTensors | None = None
@@ -78,7 +80,7 @@ class KernelSession:
             case _:
                 raise ValueError("it cannot be served now")
 
-    def _kernel(self, key: str) -> Kernel:
+    def _kernel(self, key: str) -> ProviderKernel:
         kernel = self._library.kernels.get(key)
         if kernel is None:
             raise KeyError(key)
@@ -213,6 +215,8 @@ class KernelSession:
         size, available = request.size_bytes, self._library.target.available_bytes()
         if available is not None:
             size = min(size, available // _ROOF_MEMORY_SHARE)
+        if not isinstance(self._library, RoofProvider):
+            return messages.RoofMeasured(rate=0.0)
         return messages.RoofMeasured(rate=self._library.measure_roof(request.dtype, size, request.seconds))
 
     def _describe(self) -> messages.Reply:
@@ -226,7 +230,7 @@ class KernelSession:
         return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
 
 
-def timed_run(kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
+def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers) -> float:
     """Run a kernel and return what its launcher measured, in milliseconds.
 
     :param buffers: the C form of the tensors' addresses.
