@@ -16,7 +16,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.engine import Sweep, Watch
 from ckprof.sweep.identity import built_kernels, new_session, planned_kernels, shared_key
-from ckprof.sweep.kernel_bench import KernelBench
+from ckprof.sweep.kernel_bench import KernelBench, PluginHooks, bench_library
 from ckprof.sweep.observer import HostObserver, Observer
 from ckprof.sweep.plan import PlanRequest, make_plan
 
@@ -100,7 +100,9 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         )
         run = _run_options(request, library.recipe)
         seen_by = observers(session)
-        bench = stack.enter_context(KernelBench(library, run, session.manager, seen_by, session.tell))
+        bench = stack.enter_context(KernelBench(
+                bench_library(library), run, PluginHooks(library, session.manager), seen_by, session.tell
+            ))
         target = session.target(request.build.target)
         shared = shared_key(library.direction.id, target, library.recipe, run, bench.device)
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing

@@ -173,7 +173,7 @@ class Store:
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
             "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
-            "a.spread_ms, a.wrong_elements, t.body, a.wall_s FROM contexts c "
+            "a.spread_ms, a.wrong_elements, t.body, a.wall_s, a.session_id FROM contexts c "
             "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
             "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "
             "LEFT JOIN texts t ON t.id = a.marks_id "
@@ -189,7 +189,7 @@ class Store:
                 canonical(problem).decode(),
             ],
         )
-        return [PastVisit._make(row) for row in rows]
+        return [PastVisit(*row[:-1], card=self._parts.session(row[-1]).card) for row in rows]
 
     def _summary(self, number: int) -> MeasurementSummary:
         with store_errors(self.path):
