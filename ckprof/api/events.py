@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
+    from ckprof.sweep.cluster.coordinator import ClusterProgress
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
     from ckprof.sweep.visit import RoundReport
@@ -156,6 +157,13 @@ class SweepProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProgress:
+    """How far the workers of an engine are together."""
+
+    progress: ClusterProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRound:
     """A round of a sweep is over."""
 
@@ -194,6 +202,7 @@ Event: TypeAlias = (
     | ConversionNotes
     | SweepPlanned
     | SweepProgress
+    | EngineProgress
     | SweepRound
     | SweepWarning
     | SweepMessage

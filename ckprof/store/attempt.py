@@ -11,7 +11,6 @@ from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.store.key import MeasurementKey
 
-
 #: name of what is known of a card in the environment of a session
 CARD: Final = "card"
 

@@ -171,6 +171,11 @@ class Sweep:
         #: name and time of the fastest attempt on the current problem
         self._best: tuple[str, float] | None = None
 
+    @property
+    def attempts(self) -> int:
+        """How many attempts there were so far."""
+        return self._tally.attempts
+
     def run(self) -> Summary:
         """Measure until nothing is left, the time is over, or a stop is requested.
 

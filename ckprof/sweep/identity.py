@@ -69,18 +69,30 @@ def shared_key(
     :param device_text: what the library said of the device; not used for targets that compute on the host.
     """
     identity = identify_device(target, recipe.arch, recipe.machine_identity, options, device_text)
+    device = device_key(recipe.target, recipe.arch, identity)
+    return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
+
+
+def shared_key_of(
+    direction: str, recipe: BuildRecipe, options: RunOptions, device: DeviceKey, how: tuple[str, str]
+) -> SharedKey:
+    """Return what :func:`shared_key` returns, for a device that said elsewhere what it is.
+
+    :param how: major version of the device's driver, and the clock that times kernels.
+    """
+    driver, clock = how
     return SharedKey(
         operation=OperationKey(direction=direction, api_level=recipe.api_level),
-        device=device_key(recipe.target, recipe.arch, identity),
+        device=device,
         toolchain=ToolchainKey(
             compiler=recipe.compiler.description,
             compiler_identity=recipe.compiler.identity,
             flags=(*recipe.compile_flags, *recipe.kernel_flags),
             headers=_headers(recipe),
-            driver=identity.driver,
+            driver=driver,
         ),
         method=MethodKey(
-            clock=identity.clock,
+            clock=clock,
             version=METHOD_VERSION,
             cache=options.cache.value,
             flush_bytes=timing_settings(options).flush_bytes,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.model.outcome import Measurement
+    from ckprof.model.problem import ConvProblem
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Direction
     from ckprof.run.events import RunEvent
@@ -121,10 +122,12 @@ class PluginHooks:
 
     def after_outcome(self, planned: PlannedContest, outcome: Outcome) -> None:
         """Call ``ckprof_after_outcome``."""
+        self.announce(planned.problem, outcome)
+
+    def announce(self, problem: ConvProblem, outcome: Outcome) -> None:
+        """Call ``ckprof_after_outcome``, for an outcome that came from elsewhere as well."""
         instance = self._instances[outcome.key]
-        self._manager.call(
-            "ckprof_after_outcome", instance=instance, problem=planned.problem, outcome=outcome
-        )
+        self._manager.call("ckprof_after_outcome", instance=instance, problem=problem, outcome=outcome)
 
 
 class KernelBench:
