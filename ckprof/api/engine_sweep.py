@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 import uuid
@@ -31,9 +30,8 @@ from ckprof.model.recipe import Purpose
 from ckprof.run.executor import timing_settings
 from ckprof.run.host import cpu_model
 from ckprof.run.options import CacheMode
-from ckprof.store.key import canonical
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.coordinator import ClusterWatch, Coordinator, OpenUnit, Work
+from ckprof.sweep.cluster.coordinator import ClusterWatch, Coordinator, Work
 from ckprof.sweep.cluster.cost import describe_cost, estimate
 from ckprof.sweep.cluster.engine import EngineRequest, Pool
 from ckprof.sweep.cluster.folder import SweepFolder
@@ -51,9 +49,9 @@ from ckprof.sweep.cluster.messages import (
     encode,
 )
 from ckprof.sweep.cluster.settings import ClusterSettings, read_settings
+from ckprof.sweep.cluster.units import Units
 from ckprof.sweep.identity import built_kernels, shared_key_of
 from ckprof.sweep.kernel_bench import PluginHooks, rejected_result
-from ckprof.sweep.plan import make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +98,8 @@ def choose_engine(session: Session, request: RunRequest, options: SweepOptions) 
     if repeated:
         raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
     settings = read_settings(options.cluster) if options.cluster is not None else None
-    engine = find_engine(session.manager, options.engine or DEFAULT)
+    named = settings.engine if settings is not None else ""
+    engine = find_engine(session.manager, options.engine or named or DEFAULT)
     return ChosenEngine(
         engine=engine,
         request=EngineRequest(
@@ -199,7 +198,8 @@ class _Sweep:
         try:
             first = _probe(self._probe_task(job, reference), engine, self._folder, self._options)
             shared = self._shared(library, run, first)
-            units = _Units(self._request, self._options, kernels, shared, writer)
+            planning = plan_request(self._request, self._options, kernels, shared)
+            units = Units(planning, writer.reader.past_visits)
             self._session.tell(SweepPlanned(plan=units.plan, dry_run=False))
             work = Work(
                 job=job,
@@ -336,54 +336,6 @@ class _Sweep:
         )
 
 
-class _Units:
-    """The plan of a sweep, as units."""
-
-    def __init__(
-        self,
-        request: RunRequest,
-        options: SweepOptions,
-        kernels: Sequence[PlannedKernel],
-        shared: SharedKey,
-        writer: StoreWriter,
-    ) -> None:
-        self._planning = plan_request(request, options, kernels, shared)
-        self._writer = writer
-        self.plan = make_plan(self._planning, writer.reader.past_visits)
-
-    def open(self) -> list[OpenUnit]:
-        """Return what is left, the longest first: what is short fills the gaps at the end."""
-        found = [OpenUnit(unit=self._unit(one), planned=one) for one in self.plan.open_contests]
-        return sorted(found, key=lambda one: -_effort(one.planned))
-
-    def again(self, unit: Unit) -> OpenUnit | None:
-        """Plan a unit again, from what the store has by now."""
-        one = ProblemRun(problem=unit.problem, dtype=unit.dtype, layout=unit.layout, splits=unit.splits)
-        plan = make_plan(replace(self._planning, problems=[one]), self._writer.reader.past_visits)
-        for planned in plan.open_contests:
-            planned = replace(planned, problem_index=unit.problem_index)
-            return OpenUnit(unit=self._unit(planned), planned=planned)
-        return None
-
-    def _unit(self, planned: PlannedContest) -> Unit:
-        shared = planned.shared
-        splits = dict.fromkeys(cell.split_k for cell in planned.contest.cells)
-        text = f"{shared.operation.direction} {shared.dtype} {shared.layout} "
-        return Unit(
-            id=hashlib.blake2b(text.encode() + canonical(planned.problem), digest_size=10).hexdigest(),
-            problem=planned.problem,
-            problem_index=planned.problem_index,
-            dtype=shared.dtype,
-            layout=shared.layout,
-            splits=tuple(splits),
-            past=planned.past,
-            card=planned.card,
-            last_round=planned.last_round,
-            fresh=self._planning.fresh,
-            retry_failed=self._planning.retry_failed,
-        )
-
-
 def outcome_of(attempt: Attempt, problem_index: int) -> Outcome:
     """Return what plugins are told of an attempt."""
     return Outcome(
@@ -396,11 +348,6 @@ def outcome_of(attempt: Attempt, problem_index: int) -> Outcome:
         measurement=attempt.measurement,
         verification=attempt.verification,
     )
-
-
-def _effort(planned: PlannedContest) -> float:
-    """Return about how long a problem takes, in any unit that is the same for all."""
-    return planned.contest.remaining_visits * (1e9 + planned.problem.real_flop)
 
 
 def _fits(kernel: PlannedKernel, one: ProblemRun) -> bool:

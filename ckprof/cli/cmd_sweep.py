@@ -32,7 +32,7 @@ examples:
   ckprof sweep fwd --rule-set tiny --problems layers.txt --store results.db --tag nightly
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store shards/      # for 'ckprof results merge'
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --devices 0,1
-  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --engine parsl --cluster cluster.toml
+  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --cluster cluster.toml
 
 The same command goes on where it was stopped, by Ctrl-C, kill -9 or a power cut: every finished outcome is in
 the store before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is surely

@@ -27,8 +27,8 @@ else:
 
 T = TypeVar("T")
 
-#: tables that are read here; all others belong to the engine
-_OWN: Final = ("transport", "lease", "reference")
+#: keys and tables that are read here; all others belong to the engine
+_OWN: Final = ("engine", "transport", "lease", "reference")
 _TABLE: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]")
 _KEY: Final = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*=""")
 _ERROR_PLACE: Final = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -62,6 +62,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class _Own(msgspec.Struct, frozen=True, kw_only=True):
+    engine: str = ""
     transport: Transport = Transport()
     lease: Lease = Lease()
     reference: Reference = Reference()
@@ -74,8 +75,10 @@ class ClusterSettings:
     path: Path
     #: its text, in which lines are looked up
     text: str
+    #: id of the engine; empty where ``--engine`` has to say it
+    engine: str = ""
     #: tables that are for the engine
-    engine: Mapping[str, object]
+    tables: Mapping[str, object] = field(default_factory=dict)
     #: folder that all machines see; ``None``: everything travels through the engine
     folder: Path | None = None
     lease: LeasePolicy = field(default_factory=LeasePolicy)
@@ -87,12 +90,12 @@ class ClusterSettings:
         :param known: top-level tables that there are, for the message about one that there is not.
         :raises InputError: a key or value is wrong; the message has its line.
         """
-        for name in self.engine:
+        for name in self.tables:
             if known and name not in known:
                 raise self.error(
                     f"there is no table {name!r}, expected one of {', '.join((*_OWN, *known))}", name
                 )
-        return _convert(self.engine, kind, self.path, self.text)
+        return _convert(self.tables, kind, self.path, self.text)
 
     def error(self, message: str, place: str) -> InputError:
         """Return the error for a key.
@@ -131,15 +134,16 @@ def read_settings(path: Path) -> ClusterSettings:
         return ClusterSettings(
             path=path,
             text=text,
-            engine=values,
+            engine=own.engine,
+            tables=values,
             folder=Path(transport.path) if transport.path else None,
             lease=LeasePolicy(silence_s=own.lease.silence_s, attempts=own.lease.attempts),
             reference=ReferencePolicy(**msgspec.structs.asdict(own.reference)),
         )
     except UsageError as exc:
-        raise wrong(
-            str(exc), "lease" if "handed out" in str(exc) or "silence" in str(exc) else "reference"
-        ) from None
+        message = str(exc)
+        place = "reference" if message.startswith(Reference.__struct_fields__) else "lease"
+        raise wrong(message, place) from None
 
 
 def _convert(values: Mapping[str, object], kind: type[T], path: Path, text: str) -> T:
