@@ -203,7 +203,7 @@ def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_anot
         watch = ClusterWatch(
             poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(bench.visits) > 12
         )
-        bench.visit_s = 0.05
+        bench.visit_s = 0.02
         one.coordinate(session, watch)
         session.close(now=True)
         one.writer.close()
@@ -300,7 +300,7 @@ def test_objects_and_shards_travel_through_the_engine(setup, tmp_path):
 def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     one = setup(problems=2)
     first, second = (item.unit for item in one.units.open())
-    table = LeaseTable(LeasePolicy(silence_s=1.0), one.folder.leases)
+    table = LeaseTable(LeasePolicy(silence_s=0.4), one.folder.leases)
     table.give(first.id, "old-task")
     table.renew("old-task", 0.0, time.time())
     session = ThreadSession(runners_for(one, "a"))
