@@ -7,6 +7,7 @@ from typing import Final
 #: modules with hook implementations, loaded by the plugin manager
 PLUGIN_MODULES: Final = (
     "ckprof_plugins.directions.plugin",
+    "ckprof_plugins.engines.plugin",
     "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines._gemm.plugin",
     "ckprof_plugins.pipelines.implicit_gemm.plugin",

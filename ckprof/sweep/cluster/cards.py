@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _MAD_TO_SIGMA: Final = 1.4826
 #: a clock that is lower than the peers' by this share explains something
 _CLOCK_SHARE: Final = 0.97
+#: checks in a row that must find a card slow
+_STRIKES: Final = 2
 #: degrees Celsius by which a hot card exceeds its peers
 _HOTTER_C: Final = 10.0
 
@@ -30,6 +32,8 @@ class CardState:
     doubtful: list[str] = field(default_factory=list)
     units: int = 0
     attempts: int = 0
+    #: checks in a row by which it was slow
+    strikes: int = 0
     #: why it is quarantined; empty if it is not
     quarantine: str = ""
     #: it was quarantined at some time
@@ -37,8 +41,8 @@ class CardState:
 
     @property
     def reference_ms(self) -> float | None:
-        """Median of the latest check in milliseconds."""
-        return median(self.checks[-1].times_ms) if self.checks else None
+        """Least time of the latest check in milliseconds."""
+        return min(self.checks[-1].times_ms) if self.checks else None
 
 
 class CardTable:
@@ -59,15 +63,22 @@ class CardTable:
         return state
 
     @property
+    def suspected(self) -> tuple[str, ...]:
+        """The cards that are to be checked again before anybody relies on their last check, sorted."""
+        return tuple(sorted(name for name, one in self.cards.items() if one.strikes and not one.quarantine))
+
+    @property
     def quarantined(self) -> tuple[str, ...]:
         """The cards that are not to be used, sorted."""
         return tuple(sorted(name for name, one in self.cards.items() if one.quarantine))
 
-    def judge(self) -> tuple[list[CardState], list[CardState]]:
+    def judge(self, fresh: str) -> tuple[list[CardState], list[CardState]]:
         """Compare the latest checks.
 
-        At most half of the cards are quarantined: if more of them differ, nobody can tell which are right.
+        A card is quarantined when two checks in a row found it slow. At most half of the cards are: if more of
+        them differ, nobody can tell which are right.
 
+        :param fresh: the card that was checked just now.
         :returns: cards that are quarantined from now on, and those that are not any more.
         """
         checked = [one for one in self.cards.values() if one.checks]
@@ -78,11 +89,15 @@ class CardTable:
         slow = slow[: len(checked) // 2]
         begun, ended = [], []
         for one in checked:
-            if one in slow and not one.quarantine:
+            if one in slow:
+                one.strikes += one.card.id == fresh
+            else:
+                one.strikes = 0
+            if one.strikes >= _STRIKES and not one.quarantine:
                 one.quarantine = self._reason(one, checked)
                 one.was_slow = True
                 begun.append(one)
-            elif one not in slow and one.quarantine:
+            elif not one.strikes and one.quarantine:
                 one.quarantine = ""
                 ended.append(one)
         return begun, ended
@@ -92,8 +107,8 @@ class CardTable:
         peers = [other for other in checked if other is not one and _same_kernel(one, other)]
         if not peers:
             return -math.inf
-        own = _log_median(one)
-        others = [_log_median(other) for other in peers]
+        own = _log_time(one)
+        others = [_log_time(other) for other in peers]
         middle = median(others)
         sigma = math.hypot(
             _sigma([math.log(time) for time in one.checks[-1].times_ms]),
@@ -103,7 +118,7 @@ class CardTable:
 
     def _reason(self, one: CardState, checked: Sequence[CardState]) -> str:
         peers = [other for other in checked if other is not one and _same_kernel(one, other)]
-        slower = math.expm1(_log_median(one) - median(_log_median(other) for other in peers))
+        slower = math.expm1(_log_time(one) - median(_log_time(other) for other in peers))
         return f"{100 * slower:.1f} % slower than its peers: {', '.join(_causes(one, peers))}"
 
 
@@ -111,8 +126,9 @@ def _same_kernel(one: CardState, other: CardState) -> bool:
     return bool(one.checks and other.checks) and one.checks[-1].instance == other.checks[-1].instance
 
 
-def _log_median(one: CardState) -> float:
-    return math.log(median(one.checks[-1].times_ms))
+def _log_time(one: CardState) -> float:
+    # the least time: what else runs on the host for a moment does not make a card slow
+    return math.log(min(one.checks[-1].times_ms))
 
 
 def _own_sigma(one: CardState) -> float:

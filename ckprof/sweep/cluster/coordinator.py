@@ -266,6 +266,7 @@ class Coordinator:
             reference_problem=work.reference_problem,
             reference_instance=self._instance,
             quarantined=self._cards.quarantined,
+            suspected=self._cards.suspected,
             max_time_s=self._time_left(),
             objects={digest: work.folder.objects.get(digest) or b"" for digest in objects},
         )
@@ -405,14 +406,14 @@ class Coordinator:
         if reply.checks:
             self._instance = self._instance or reply.checks[-1].instance
             before = list(state.doubtful)
-            begun, ended = self._cards.judge()
+            begun, ended = self._cards.judge(reply.card.id)
             for card in begun:
                 self._watch.on_warning(f"card {card.card.id} is quarantined: {card.quarantine}")
                 self._doubt(card.doubtful)
                 card.doubtful = []
             for card in ended:
                 self._watch.on_message(f"card {card.card.id} is as fast as its peers again")
-            if not state.quarantine:
+            if not state.strikes:
                 state.doubtful = [unit for unit in state.doubtful if unit not in before]
         if flying is not None and reply.attempts:
             state.units += reply.end is End.FINISHED

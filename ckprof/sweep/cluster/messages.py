@@ -124,6 +124,8 @@ class Task:
     reference_instance: str = ""
     #: cards that were found slow
     quarantined: tuple[str, ...] = ()
+    #: cards whose last check found them slow: it is repeated
+    suspected: tuple[str, ...] = ()
     #: seconds after which no further attempt begins; ``None`` for as long as it takes
     max_time_s: float | None = None
     #: digest -> content of objects that travel with the task

@@ -74,7 +74,8 @@ class UnitRunner:
             self._wait(task, folder)
             return self._reply(task, End.PARKED, checks=self._check(task))
         checks: tuple[ReferenceCheck, ...] = ()
-        if self._units is None or self._units >= self.job.reference.every:
+        due = self._units is None or self._units >= self.job.reference.every
+        if due or self.card.id in task.suspected:
             checks = self._check(task)
         if task.unit is None or task.shared is None:
             return self._reply(task, End.PROBED, checks=checks)

@@ -60,9 +60,7 @@ class TimedBench(SimulatedBench):
         measured = result.measurement
         if measured is None or self.factor == 1.0:
             return result
-        changed = {
-            name: getattr(measured, name) * self.factor for name in ("median_ms", "min_ms", "mean_ms")
-        }
+        changed = {name: getattr(measured, name) * self.factor for name in ("median_ms", "min_ms", "mean_ms")}
         return replace(result, measurement=replace(measured, **changed))
 
 
