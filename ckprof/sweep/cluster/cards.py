@@ -75,8 +75,8 @@ class CardTable:
     def judge(self, fresh: str) -> tuple[list[CardState], list[CardState]]:
         """Compare the latest checks.
 
-        A card is quarantined when two checks in a row found it slow. At most half of the cards are: if more of
-        them differ, nobody can tell which are right.
+        A card is quarantined when two checks in a row found it slow. At most half of the cards are: if more
+        of them differ, nobody can tell which are right.
 
         :param fresh: the card that was checked just now.
         :returns: cards that are quarantined from now on, and those that are not any more.
@@ -90,7 +90,8 @@ class CardTable:
         begun, ended = [], []
         for one in checked:
             if one in slow:
-                one.strikes += one.card.id == fresh
+                # the first one may come to light by the check of a peer
+                one.strikes += not one.strikes or one.card.id == fresh
             else:
                 one.strikes = 0
             if one.strikes >= _STRIKES and not one.quarantine:
