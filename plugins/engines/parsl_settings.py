@@ -177,9 +177,7 @@ def _problems(table: PoolTable, pool: Pool) -> list[tuple[str, str]]:
     if table.launcher and table.launcher not in LAUNCHERS:
         found.append(("launcher", f"unknown launcher {table.launcher!r} (known: {', '.join(LAUNCHERS)})"))
     if table.nodes > 1 and not (form.launcher or table.launcher):
-        found.append(
-            ("nodes", f"provider {table.provider} has one machine per job: use blocks = {table.nodes}")
-        )
+        found.append(("nodes", f"provider {table.provider} has one machine a job: use blocks"))
     for name in form.required:
         if name not in table.options:
             found.append(("options", f"provider {table.provider} needs options.{name}"))

@@ -201,7 +201,7 @@ def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_anot
         stored = []
         session = ThreadSession(runners_for(one, "a", a=bench))
         watch = ClusterWatch(
-            poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(bench.visits) > 12
+            poll_s=0.01, on_attempt=stored.append, should_stop=lambda bench=bench: len(bench.visits) > 12
         )
         bench.visit_s = 0.02
         one.coordinate(session, watch)

@@ -95,7 +95,7 @@ print("done", flush=True)
 
 
 def run_until_killed(store, problems, chance):
-    """Run a coordinator; kill a worker at some moment, and the coordinator at another; say whether it ended."""
+    """Run a coordinator; kill a worker at some moment and it at another; say whether it ended by itself."""
     environment = {**ENVIRONMENT, VISIT_VARIABLE: "0.004"}
     with subprocess.Popen(
         [sys.executable, "-c", _COORDINATOR, str(store), str(problems)],
