@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import ConvProblem
     from ckprof.rounds.visit import RoundReport
+    from ckprof.sweep.cluster.coordinator import ClusterProgress
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
 
@@ -179,6 +180,13 @@ class SweepProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProgress:
+    """How far the workers of an engine are together."""
+
+    progress: ClusterProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRound:
     """A round of a sweep is over."""
 
@@ -219,6 +227,7 @@ Event: TypeAlias = (
     | ConversionNotes
     | SweepPlanned
     | SweepProgress
+    | EngineProgress
     | SweepRound
     | SweepWarning
     | SweepMessage

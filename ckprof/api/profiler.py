@@ -208,6 +208,18 @@ class Profiler(OpenedProfiler):
 
         return plan_sweep(self._session, request, options)
 
+    def describe_engine(self, request: RunRequest, options: SweepOptions, plan: SweepPlan) -> list[str]:
+        """Return what a sweep costs on the engine that its options ask for; nothing without one.
+
+        :param plan: what :meth:`plan_sweep` returned.
+        :raises CkprofError: the engine or its settings are wrong.
+        """
+        if not options.on_engine:
+            return []
+        from ckprof.api.engine_sweep import describe_engine
+
+        return describe_engine(self._session, request, options, plan)
+
     def problems(
         self, direction: str, lines: Sequence[str | ConvProblem] = (), *, files: Sequence[Path] = ()
     ) -> list[ParsedProblem]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.cluster.engine import Engine
     from ckprof.sweep.observer import Observer
 
 # --- start-up ---------------------------------------------------------------------------------------------
@@ -188,6 +189,14 @@ def ckprof_register_observers() -> Sequence[Observer]:
 
     Called once per sweep. What observers read is kept beside each outcome and never decides which
     measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_engines() -> Sequence[Engine]:
+    """Return the engines that sweeps can run on, beside the one for several devices of one machine.
+
+    Called once per sweep with ``--engine``. Two engines with the same id are an error.
     """
 
 

@@ -32,7 +32,7 @@ class WaitingForDevice:
     """Another run is measuring on the same device; this one goes on when it is over."""
 
     target: str
-    device: int
+    device: int | str
     lock: Path
 
 

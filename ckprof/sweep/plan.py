@@ -58,6 +58,8 @@ class PlanRequest:
     fresh: bool = False
     #: try again what failed
     retry_failed: bool = False
+    #: each ranking is of one card alone: what others measured of it does not count
+    one_card: bool = False
 
 
 #: Reads what was measured before on a problem; nothing without a store.
@@ -80,6 +82,12 @@ class PlannedContest:
     failed: frozenset[KernelCell]
     #: median wall seconds of an attempt on this problem; ``None`` if nothing was measured
     visit_s: float | None
+    #: earlier attempts that count
+    past: tuple[PastVisit, ...] = ()
+    #: the card that they ran on
+    card: str = ""
+    #: highest number of a round of any card
+    last_round: int = 0
 
     @property
     def finished(self) -> bool:
@@ -215,9 +223,14 @@ def _planned(
     )
     by_key = {kernel.instance: kernel for kernel in kernels}
     cells = [KernelCell(kernel.instance, split) for kernel in kernels for split in place.splits]
-    visits = [visit for visit in past(shared, problem) if _same_object(visit, by_key)]
+    visits = [
+        visit for visit in past(shared, problem) if _same_object(visit, by_key) and not _doubtful(visit)
+    ]
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
     last_round = max((visit.round for visit in visits), default=0)
+    card = ""
+    if request.one_card and visits:
+        card, visits = _of_one_card(visits, cells, request)
     contest: Contest[KernelCell] = Contest(
         cells, request.rounds, rounds_before=last_round if request.fresh else 0
     )
@@ -237,7 +250,32 @@ def _planned(
         known=frozenset(known),
         failed=frozenset(failed),
         visit_s=median(seconds) if seconds else None,
+        past=tuple(visits),
+        card=card,
+        last_round=last_round,
     )
+
+
+def _of_one_card(
+    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+) -> tuple[str, list[PastVisit]]:
+    """Return a card and its attempts: one that finished the ranking, else the one with most attempts."""
+    groups: dict[str, list[PastVisit]] = {}
+    for visit in visits:
+        groups.setdefault(visit.card, []).append(visit)
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    if len(ordered) > 1:
+        for card, group in ordered:
+            contest: Contest[KernelCell] = Contest(cells, request.rounds)
+            contest.resume(*_history(group, retry_failed=request.retry_failed))
+            if contest.ending is not None:
+                return card, group
+    return ordered[0]
+
+
+def _doubtful(visit: PastVisit) -> bool:
+    """Say whether the card of an attempt was found slow afterwards."""
+    return visit.marks is not None and _SLOW_CARD in visit.marks.split(",")
 
 
 def _same_object(visit: PastVisit, kernels: Mapping[str, PlannedKernel]) -> bool:
@@ -246,7 +284,12 @@ def _same_object(visit: PastVisit, kernels: Mapping[str, PlannedKernel]) -> bool
 
 
 #: as the store spells them
-_OK, _DRIFT, _DROPPED = Status.OK.value, Mark.DRIFT.value, Mark.DROPPED.value
+_OK, _DRIFT, _DROPPED, _SLOW_CARD = (
+    Status.OK.value,
+    Mark.DRIFT.value,
+    Mark.DROPPED.value,
+    Mark.SLOW_CARD.value,
+)
 
 History = dict[KernelCell, list[tuple[int, Timing | None]]]
 
