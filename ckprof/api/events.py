@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckprof.model.batch_results import ListResult
     from ckprof.model.conversion import Conversion
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.rounds.visit import RoundReport
     from ckprof.sweep.cluster.coordinator import ClusterProgress
     from ckprof.sweep.engine import Progress
@@ -46,7 +46,7 @@ class InvalidLeftOut:
 class DefaultProblemUsed:
     """No problem was given: the instances are run on this one."""
 
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ def plan_run(
     """
     stages = Stages()
     selection = choose_instances(session, query).require()
-    direction = session.registry.direction(selection.direction)
+    direction = session.registry.operation(selection.direction)
     parsed = parse_problems(session, direction, options.problems, options.files)
     problems = problems_for(
         session, parsed, direction, selection.candidates, strict_layout=options.strict_layout

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
     from ckprof.model.roof import Roof
     from ckprof.plugin.protocols import Target
@@ -176,7 +176,7 @@ def plan_request(
     )
 
 
-def _nothing(shared: SharedKey, problem: ConvProblem) -> Sequence[PastVisit]:
+def _nothing(shared: SharedKey, problem: Problem) -> Sequence[PastVisit]:
     """Say what was measured where there is no store to ask."""
     del shared, problem
     return ()

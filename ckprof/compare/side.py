@@ -11,7 +11,7 @@ from statistics import geometric_mean, median
 from typing import Final
 
 from ckprof.model.outcome import Measurement, Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
 from ckprof.store.key import MeasurementKey
 
@@ -21,7 +21,7 @@ class ProblemKey:
     """What kernels compete on: only the best of one problem key may be called the best."""
 
     direction: str
-    problem: ConvProblem
+    problem: Problem
     #: spelling of the element type; empty where the input does not say
     dtype: str = ""
     layout: str = ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class RunResults:
     environment: Mapping[str, object]
     conversions: tuple[Conversion, ...]
     instances: tuple[RunInstance, ...]
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[Problem, ...]
     build: BuildSummary
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage

@@ -122,6 +122,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
     for contract in (
         Contract(kind="direction", hook="ckprof_register_directions", protocol=protocols.Direction),
         Contract(
+            kind="operation",
+            hook="ckprof_register_operations",
+            protocol=protocols.Operation,
+            abilities=(protocols.ProblemReader, protocols.KernelInterface),
+        ),
+        Contract(
             kind="pipeline",
             hook="ckprof_register_pipelines",
             protocol=protocols.Pipeline,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.outcome import Measurement, Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.ranking import Ranked
     from ckprof.model.rates import Rates
     from ckprof.model.results import RunResults
@@ -165,7 +165,7 @@ def is_noisy(measured: Measurement) -> bool:
     return measured.median_ms > 0 and measured.spread_ms / measured.median_ms > NOISY_SHARE
 
 
-def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> Rates | None:
+def rates(problem: Problem, instance: RunInstance, outcome: Outcome) -> Rates | None:
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.rounds.visit import RoundReport
     from ckprof.run.rounds import RunCell
 
@@ -41,7 +41,7 @@ class ProblemStarted:
     """The instances are about to be run on a problem."""
 
     problem_index: int
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class OperandsReady:
     """Operands and reference are computed for one layout and data type of a problem."""
 
     problem_index: int
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     #: instances that will use them
     instances: int

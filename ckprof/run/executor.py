@@ -133,6 +133,11 @@ class Executor:
         return opened
 
     @property
+    def arch(self) -> str:
+        """The selected architecture; empty for the one that the library was built for."""
+        return self._device.arch
+
+    @property
     def is_running(self) -> bool:
         """Whether the worker of the last measurement has survived it."""
         return self._worker is not None
@@ -234,13 +239,13 @@ class Executor:
         """
         problem, library = self._current_problem(), self.library
         limit_s = self._own_work_limit_s()
-        dtype = problem.request.dtype
+        dtype = problem.types.result
 
         def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
             return library.copy_out(tensor, start, size, limit_s)
 
-        for raw in read_tensor(read, problem.tensors[2]):
-            yield decode(raw.view(storage_type(dtype)), dtype)
+        for raw in read_tensor(read, problem.tensors[-1]):
+            yield decode(raw.view(storage_type(dtype)), dtype, ocp=problem.types.ocp)
 
     def _attempt(self, request: KernelRequest) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
@@ -359,15 +364,14 @@ class Executor:
     def _own_work_limit_s(self) -> float:
         if self._problem is None:
             return _OWN_WORK_LIMIT_S
-        problem = self._problem.request.problem
-        elements = problem.input_elements + problem.weight_elements + problem.output_elements
+        request = self._problem.request
+        elements = sum(math.prod(file.shape) for file in (*request.operands, request.result))
         return _OWN_WORK_LIMIT_S + elements * _OWN_WORK_S_PER_ELEMENT
 
     def _least_ms(self, problem: PreparedProblem) -> float:
         """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
-        request = problem.request
-        peak = dict(self._options.peak_flops).get(request.dtype, 0.0)
-        return request.problem.real_flop / peak * 1e3 if peak else 0.0
+        peak = dict(self._options.peak_flops).get(problem.types.compute, 0.0)
+        return problem.problem.real_flop / peak * 1e3 if peak else 0.0
 
 
 def cache_bytes(options: RunOptions) -> int:

@@ -131,7 +131,7 @@ class KernelMeasurement:
 
     def _support(self) -> messages.Support | Measured:
         request = self._request
-        query = messages.SupportQuery(problem=self._prepared.request.problem, split_k=request.split_k)
+        query = messages.SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
         try:
             with self._clock() as clock:
                 (support,) = self._library.support(request.key, (query,), clock.limit_s)
@@ -221,20 +221,20 @@ class KernelMeasurement:
         prepared, request = self._prepared, self._request
         if prepared.exact:
             exact = Tolerance(rtol=0.0, atol=0.0)
-            return compare(self._result(), reference, prepared.request.dtype, exact)
+            return compare(self._result(), reference, prepared.types.result, exact)
         tolerance = derive_tolerance(
-            prepared.request.dtype,
+            prepared.types,
             reduction_length=prepared.reduction_length,
             magnitude=prepared.magnitude,
             deviation=prepared.deviation,
             split_k=self.split_k or 1,
             split_sum=request.split_sum,
         )
-        return compare(self._result(), reference, prepared.request.dtype, tolerance)
+        return compare(self._result(), reference, prepared.types.result, tolerance)
 
     def _result(self) -> Iterator[NDArray[np.generic]]:
         """Yield the stored values of the result, and take their digest."""
-        storage = storage_type(self._prepared.request.dtype)
+        storage = storage_type(self._prepared.types.result)
         self._digest = blake2b()
         for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
             self._digest.update(raw.data)

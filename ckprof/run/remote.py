@@ -104,7 +104,11 @@ class RemoteLibrary:
 
         :raises RequestFailed: there is no such kernel.
         """
-        reply = self._line.ask(messages.QuerySupport(key=key, queries=tuple(queries)), limit_s)
+        questions = tuple(
+            messages.SupportQuestion(problem=messages.ProblemValues.of(one.problem), split_k=one.split_k)
+            for one in queries
+        )
+        reply = self._line.ask(messages.QuerySupport(key=key, queries=questions), limit_s)
         answers = _expect(messages.SupportAnswers, reply, key).answers
         if len(answers) != len(queries):
             raise UnexpectedReply(f"the worker sent {len(answers)} answers to {len(queries)} queries")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.problem import ConvProblem
     from ckprof.run.abi import CBuffers
     from ckprof.run.kernel_provider import KernelProvider, ProviderKernel
 
@@ -46,7 +45,7 @@ class KernelSession:
         self._library = library
         self._shared = shared
         self._tensors: DeviceTensors | None = None
-        self._problem: ConvProblem | None = None
+        self._problem: messages.ProblemValues | None = None
         self._result = ""
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
@@ -95,8 +94,8 @@ class KernelSession:
         if self._tensors is not None:
             self._tensors.release()
             self._tensors = None
-        size = storage_type(request.dtype).itemsize
-        sizes = {file.name: size * math.prod(file.shape) for file in (*request.operands, request.result)}
+        files = sorted((*request.operands, request.result), key=lambda file: file.position)
+        sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
             tensors = self._tensors_of(sizes)
         except MemoryError as exc:
@@ -121,7 +120,7 @@ class KernelSession:
             reason = f"the kernel library has no kernel with key {request.key}"
             return messages.Failed(reason=reason)
         answers = tuple(
-            self._with_room(kernel.is_supported(CProblem.of(query.problem, query.split_k)))
+            self._with_room(kernel.is_supported(_c_problem(query.problem, query.split_k)))
             for query in request.queries
         )
         return messages.SupportAnswers(key=request.key, answers=answers)
@@ -145,7 +144,7 @@ class KernelSession:
         tensors[self._result].poison()
         target = self._library.target
         target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
-        status, reason, time_ms = kernel.run(CProblem.of(self._given(), request.split_k), tensors.buffers)
+        status, reason, time_ms = kernel.run(_c_problem(self._given(), request.split_k), tensors.buffers)
         if status is AbiStatus.OK:
             try:
                 time_ms = checked_time(time_ms)
@@ -155,7 +154,7 @@ class KernelSession:
 
     def _sample(self, request: messages.Sample) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
-        problem, buffers = CProblem.of(self._given(), request.split_k), tensors.buffers
+        problem, buffers = _c_problem(self._given(), request.split_k), tensors.buffers
         before = time.perf_counter()
         flush_bytes = self._fitting_flush(request.timing.flush_bytes)
         first_flush_s = time.perf_counter() - before
@@ -197,7 +196,7 @@ class KernelSession:
         self._flush = (wanted, size)
         return size
 
-    def _given(self) -> ConvProblem:
+    def _given(self) -> messages.ProblemValues:
         if self._problem is None:
             raise ValueError("no problem is loaded")
         return self._problem
@@ -228,6 +227,10 @@ class KernelSession:
             for kernel, fields in zip(self._library.kernels.values(), info.fields, strict=True)
         )
         return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
+
+
+def _c_problem(problem: messages.ProblemValues, split_k: int) -> CProblem:
+    return CProblem.from_values(problem.ndim, problem.values, split_k)
 
 
 def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers) -> float:

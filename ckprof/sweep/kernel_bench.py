@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
     from ckprof.model.accumulation import SplitSum
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.model.outcome import Measurement
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.roof import Roof
     from ckprof.plugin.manager import PluginManager
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
     from ckprof.rounds.visit import Visit
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
@@ -46,7 +46,7 @@ ROOF_S: Final = 0.1
 class BenchKernel:
     """What measuring a kernel needs to know of it."""
 
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     split_sum: SplitSum
 
@@ -57,7 +57,7 @@ class BenchLibrary:
 
     #: ``None`` when not a single kernel compiled
     path: Path | None
-    direction: Direction
+    direction: Operation
     #: id of the target
     target: str
     arch: str
@@ -129,7 +129,7 @@ class PluginHooks:
         """Call ``ckprof_after_outcome``."""
         self.announce(planned.problem, outcome)
 
-    def announce(self, problem: ConvProblem, outcome: Outcome) -> None:
+    def announce(self, problem: Problem, outcome: Outcome) -> None:
         """Call ``ckprof_after_outcome``, for an outcome that came from elsewhere as well."""
         instance = self._instances[outcome.key]
         self._manager.call("ckprof_after_outcome", instance=instance, problem=problem, outcome=outcome)

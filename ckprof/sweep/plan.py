@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.model.problem_run import ProblemRun, as_problem_run
 from ckprof.report.duration import duration
 from ckprof.rounds.contest import Contest
@@ -48,7 +48,7 @@ class PlanRequest:
 
     kernels: Sequence[PlannedKernel]
     #: what they compute; a problem may say which types, layouts and numbers of splits are meant
-    problems: Sequence[ConvProblem | ProblemRun]
+    problems: Sequence[Problem | ProblemRun]
     #: numbers of splits for problems that do not say them
     splits: Sequence[int]
     #: keys without data type and layout, which are those of the kernels
@@ -63,14 +63,14 @@ class PlanRequest:
 
 
 #: Reads what was measured before on a problem; nothing without a store.
-PastReader = Callable[[SharedKey, ConvProblem], Sequence[PastVisit]]
+PastReader = Callable[[SharedKey, Problem], Sequence[PastVisit]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedContest:
     """The kernels of one data type and layout on one problem."""
 
-    problem: ConvProblem
+    problem: Problem
     #: position of the problem in the sweep
     problem_index: int
     shared: SharedKey
@@ -177,7 +177,7 @@ def _make_plan(request: PlanRequest, past: PastReader) -> Plan:
     for kernel in request.kernels:
         groups.setdefault((kernel.ndim, kernel.info.dtype, kernel.info.layout), []).append(kernel)
     # a problem that is named twice is measured once, with the splits of both
-    wanted: dict[tuple[ConvProblem, _Group], _Wanted] = {}
+    wanted: dict[tuple[Problem, _Group], _Wanted] = {}
     for index, given in enumerate(request.problems):
         one = as_problem_run(given)
         for group in groups:
@@ -209,7 +209,7 @@ class _Wanted:
 def _planned(
     request: PlanRequest,
     kernels: Sequence[PlannedKernel],
-    problem: ConvProblem,
+    problem: Problem,
     place: _Wanted,
     past: PastReader,
 ) -> PlannedContest:

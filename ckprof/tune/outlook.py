@@ -51,9 +51,7 @@ class Forecaster:
         extended = SearchSpace(
             problems=problems, counts=(1,) * len(problems), kernels=space.kernels, choices=space.choices
         )
-        prior = prior_of(
-            extended, request.gemm_sizes, request.element_bytes, request.model, request.units
-        )
+        prior = prior_of(extended, request.gemm_sizes, request.element_bytes, request.model, request.units)
         self.surrogate = Surrogate(
             prior,
             problem_features(problems, request.gemm_sizes),
