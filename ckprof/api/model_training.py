@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from ckprof.api.measured_tables import read_tables
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.timing import GemmDirection
+from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
+from ckprof.plugin.timing import GemmDirection, RunDirection, TimedTarget
 from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof.selection.training import TrainRequest, train
 from ckprof.selection.validation import ValidateRequest, validate
@@ -44,6 +45,15 @@ class TrainedModel:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a model is used for."""
+
+    #: id of the target that will run the kernels
+    target: str
+    arch: str
+
+
 def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     """Fit a model to the measured times of files.
 
@@ -54,7 +64,16 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
 
     direction = session.registry.direction(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id)
-    table = read_tables(session.registry, options.files, direction=direction.id, dtype=options.dtype.value)
+    target = session.target(options.target).id if options.target else ""
+    table = read_tables(
+        session.registry,
+        options.files,
+        KernelKind(
+            direction=direction.id,
+            dtype=options.dtype.value,
+            target=target if runs_elsewhere(session.registry, target) else "",
+        ),
+    )
     device, units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
@@ -64,6 +83,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
         element_bytes=options.dtype.properties.size_bytes,
         device=device,
         units=units,
+        target=table.target,
         toolchain=options.toolchain,
         layout=options.layout,
     )
@@ -95,10 +115,13 @@ def validate_model(session: Session, options: ValidateOptions) -> Validation:
     model = load_model(options.model)
 
     def read(paths: tuple[Path, ...]) -> Measurements:
-        return read_tables(session.registry, paths, direction=model.direction, dtype=model.dtype)
+        kind = KernelKind(direction=model.direction, dtype=model.dtype, target=model.target)
+        return read_tables(session.registry, paths, kind)
 
     table = read(options.files)
-    require_device(model, table.arch, options.model, force=options.force)
+    if not options.force:
+        require_target(model, table.target, options.model)
+        require_device(model, table.arch, options.model)
     return validate(
         ValidateRequest(
             model=model,
@@ -118,15 +141,46 @@ def load_model(path: Path) -> TimeModel:
     return model_of(read_document(path))
 
 
-def require_device(model: TimeModel, arch: str, path: Path, *, force: bool) -> None:
+def require_use(session: Session, model: TimeModel, used: Use, path: Path) -> None:
+    """Refuse a model of another device than the one that kernels are chosen for.
+
+    :raises InputError: the model's times are those of another target, architecture or device.
+    """
+    if not model.target:
+        require_device(model, used.arch, path)
+        return
+    require_target(model, used.target, path)
+    target = session.registry.targets.find(model.target)
+    here = target.device_name() if isinstance(target, TimedTarget) else ""
+    if here and model.device.casefold() not in here.casefold():
+        require_device(model, here, path)
+
+
+def require_target(model: TimeModel, target: str, path: Path) -> None:
+    """Refuse a model of kernels that another target ran.
+
+    :param target: what is used; empty for the architecture itself.
+    :raises InputError: the targets differ.
+    """
+    if model.target != target:
+        ran = f"target {model.target}" if model.target else f"{model.device or 'the architecture'} itself"
+        asked = f"target {target}" if target else "the architecture itself"
+        raise InputError(
+            f"the model's kernels ran on {ran}, its times say little about {asked}; "
+            "train one there, or take it all the same with --force",
+            path,
+        )
+
+
+def require_device(model: TimeModel, device: str, path: Path) -> None:
     """Refuse a model of another device.
 
-    :param arch: what it is used for; empty if unknown.
-    :raises InputError: the devices differ and ``force`` is not set.
+    :param device: what it is used for; empty if unknown.
+    :raises InputError: the devices differ.
     """
-    if model.device and arch and model.device != arch and not force:
+    if model.device and device and model.device != device:
         raise InputError(
-            f"the model was trained on {model.device}, its times say little about {arch}; "
+            f"the model was trained on {model.device}, its times say little about {device}; "
             "train one there, or take it all the same with --force",
             path,
         )
@@ -142,7 +196,10 @@ def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
         raise UsageError(
             f"direction {found.id} does not say which matrix product it is: no times are predicted"
         )
-    return found.gemm_sizes
+    if not isinstance(found, RunDirection):
+        return found.gemm_sizes
+    runs = found.gemm_runs
+    return lambda problem: (*found.gemm_sizes(problem), *runs(problem))
 
 
 def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:

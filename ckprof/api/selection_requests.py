@@ -28,6 +28,8 @@ class TrainOptions:
     layout: str = ""
     #: architecture that was measured; ``None``: what the files name
     arch: str | None = None
+    #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
+    target: str = ""
     #: compute units of the device; ``None``: those of the architecture, or what explains the times best
     units: int | None = None
     #: compiler and the like of the kernels; only recorded

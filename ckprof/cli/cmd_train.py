@@ -45,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("--layout", default="", metavar="NAME", help="layout of the tensors, to be recorded")
     parser.add_argument("--arch", metavar="NAME", help="architecture (default: the one that the files name)")
     parser.add_argument(
+        "--target",
+        default="",
+        metavar="ID",
+        help="what ran the kernels of a table if not the architecture itself, e.g. cuda; stores say it themselves",
+    )
+    parser.add_argument(
         "--compute-units",
         type=_positive,
         metavar="N",
@@ -69,6 +75,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             dtype=DataType.parse(arguments.dtype),
             layout=arguments.layout,
             arch=arguments.arch,
+            target=arguments.target,
             units=arguments.compute_units,
             toolchain=arguments.toolchain,
         )
@@ -89,6 +96,7 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
     return {
         "model": str(path),
         "device": trained.model.device,
+        "target": trained.model.target,
         "compute_units": trained.model.units,
         "shapes": len(trained.table.problems),
         "kernels": len(trained.model.kernels),

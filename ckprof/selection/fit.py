@@ -46,10 +46,12 @@ SHARED: Final = (
 #: Relative noise of long times, and what is added for the shortest time of the data.
 _NOISE: Final = 0.01
 _SHORT_NOISE: Final = 0.035
+#: Power of best time / time with which the weight of a time falls.
+_INTEREST: Final = 1.5
 #: Problems whose sizes differ by this factor, in logarithms, are variations of one another.
 _VARIATION: Final = 1.0
-_SOFT: Final = 0.05
-_PULL: Final = 0.02
+_SOFT: Final = 0.2
+_PULL: Final = 0.05
 _NUDGE: Final = 1e-5
 _STEPS: Final = 80
 
@@ -158,7 +160,7 @@ class _System:
     def _weights(self, index: Any, problems: Sequence[Sizes]) -> Array:
         best = np.full(len(problems), np.inf)
         np.minimum.at(best, index, self.times)
-        slower = best[index] / self.times
+        slower = (best[index] / self.times) ** _INTEREST
         logs = np.log([[one.m, one.n, one.k, one.batch] for one in problems])
         gaps = ((logs[:, None] - logs[None]) ** 2).sum(-1)
         crowd = np.exp(-gaps / (2 * _VARIATION**2)).sum(1)

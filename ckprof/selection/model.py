@@ -62,8 +62,11 @@ class Prediction:
 class TimeModel:
     """Shared parameters, kernels, and the range that they were fitted to."""
 
-    #: architecture that the times came from; empty if unknown
+    #: architecture that the times came from, or the device where a target runs kernels of its own; empty if
+    #: unknown
     device: str
+    #: target that runs kernels of its own in place of the architecture's, and ran the measured ones; otherwise empty
+    target: str
     units: int
     #: compiler and the like of the measured kernels; empty if unknown
     toolchain: str

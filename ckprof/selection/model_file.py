@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
+from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof.selection.model import RANGE_AXES, ModelKernel, TimeModel
 from ckprof.selection.time_model import KernelParameters, SharedParameters
 
@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "ckprof-time-model"
-VERSION: Final = 1
+VERSION: Final = 2
+
+
+class ChunksRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """How a kernel takes runs."""
+
+    axis: Literal["columns", "reduction"]
+    size: int
+    least: int
+    short_k: int
 
 
 class TraitsRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,10 +33,11 @@ class TraitsRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     tile: tuple[int, int, int]
     schedule: Literal["tiles", "stream", "window"]
-    reduction: Literal["atomic", "workspace"]
+    reduction: Literal["atomic", "workspace", "arrival"]
     lds_stages: int
     workgroups_per_unit: int
     labels: list[str]
+    chunks: ChunksRecord | None
 
 
 class ParametersRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,6 +48,7 @@ class ParametersRecord(msgspec.Struct, forbid_unknown_fields=True):
     latency: float
     tile: float
     loop: float
+    meeting: float
 
 
 class KernelRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,6 +70,10 @@ class SharedRecord(msgspec.Struct, forbid_unknown_fields=True):
     bandwidth: float
     tail: float
     contention: float
+    merging: float
+    gathering: float
+    ragged: float
+    short: float
 
 
 class Origin(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,6 +104,7 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     ckprof: str
     device: str
+    target: str
     compute_units: int
     toolchain: str
     direction: str
@@ -113,6 +129,7 @@ def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
         version=VERSION,
         ckprof=__version__,
         device=model.device,
+        target=model.target,
         compute_units=model.units,
         toolchain=model.toolchain,
         direction=model.direction,
@@ -175,6 +192,7 @@ def model_of(document: ModelDocument) -> TimeModel:
         )
     return TimeModel(
         device=document.device,
+        target=document.target,
         units=document.compute_units,
         toolchain=document.toolchain,
         direction=document.direction,
@@ -199,16 +217,24 @@ def _check(document: ModelDocument, path: Path) -> None:
         raise InputError("the model has no kernels", path)
     if document.compute_units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
         raise InputError("compute_units, element_bytes and shortest_us must be positive", path)
-    if document.shared.bandwidth <= 0 or not 0 <= document.shared.tail <= 1:
-        raise InputError("shared.bandwidth must be positive and shared.tail between 0 and 1", path)
+    shared = document.shared
+    if min(shared.bandwidth, shared.merging, shared.gathering) <= 0 or not 0 <= shared.tail <= 1:
+        raise InputError(
+            "shared.bandwidth, merging and gathering must be positive and shared.tail between 0 and 1", path
+        )
     missing = [axis for axis in RANGE_AXES if axis not in document.ranges]
     if missing or any(low <= 0 or low > high for low, high in document.ranges.values()):
         raise InputError(f"ranges must hold a least and a greatest value for {', '.join(RANGE_AXES)}", path)
     for kernel in document.kernels:
         records = [kernel.traits, *([kernel.computes] if kernel.computes else [])]
         sizes = [size for one in records for size in (*one.tile, one.lds_stages, one.workgroups_per_unit)]
+        sizes += [size for one in records if one.chunks for size in _chunk_sizes(one.chunks)]
         if min(sizes) < 1 or min(_values(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
+
+
+def _chunk_sizes(chunks: ChunksRecord) -> tuple[int, int, int]:
+    return chunks.size, chunks.least, chunks.short_k
 
 
 def _record(traits: KernelTraits) -> TraitsRecord:
@@ -219,6 +245,9 @@ def _record(traits: KernelTraits) -> TraitsRecord:
         lds_stages=traits.lds_stages,
         workgroups_per_unit=traits.workgroups_per_unit,
         labels=list(traits.labels),
+        chunks=None
+        if traits.chunks is None
+        else ChunksRecord(**{**asdict(traits.chunks), "axis": traits.chunks.axis.value}),
     )
 
 
@@ -230,4 +259,11 @@ def _traits(record: TraitsRecord) -> KernelTraits:
         lds_stages=record.lds_stages,
         workgroups_per_unit=record.workgroups_per_unit,
         labels=tuple(record.labels),
+        chunks=None if record.chunks is None else _chunks(record.chunks),
+    )
+
+
+def _chunks(record: ChunksRecord) -> RunChunks:
+    return RunChunks(
+        axis=RunAxis(record.axis), size=record.size, least=record.least, short_k=record.short_k
     )

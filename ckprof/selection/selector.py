@@ -86,12 +86,15 @@ class Selector:
         *,
         top: int | None = None,
         supported: Callable[[str, int], bool] | None = None,
+        distinct: bool = False,
     ) -> Ranking:
         """Return the kernels that support a problem, best first.
 
         :param top: how many; ``None`` for all.
         :param supported: says whether a kernel with a number of splits supports the problem; asked from the
             best one on until enough have been found.
+        :param distinct: of kernels that the model cannot tell apart, return only the first one: to measure
+            another one as well would tell nothing new.
         """
         times = self.program(problem.ndim).times(problem)
         sizes = sizes_of(problem, self._gemm_sizes, self.model.element_bytes)
@@ -113,6 +116,8 @@ class Selector:
                         limit=terms(done, self.model.shared, kernel.parameters).limit,
                     )
                 )
+                if distinct:
+                    break
         return Ranking(predictions=tuple(found), warnings=self.model.warnings(sizes))
 
     def program(self, ndim: int) -> Program:

@@ -95,6 +95,7 @@ def validate(request: ValidateRequest) -> Validation:
             problem,
             top=request.top,
             supported=lambda name, splits, row=row: (name, splits) in row,  # type: ignore[misc]
+            distinct=True,
         )
         shapes.append(_judged(problem, row, ranking.predictions, ranking.warnings))
         tops.append(min(row.values()) / min(row[one.kernel, one.splits] for one in ranking.predictions))
