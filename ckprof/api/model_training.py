@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.api.measured_tables import read_tables
+from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
-from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.plugin.timing import GemmDirection, RunDirection, TimedTarget
 from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof.selection.training import TrainRequest, train

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--target",
         default="",
         metavar="ID",
-        help="what ran the kernels of a table if not the architecture itself, e.g. cuda; stores say it themselves",
+        help="what ran the kernels of a table, if not the architecture itself (stores say it)",
     )
     parser.add_argument(
         "--compute-units",

@@ -29,7 +29,7 @@ class RunDirection(Protocol):
     """A direction that also tells which elements of its matrix products lie side by side in memory."""
 
     def gemm_runs(self, problem: ConvProblem) -> tuple[Any, Any]:
-        """Return the lengths of the runs that n and k consist of; n and k themselves where nothing interrupts.
+        """Return the lengths of the runs that n and k consist of; n and k where nothing interrupts.
 
         What holds for the formulas of :meth:`GemmDirection.gemm_sizes` holds for these.
         """

@@ -65,7 +65,7 @@ class TimeModel:
     #: architecture that the times came from, or the device where a target runs kernels of its own; empty if
     #: unknown
     device: str
-    #: target that runs kernels of its own in place of the architecture's, and ran the measured ones; otherwise empty
+    #: target that ran the measured kernels where it is not the architecture itself; empty otherwise
     target: str
     units: int
     #: compiler and the like of the measured kernels; empty if unknown

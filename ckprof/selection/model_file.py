@@ -264,6 +264,4 @@ def _traits(record: TraitsRecord) -> KernelTraits:
 
 
 def _chunks(record: ChunksRecord) -> RunChunks:
-    return RunChunks(
-        axis=RunAxis(record.axis), size=record.size, least=record.least, short_k=record.short_k
-    )
+    return RunChunks(axis=RunAxis(record.axis), size=record.size, least=record.least, short_k=record.short_k)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.work import Sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,32 +94,40 @@ class Selector:
         :param top: how many; ``None`` for all.
         :param supported: says whether a kernel with a number of splits supports the problem; asked from the
             best one on until enough have been found.
-        :param distinct: of kernels that the model cannot tell apart, return only the first one: to measure
-            another one as well would tell nothing new.
+        :param distinct: of kernels that the model cannot tell apart, return only the first one, and the others
+            behind the rest: to measure several of them tells little.
         """
         times = self.program(problem.ndim).times(problem)
         sizes = sizes_of(problem, self._gemm_sizes, self.model.element_bytes)
         found: list[Prediction] = []
+        later: list[tuple[int, ModelKernel, int]] = []
         for slot in sorted(range(len(times)), key=times.__getitem__):
+            one_of_slot = False
             for kernel, splits in self._members[slot]:
                 if top is not None and len(found) >= top:
                     break
-                if supported is not None and not supported(kernel.name, splits):
-                    continue
-                done = work(kernel.computes, sizes, splits, self.model.units)
-                found.append(
-                    Prediction(
-                        kernel=kernel.name,
-                        splits=splits,
-                        time_us=times[slot],
-                        uncertainty=self.model.uncertainty(kernel, times[slot], sizes),
-                        measured=kernel.rows > 0,
-                        limit=terms(done, self.model.shared, kernel.parameters).limit,
-                    )
-                )
-                if distinct:
-                    break
+                if distinct and one_of_slot:
+                    later.append((slot, kernel, splits))
+                elif supported is None or supported(kernel.name, splits):
+                    found.append(self._prediction(kernel, splits, times[slot], sizes))
+                    one_of_slot = True
+        for slot, kernel, splits in later:
+            if top is not None and len(found) >= top:
+                break
+            if supported is None or supported(kernel.name, splits):
+                found.append(self._prediction(kernel, splits, times[slot], sizes))
         return Ranking(predictions=tuple(found), warnings=self.model.warnings(sizes))
+
+    def _prediction(self, kernel: ModelKernel, splits: int, time_us: float, sizes: Sizes) -> Prediction:
+        done = work(kernel.computes, sizes, splits, self.model.units)
+        return Prediction(
+            kernel=kernel.name,
+            splits=splits,
+            time_us=time_us,
+            uncertainty=self.model.uncertainty(kernel, time_us, sizes),
+            measured=kernel.rows > 0,
+            limit=terms(done, self.model.shared, kernel.parameters).limit,
+        )
 
     def program(self, ndim: int) -> Program:
         """Return the code of the choice for problems of some dimensions."""

@@ -21,7 +21,7 @@ def forward_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
 
 
 def forward_runs(problem: ConvProblem) -> tuple[Any, Any]:
-    """Return how many elements of n and k lie side by side in memory: output channels, channels of one tap."""
+    """Return how many elements of n and k lie side by side: output channels, channels of one tap."""
     return problem.out_channels, problem.in_channels
 
 
@@ -32,7 +32,7 @@ def backward_data_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
 
 
 def backward_data_runs(problem: ConvProblem) -> tuple[Any, Any]:
-    """Return how many elements of n and k lie side by side in memory: input channels, channels of one tap."""
+    """Return how many elements of n and k lie side by side: input channels, channels of one tap."""
     return problem.in_channels, problem.out_channels
 
 
@@ -43,5 +43,5 @@ def backward_weight_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
 
 
 def backward_weight_runs(problem: ConvProblem) -> tuple[Any, Any]:
-    """Return how many elements of n and k lie side by side in memory: channels of one tap; along k, pixels."""
+    """Return how many elements of n and k lie side by side: channels of one tap; along k, pixels."""
     return problem.in_channels, problem.batch * prod(problem.output)

@@ -14,6 +14,8 @@ SIZES = Sizes(
     m=1000,
     n=200,
     k=500,
+    n_run=200,
+    k_run=50,
     batch=3,
     rows=10,
     columns=12,
@@ -22,8 +24,10 @@ SIZES = Sizes(
     tensor_bytes=4e6,
     element_bytes=2,
 )  # fmt: skip
-SHARED = SharedParameters(launch=3.0, bandwidth=1e6, tail=0.75, contention=0.5)
-OWN = KernelParameters(prologue=0.5, floor=2.0, latency=0.25, tile=0.125, loop=0.0625)
+SHARED = SharedParameters(
+    launch=3.0, bandwidth=1e6, tail=0.75, contention=0.5, merging=5e5, gathering=2e6, ragged=0.3, short=2.0
+)
+OWN = KernelParameters(prologue=0.5, floor=2.0, latency=0.25, tile=0.125, loop=0.0625, meeting=1.25)
 
 
 def test_tiles() -> None:
@@ -62,13 +66,14 @@ def test_the_time_by_hand() -> None:
     done = work(KernelTraits(tile=(64, 128, 32)), SIZES, 4, 80)
     found = terms(done, SHARED, OWN)
     busy = 4.8 + 0.75 * (5 - 4.8)
-    assert found.fixed == 3.5
+    # launch, prologue, and handing over a tile
+    assert found.fixed == 3.0 + 0.5 + 1.25
     assert found.waiting == pytest.approx(4 * 0.25 * 1.5)
     assert found.computing == pytest.approx(busy * (0.125 + 4 * 0.0625))
     assert found.memory == 4.0
-    assert found.extra == pytest.approx(1000 * 200 * 3 * 18 / 1e6)
+    assert found.extra == pytest.approx(1000 * 200 * 3 * 18 / 5e5)
     overlapping = (2.0**4 + 4.0**4 + found.waiting**4 + found.computing**4) ** 0.25
-    assert found.total == pytest.approx(3.5 + overlapping + found.extra)
+    assert found.total == pytest.approx(4.75 + overlapping + found.extra)
     assert found.limit == "extra"
 
 

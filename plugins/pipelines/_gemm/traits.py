@@ -105,11 +105,10 @@ def fields_of_name(name: str) -> dict[str, Any] | None:
     vectors = _VECTORS.search(name.lower())
     if vectors:
         fields |= {
-            f"vector_size_{operand}": int(size)
-            for operand, size in zip("abc", vectors.groups(), strict=True)
+            f"vector_size_{operand}": int(size) for operand, size in zip("abc", vectors.groups(), strict=True)
         }
     merged = _MERGED.search(name.lower())
     if merged:
         fields["num_groups_to_merge"] = int(merged[1])
-    fields |= {"scheduler": word for word in words if word in _SCHEDULERS}
-    return fields
+    scheduler = next((word for word in words if word in _SCHEDULERS), None)
+    return fields if scheduler is None else {**fields, "scheduler": scheduler}

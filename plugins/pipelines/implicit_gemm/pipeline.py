@@ -70,7 +70,7 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
         return traits_of_name(name)
 
     def fields_of_name(self, name: str) -> Mapping[str, Any] | None:
-        """Return those fields of an instance that a name in a table of times tells; ``None`` if it tells none."""
+        """Return the fields of an instance that a name in a table of times tells; ``None`` if none."""
         return fields_of_name(name)
 
     def string_of(self, instance: ImplicitGemmInstance) -> str:

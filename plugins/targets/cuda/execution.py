@@ -1,8 +1,8 @@
-"""What kernels really do on NVIDIA GPUs: which engine computes an instance, with which tile, stages and blocks.
+"""What kernels really do on NVIDIA GPUs: the engine that computes an instance, its tile, stages and blocks.
 
 The rules are those of the headers ``cuda_model/tile_config.hpp`` and ``cuda_model/hopper_config.hpp``, for
-devices of compute capability 9.0; a test compiles these and compares. Problems whose groups are joined are not
-told apart: for them a kernel's runs are longer than what is assumed here.
+devices of compute capability 9.0; a test compiles these and compares. Problems whose groups are joined are
+not told apart: for them a kernel's runs are longer than what is assumed here.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ class _Tile:
     def fits_engine_w(self) -> bool:
         """Say whether engine W can compute the tile at all."""
         return (
-            self.element_bytes == 2  # noqa: PLR2004 - 16 bits
+            self.element_bytes == 2
             and not (self.stream or self.explicit)
             and self.m % 64 == 0
-            and self.m <= 256  # noqa: PLR2004 - of the header
+            and self.m <= 256
             and self.n in _COLUMNS
             and (self.b_along_k or self.n <= CHUNK or self.n % CHUNK == 0)
             and (self.weight or self.merged == 1)
-            and not (self.m == 192 and self.n > 128)  # noqa: PLR2004 - of the header
+            and not (self.m == 192 and self.n > 128)
         )
 
     def stages(self, plan: PipelinePlan) -> int:
@@ -152,10 +152,10 @@ class _HopperTile:
 
     def __init__(self, tile: _Tile, plan: PipelinePlan) -> None:
         n = tile.n
-        self.m = 128 if tile.m == 256 and n > 128 else tile.m  # noqa: PLR2004 - of the header
+        self.m = 128 if tile.m == 256 and n > 128 else tile.m
         rows = self.m // 64
-        self.turns = (plan.turns or tile.double) and rows * n // 2 <= 128  # noqa: PLR2004 - registers
-        self._warpgroups = 2 if self.turns or rows == 4 else rows  # noqa: PLR2004 - of the header
+        self.turns = (plan.turns or tile.double) and rows * n // 2 <= 128
+        self._warpgroups = 2 if self.turns or rows == 4 else rows
         self._sums = (rows if self.turns else rows // self._warpgroups) * n // 2
         self._n = n
         chunks = -(-n // 64)

@@ -128,7 +128,6 @@ class CudaTarget:
         """Return nothing: no bounds are modelled for these devices."""
         return None
 
-
     def executed(self, kernel: TimedKernel) -> KernelTraits:
         """Return what a kernel does here: the engine that computes it, its tile, stages and blocks."""
         return execution.executed(kernel)
