@@ -94,8 +94,8 @@ class Selector:
         :param top: how many; ``None`` for all.
         :param supported: says whether a kernel with a number of splits supports the problem; asked from the
             best one on until enough have been found.
-        :param distinct: of kernels that the model cannot tell apart, return only the first one, and the others
-            behind the rest: to measure several of them tells little.
+        :param distinct: of kernels that the model cannot tell apart, the first one comes in its place and the
+            others behind the rest: to measure several of them tells little.
         """
         times = self.program(problem.ndim).times(problem)
         sizes = sizes_of(problem, self._gemm_sizes, self.model.element_bytes)
