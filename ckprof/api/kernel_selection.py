@@ -70,7 +70,9 @@ def select_kernels(session: Session, options: SelectOptions) -> KernelChoice:
         require_use(session, model, Use(target=target.id, arch=arch), options.model)
     listed, warnings = _predictable(selection, model, options)
     candidates = [_candidate(session, one, model) for one in listed.values()]
-    selector = Selector(model, candidates, gemm_sizes_of(session.registry, model.direction))
+    selector = Selector(
+        model, candidates, gemm_sizes_of(session.registry, model.direction), boost=options.boost
+    )
     wanted = max(options.top, options.measure)
     support = _Support(session, options, listed, selector)
     ranking = selector.rank(

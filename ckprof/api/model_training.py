@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.api.measured_tables import read_tables
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.selection_requests import TrainOptions, ValidateOptions
     from ckprof.api.session import Session
+    from ckprof.model.inspection import Inspection
     from ckprof.plugin.registry import Registry
     from ckprof.selection.measurements import Measurements
     from ckprof.selection.metrics import Efficiency
@@ -60,6 +61,8 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     :raises InputError: a file is wrong, there are too few problems, or the files are of several devices.
     :raises UsageError: the direction's kernels are no matrix products.
     """
+    from ckprof.flow.inspect_build import load_inspection
+    from ckprof.selection.boost import train_trees
     from ckprof.selection.cross_validation import cross_validated
 
     direction = session.registry.direction(options.direction)
@@ -74,6 +77,10 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
             target=target if runs_elsewhere(session.registry, target) else "",
         ),
     )
+    if options.inspection is not None:
+        table = with_occupancy(
+            table, load_inspection(options.inspection, session.registry), options.inspection
+        )
     device, units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
@@ -88,6 +95,8 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
         layout=options.layout,
     )
     model = train(request)
+    if options.boost:
+        model = replace(model, trees=train_trees(table, model, sizes))
     quality = cross_validated(request)
     clean = table.without_glitches()
     figures = dict.fromkeys(Quality.__struct_fields__) if quality is None else asdict(quality)
@@ -129,8 +138,25 @@ def validate_model(session: Session, options: ValidateOptions) -> Validation:
             gemm_sizes=gemm_sizes_of(session.registry, model.direction),
             training=read(options.training) if options.training else None,
             top=options.top,
+            boost=options.boost,
         )
     )
+
+
+def with_occupancy(table: Measurements, inspection: Inspection, path: Path) -> Measurements:
+    """Return a table whose kernels share a compute unit as their machine code allows.
+
+    :param path: of the inspection, for messages.
+    :raises InputError: it is about none of the table's kernels.
+    """
+    known = {one.name: one.worst.occupancy.workgroups_per_cu for one in inspection.kernels}
+    kernels = {
+        name: replace(traits, workgroups_per_unit=max(1, known[name])) if name in known else traits
+        for name, traits in table.kernels.items()
+    }
+    if not known.keys() & kernels.keys():
+        raise InputError("it is about none of the kernels whose times are given, by their names", path)
+    return replace(table, kernels=kernels)
 
 
 def load_model(path: Path) -> TimeModel:

@@ -34,6 +34,10 @@ class TrainOptions:
     units: int | None = None
     #: compiler and the like of the kernels; only recorded
     toolchain: str = ""
+    #: report of ``ckprof inspect``, or folder of a build: workgroups of each kernel on a compute unit
+    inspection: Path | None = None
+    #: train boosted trees as well, with LightGBM
+    boost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,8 @@ class ValidateOptions:
     training: tuple[Path, ...] = ()
     #: how many of the predicted best are taken as measured
     top: int = 3
+    #: correct predictions by the model's trees
+    boost: bool = False
     #: use a model of another device
     force: bool = False
 
@@ -63,6 +69,8 @@ class SelectOptions:
     measure: int = 0
     #: ask the kernels' own tests which of them support the problem; without that, all count as supported
     check_support: bool = True
+    #: correct predictions by the model's trees
+    boost: bool = False
     build: BuildOptions = field(default_factory=BuildOptions)
     #: use a model of another device
     force: bool = False

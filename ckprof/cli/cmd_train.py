@@ -56,6 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="N",
         help="of the device (default: the architecture's, or the number that explains the times best)",
     )
+    parser.add_argument(
+        "--inspection",
+        type=Path,
+        metavar="PATH",
+        help="report of 'ckprof inspect', or folder of a build: workgroups of each kernel on a compute unit",
+    )
+    parser.add_argument(
+        "--boost",
+        action="store_true",
+        help="train boosted trees on what is left unexplained, too (pip install 'ckprof[boost]')",
+    )
     parser.add_argument("--toolchain", default="", metavar="TEXT", help="compiler etc., to be recorded")
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="PATH", help="where the model is written"
@@ -78,6 +89,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             target=arguments.target,
             units=arguments.compute_units,
             toolchain=arguments.toolchain,
+            inspection=arguments.inspection,
+            boost=arguments.boost,
         )
     )
     for line in trained.warnings:
@@ -101,6 +114,7 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
         "shapes": len(trained.table.problems),
         "kernels": len(trained.model.kernels),
         "rows": len(trained.table.times),
+        "trees": len(trained.model.trees),
         "dropped": list(trained.table.dropped),
         "cross_validation": None if trained.quality is None else asdict(trained.quality),
     }

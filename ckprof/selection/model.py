@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.selection.tree import Tree
     from ckprof.selection.work import Sizes
 
 #: relative error of a prediction for a kernel that was derived from its kin, and more per unit of distance
@@ -82,6 +83,8 @@ class TimeModel:
     #: axis -> least and greatest value of the training problems
     ranges: Mapping[str, tuple[float, float]]
     shortest_us: float
+    #: boosted trees on what the formulas leave unexplained; empty if none were trained
+    trees: tuple[Tree, ...] = ()
 
     def kernel(self, name: str, traits: KernelTraits) -> ModelKernel:
         """Return a kernel, derived from its kin if it was not measured."""

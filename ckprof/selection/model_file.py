@@ -9,8 +9,10 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
+from ckprof.selection.boost import FEATURES
 from ckprof.selection.model import RANGE_AXES, ModelKernel, TimeModel
 from ckprof.selection.time_model import KernelParameters, SharedParameters
+from ckprof.selection.tree import Tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +78,16 @@ class SharedRecord(msgspec.Struct, forbid_unknown_fields=True):
     short: float
 
 
+class TreeRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """One boosted tree, see :class:`ckprof.selection.tree.Tree`."""
+
+    features: tuple[int, ...]
+    thresholds: tuple[float, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    leaves: tuple[float, ...]
+
+
 class Origin(msgspec.Struct, forbid_unknown_fields=True):
     """Which measurements the model was fitted to."""
 
@@ -118,6 +130,7 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
     quality: Quality
     shared: SharedRecord
     kernels: list[KernelRecord]
+    trees: list[TreeRecord]
 
 
 def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
@@ -153,6 +166,7 @@ def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
             )
             for one in model.kernels.values()
         ],
+        trees=[TreeRecord(**asdict(one)) for one in model.trees],
     )
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
@@ -204,6 +218,7 @@ def model_of(document: ModelDocument) -> TimeModel:
         splits=tuple(document.splits),
         ranges=document.ranges,
         shortest_us=document.shortest_us,
+        trees=tuple(Tree(**msgspec.structs.asdict(one)) for one in document.trees),
     )
 
 
@@ -225,12 +240,27 @@ def _check(document: ModelDocument, path: Path) -> None:
     missing = [axis for axis in RANGE_AXES if axis not in document.ranges]
     if missing or any(low <= 0 or low > high for low, high in document.ranges.values()):
         raise InputError(f"ranges must hold a least and a greatest value for {', '.join(RANGE_AXES)}", path)
+    if not all(map(_is_whole, document.trees)):
+        raise InputError("trees: a table has values that no tree has", path)
     for kernel in document.kernels:
         records = [kernel.traits, *([kernel.computes] if kernel.computes else [])]
         sizes = [size for one in records for size in (*one.tile, one.lds_stages, one.workgroups_per_unit)]
         sizes += [size for one in records if one.chunks for size in _chunk_sizes(one.chunks)]
         if min(sizes) < 1 or min(_values(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
+
+
+def _is_whole(tree: TreeRecord) -> bool:
+    """Say whether a tree's tables fit together, so that every way through it ends at a leaf."""
+    count = len(tree.features)
+    if {len(tree.thresholds), len(tree.left), len(tree.right)} != {count} or len(tree.leaves) != count + 1:
+        return False
+    inner = all(0 <= feature < len(FEATURES) for feature in tree.features)
+    return inner and all(
+        (node < child < count) or (-len(tree.leaves) <= child < 0)
+        for node, children in enumerate(zip(tree.left, tree.right, strict=True))
+        for child in children
+    )
 
 
 def _chunk_sizes(chunks: ChunksRecord) -> tuple[int, int, int]:

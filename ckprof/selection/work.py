@@ -84,7 +84,7 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
     """
     if traits.schedule is Schedule.WINDOW:
         return _windows(traits, sizes, units)
-    tiles, depth = _tiles(traits, sizes)
+    tiles, depth = tiles_of(traits, sizes)
     if traits.schedule is Schedule.STREAM:
         return _stream(traits, sizes, tiles, depth, units)
     loops = ceil_div(depth, splits)
@@ -103,8 +103,8 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
     )
 
 
-def _tiles(traits: KernelTraits, sizes: Sizes) -> tuple[Value, Value]:
-    """Return the tiles of all products, and the iterations over the whole reduction of one."""
+def tiles_of(traits: KernelTraits, sizes: Sizes) -> tuple[Value, Value]:
+    """Return the tiles of all products, and the iterations over the whole reduction of one tile."""
     tile_m, tile_n, tile_k = traits.tile
     across = ceil_div(sizes.n, tile_n)
     depth = ceil_div(sizes.k, tile_k)
