@@ -25,6 +25,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "CatalogRecord": "msgspec",
     "Conversion": "ckprof.model.conversion",
     "ConvProblem": "ckprof.model.problem",
+    "DeviceIdentity": "ckprof.model.device",
     "DeviceKernel": "ckprof.model.device_kernel",
     "DispatcherForm": "ckprof.plugin.protocols",
     "Estimate": "ckprof.model.gemm_work",
@@ -39,6 +40,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "ListComparison": "ckprof.model.extraction",
     "NDArray": "numpy",
     "PositionalForm": "ckprof.plugin.protocols",
+    "Roof": "ckprof.model.roof",
     "RuleSetEntry": "ckprof.plugin.protocols",
     "TreePlan": "ckprof.model.conversion_tree",
     "UnmetRequirement": "ckprof.model.requirement",
@@ -56,7 +58,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "frozenset": (frozenset,),
 }
 
-_PLAIN: Final[Mapping[str, type]] = {"str": str, "bool": bool, "float": float}
+_PLAIN: Final[Mapping[str, type]] = {"str": str, "bytes": bytes, "bool": bool, "float": float}
 
 
 @cache
