@@ -37,7 +37,7 @@ class Roofs:
     def _find(self, device: DeviceKey, dtype: str) -> tuple[Roof, ...]:
         kept = [roof for session in self._side.sessions for roof in kept_roofs(session, device)]
         fitting = [roof for roof in kept if roof.dtype is None or roof.dtype.value == dtype]
-        found = []
+        found: list[Roof] = []
         for kind in RoofKind:
             given = [roof for roof in self._given if roof.kind is kind]
             found += given or _highest([roof for roof in fitting if roof.kind is kind], dtype)
