@@ -122,6 +122,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
     for contract in (
         Contract(kind="direction", hook="ckprof_register_directions", protocol=protocols.Direction),
         Contract(
+            kind="operation",
+            hook="ckprof_register_operations",
+            protocol=protocols.Operation,
+            abilities=(protocols.OwnProblems, protocols.KernelInterface, protocols.ProblemSampler),
+        ),
+        Contract(
             kind="pipeline",
             hook="ckprof_register_pipelines",
             protocol=protocols.Pipeline,
@@ -142,6 +148,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             ),
             late=frozenset({"default_arch"}),
         ),
+        Contract(kind="baseline", hook="ckprof_register_baselines", protocol=protocols.Baseline),
         Contract(
             kind="rule set",
             hook="ckprof_register_rule_sets",

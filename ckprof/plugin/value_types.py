@@ -37,12 +37,16 @@ _MODULES: Final[Mapping[str, str]] = {
     "GemmWork": "ckprof.model.gemm_work",
     "Instance": "ckprof.model.instance",
     "KernelSource": "ckprof.plugin.protocols",
+    "LibraryInterface": "ckprof.plugin.protocols",
     "ListComparison": "ckprof.model.extraction",
     "NDArray": "numpy",
+    "ParsedProblem": "ckprof.problems.tokens",
     "PositionalForm": "ckprof.plugin.protocols",
+    "Problem": "ckprof.model.problem",
     "Roof": "ckprof.model.roof",
     "RuleSetEntry": "ckprof.plugin.protocols",
     "TreePlan": "ckprof.model.conversion_tree",
+    "TypeSet": "ckprof.model.type_set",
     "UnmetRequirement": "ckprof.model.requirement",
 }
 

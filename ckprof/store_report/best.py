@@ -55,9 +55,9 @@ class BestRow:
         return self.runner_up.median_ms / self.best.median_ms if self.runner_up else None
 
     @property
-    def element_bytes(self) -> int | None:
-        """Bytes of one element, where the input says the type."""
-        return DataType(self.key.dtype).properties.size_bytes if self.key.dtype else None
+    def traffic_bytes(self) -> int | None:
+        """Bytes of all tensors, where the input says the type."""
+        return self.key.problem.traffic_bytes(DataType(self.key.dtype)) if self.key.dtype else None
 
     @property
     def gflops(self) -> float:
@@ -66,15 +66,15 @@ class BestRow:
 
     @property
     def gbytes_per_s(self) -> float | None:
-        """Bytes of the three tensors / time / 1e9."""
-        size = self.element_bytes
-        return self.key.problem.moved_bytes(size) / self.best.median_ms / 1e6 if size else None
+        """Bytes of all tensors / time / 1e9."""
+        moved = self.traffic_bytes
+        return moved / self.best.median_ms / 1e6 if moved else None
 
     @property
     def intensity(self) -> float | None:
         """Floating-point operations per byte moved."""
-        size = self.element_bytes
-        return self.key.problem.flop / self.key.problem.moved_bytes(size) if size else None
+        moved = self.traffic_bytes
+        return self.key.problem.flop / moved if moved else None
 
     @property
     def of_roof(self) -> float | None:

@@ -12,7 +12,7 @@ from ckprof.compare.records import change_text, short_problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 #: what an empty cell shows
 DASH = "\N{EN DASH}"
@@ -102,7 +102,7 @@ def name_cell(name: str, start: str) -> Cell:
     return Cell(text=_without(name, start), css_class="name", title=name)
 
 
-def problem_cell(problem: ConvProblem) -> Cell:
+def problem_cell(problem: Problem) -> Cell:
     """Return a cell with the sizes of a problem that have an effect; all of them are its title."""
     return Cell(text=short_problem(problem), css_class="problem", title=problem.describe())
 

@@ -44,26 +44,31 @@ def shared_key(
 
     :param device_text: what the library said of the device; not used for targets that compute on the host.
     """
-    identity = _device(target, recipe, options, device_text)
+    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, device_text)
+    device = device_key(recipe.target, recipe.arch, identity)
+    return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
+
+
+def shared_key_of(
+    direction: str, recipe: BuildRecipe, options: RunOptions, device: DeviceKey, how: tuple[str, str]
+) -> SharedKey:
+    """Return what :func:`shared_key` returns, for a device that said elsewhere what it is.
+
+    :param how: major version of the device's driver, and the clock that times kernels.
+    """
+    driver, clock = how
     return SharedKey(
         operation=OperationKey(direction=direction, api_level=recipe.api_level),
-        device=DeviceKey(
-            target=recipe.target,
-            model=identity.model,
-            arch=recipe.arch,
-            compute_units=identity.compute_units,
-            memory_bytes=identity.memory_bytes,
-            partition=identity.partition,
-        ),
+        device=device,
         toolchain=ToolchainKey(
             compiler=recipe.compiler.description,
             compiler_identity=recipe.compiler.identity,
             flags=(*recipe.compile_flags, *recipe.kernel_flags),
             headers=_headers(recipe),
-            driver=identity.driver,
+            driver=driver,
         ),
         method=MethodKey(
-            clock=identity.clock,
+            clock=clock,
             version=METHOD_VERSION,
             cache=options.cache.value,
             flush_bytes=timing_settings(options).flush_bytes,
@@ -72,9 +77,28 @@ def shared_key(
     )
 
 
-def _device(target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str) -> DeviceIdentity:
+def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
+    """Return the part of a key that says where kernels ran."""
+    return DeviceKey(
+        target=target,
+        model=identity.model,
+        arch=arch,
+        compute_units=identity.compute_units,
+        memory_bytes=identity.memory_bytes,
+        partition=identity.partition,
+    )
+
+
+def identify_device(
+    target: Target, arch: str, machine_identity: str, options: RunOptions, device_text: str
+) -> DeviceIdentity:
+    """Return what identifies the device that kernels run on here.
+
+    :param machine_identity: what ``-march=native`` meant where they were built.
+    :param device_text: what the library said of the device.
+    """
     if isinstance(target, DeviceIdentifier):
-        known = target.device_identity(recipe.arch, options.device)
+        known = target.device_identity(arch, options.device)
         if known is not None:
             return replace(known, model=known.model or device_text)
     if target.embedded:
@@ -82,7 +106,7 @@ def _device(target: Target, recipe: BuildRecipe, options: RunOptions, device_tex
             model=cpu_model(),
             compute_units=options.cpu_threads or available_cpus(),
             # what -march=native means here
-            partition=recipe.machine_identity[:16],
+            partition=machine_identity[:16],
         )
     return DeviceIdentity(model=device_text)
 

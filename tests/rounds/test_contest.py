@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import UsageError
-from ckprof.sweep.contest import Contest
-from ckprof.sweep.options import RoundOptions
-from ckprof.sweep.visit import Ending
+from ckprof.rounds.contest import Contest
+from ckprof.rounds.options import RoundOptions
+from ckprof.rounds.visit import Ending
 
 from .device import SimulatedDevice, run, spread_times
 
