@@ -263,7 +263,8 @@ from ckprof.run.schedule import run_instances
 from ckprof.run.options import RunOptions
 for outcome in run_instances(Path(sys.argv[1]), ARCH, ScaleDirection(),
                              [make_instance("ok"), make_instance("hangs")], [make_problem()],
-                             RunOptions(rounds=1, max_time_s=0.02), Path(sys.argv[2]), lock_dir=Path(sys.argv[2])):
+                             RunOptions(rounds=1, max_time_s=0.02), Path(sys.argv[2]),
+                             lock_dir=Path(sys.argv[2])):
     print(outcome.status.value, flush=True)
 """
 
