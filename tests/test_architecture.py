@@ -40,6 +40,7 @@ LAYERS = (
     ("sweep",),
     ("compare",),
     ("store_report",),
+    ("tune",),
     ("api",),
     ("cli", "testing"),
 )

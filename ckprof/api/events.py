@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
     from ckprof.sweep.visit import RoundReport
+    from ckprof.tune.loop import Progress as SearchProgress
+    from ckprof.tune.space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,14 @@ class SweepMessage:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneProgress:
+    """A batch of a search is measured."""
+
+    progress: SearchProgress
+    space: SearchSpace
+
+
 Event: TypeAlias = (
     ListRead
     | InvalidLeftOut
@@ -197,6 +207,7 @@ Event: TypeAlias = (
     | SweepRound
     | SweepWarning
     | SweepMessage
+    | TuneProgress
     | RunEvent
 )
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
+    from ckprof.api.tune_requests import TuneOptions
     from ckprof.model.problem import ConvProblem
     from ckprof.model.recipe import BuildRecipe
     from ckprof.run.options import RunOptions
@@ -59,7 +60,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     :raises CkprofError: the store cannot be read, or there is no toolchain.
     """
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
-    run = _run_options(request, build_dir.recipe)
+    run = measuring_options(request, build_dir.recipe)
     target = session.target(request.build.target)
     shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, "")
     kernels = planned_kernels(request.selection.candidates, None)
@@ -68,11 +69,11 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
         return make_plan(_plan_request(request, options, kernels, shared), _nothing)
     with Store(path) as store:
         if not target.embedded:
-            shared = replace(shared, device=_only_device(store, shared))
+            shared = replace(shared, device=only_device(store, shared))
         return make_plan(_plan_request(request, options, kernels, shared), store.past_visits)
 
 
-def _only_device(store: Store, shared: SharedKey) -> DeviceKey:
+def only_device(store: Store, shared: SharedKey) -> DeviceKey:
     """Return the store's device of that target and architecture, if there is just one.
 
     A device says its name only to a library that is built.
@@ -98,7 +99,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             Purpose.RUN,
             keep_invalid=request.selection.keep_invalid,
         )
-        run = _run_options(request, library.recipe)
+        run = measuring_options(request, library.recipe)
         seen_by = observers(session)
         bench = stack.enter_context(KernelBench(library, run, session.manager, seen_by, session.tell))
         target = session.target(request.build.target)
@@ -111,7 +112,9 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
 
 
-def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:
+def open_sink(
+    session: Session, options: SweepOptions | StoreOptions | TuneOptions
+) -> StoreWriter | ShardWriter:
     """Open the store, or make a shard in a folder of shards."""
     if is_shard_folder(options.store):
         return ShardWriter(Path(options.store))
@@ -122,7 +125,7 @@ def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWr
     )
 
 
-def _run_options(request: RunRequest, recipe: BuildRecipe) -> RunOptions:
+def measuring_options(request: RunRequest, recipe: BuildRecipe) -> RunOptions:
     """Return how kernels are run: always verified, and with their raw samples."""
     return replace(
         request.options,

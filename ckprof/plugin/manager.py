@@ -39,6 +39,7 @@ BUILTIN_PACKAGES: Final = (
     "ckprof.store",
     "ckprof.compare",
     "ckprof.store_report",
+    "ckprof.tune",
     "ckprof_converters",
     "ckprof_plugins",
 )

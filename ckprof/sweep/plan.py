@@ -55,6 +55,8 @@ class PlanRequest:
     fresh: bool = False
     #: try again what failed
     retry_failed: bool = False
+    #: (problem, cell) -> it takes part; ``None``: all of them do
+    takes: Callable[[ConvProblem, KernelCell], bool] | None = None
 
 
 #: Reads what was measured before on a problem; nothing without a store.
@@ -192,6 +194,8 @@ def _planned(
     )
     by_key = {kernel.instance: kernel for kernel in kernels}
     cells = [KernelCell(kernel.instance, split) for kernel in kernels for split in place.splits]
+    if request.takes is not None:
+        cells = [cell for cell in cells if request.takes(problem, cell)]
     visits = [visit for visit in past(shared, problem) if _same_object(visit, by_key)]
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
     last_round = max((visit.round for visit in visits), default=0)
