@@ -12,12 +12,14 @@ import numpy as np
 
 from ckprof.api.building import build_dir_for, build_library, build_limits
 from ckprof.api.events import SweepProgress, SweepRound, SweepWarning
+from ckprof.api.observers import observers
 from ckprof.api.support import SupportRequest, check_support
-from ckprof.api.sweeping import is_shard_folder, measuring_options, observers, only_device, open_sink
+from ckprof.api.sweeping import is_shard_folder, only_device, open_sink, sweep_run_options
 from ckprof.api.tuning import require_one_kind
 from ckprof.build.jobs import available_cpus
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
+from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.run.support_queries import SupportQuery
@@ -26,7 +28,7 @@ from ckprof.selection.selector import precedence
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.engine import Sweep, Watch
 from ckprof.sweep.identity import built_kernels, new_session, shared_key
-from ckprof.sweep.kernel_bench import KernelBench
+from ckprof.sweep.kernel_bench import KernelBench, PluginHooks, bench_library
 from ckprof.sweep.plan import KernelCell, PlanRequest, make_plan
 from ckprof.tune.knowledge import Costs, Knowledge
 from ckprof.tune.loop import MeasuredCell
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from ckprof.api.tune_requests import TuneOptions
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.problem_run import ProblemRun
     from ckprof.store.attempt import Attempt
     from ckprof.store.attempt import Session as Evidence
@@ -85,7 +87,7 @@ class DeviceBench:
         build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
         recipe = build_dir.recipe
         self._target = session.target(request.build.target)
-        self._run = measuring_options(request, recipe)
+        self._run = sweep_run_options(request, recipe)
         shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, "")
         if not self._target.embedded:
             shared = replace(shared, device=only_device(sink.reader, shared))
@@ -178,7 +180,11 @@ class DeviceBench:
             keep_invalid=self._request.selection.keep_invalid,
         )
         bench = KernelBench(
-            library, self._run, self._session.manager, observers(self._session), self._session.tell
+            bench_library(library),
+            self._run,
+            PluginHooks(library, self._session.manager),
+            observers(self._session),
+            self._session.tell,
         )
         self._kernels = self._bench_stack.enter_context(bench)
         self._library = library
@@ -229,14 +235,14 @@ class DeviceBench:
         if self._evidence is None:
             search, device = self._options.search, self._kernels.device
             self._evidence = new_session(self._run, search.seed, self._options.tags, device)
-        times: dict[tuple[ConvProblem, KernelCell], list[float | None]] = {}
+        times: dict[tuple[Problem, KernelCell], list[float | None]] = {}
         plan = make_plan(self._plan_request(wanted, self._library), self._sink.reader.past_visits)
         watch = self._watch(times, most_s)
         sweep = Sweep(plan, self._kernels, self._sink, self._evidence, watch, first_sequence=self._attempts)
         self._attempts += sweep.run().attempts
         return list(self._results(times))
 
-    def _contestants(self, cells: Sequence[Cell]) -> set[tuple[ConvProblem, KernelCell]]:
+    def _contestants(self, cells: Sequence[Cell]) -> set[tuple[Problem, KernelCell]]:
         """Return what is measured: the cells, the best of their problems, and failures to be stored."""
         wanted = {self._cell(cell) for cell in cells}
         filled = self._filled()
@@ -249,14 +255,12 @@ class DeviceBench:
         self._unstored = []
         return wanted
 
-    def _cell(self, cell: Cell) -> tuple[ConvProblem, KernelCell]:
+    def _cell(self, cell: Cell) -> tuple[Problem, KernelCell]:
         choice = self.space.choices[cell.choice]
         key = self.space.kernels[choice.kernel].key
         return self.space.problems[cell.problem], KernelCell(key, choice.splits)
 
-    def _plan_request(
-        self, wanted: set[tuple[ConvProblem, KernelCell]], library: BuiltLibrary
-    ) -> PlanRequest:
+    def _plan_request(self, wanted: set[tuple[Problem, KernelCell]], library: BuiltLibrary) -> PlanRequest:
         keys = {cell.instance for _, cell in wanted}
         return PlanRequest(
             kernels=[one for one in built_kernels(library) if one.instance in keys],
@@ -269,7 +273,7 @@ class DeviceBench:
         )
 
     def _watch(
-        self, times: dict[tuple[ConvProblem, KernelCell], list[float | None]], most_s: float | None
+        self, times: dict[tuple[Problem, KernelCell], list[float | None]], most_s: float | None
     ) -> Watch:
         tell = self._session.tell
 
@@ -290,9 +294,9 @@ class DeviceBench:
         )
 
     def _results(
-        self, times: Mapping[tuple[ConvProblem, KernelCell], Sequence[float | None]]
+        self, times: Mapping[tuple[Problem, KernelCell], Sequence[float | None]]
     ) -> Iterator[MeasuredCell]:
-        number = {problem: place for place, problem in enumerate(self.space.problems)}
+        number: dict[Problem, int] = {one: place for place, one in enumerate(self.space.problems)}
         for (problem, cell), seen in times.items():
             place = Cell(number[problem], self._choice[self._place[cell.instance], cell.split_k])
             if self.knowledge.possible[place]:
@@ -302,7 +306,7 @@ class DeviceBench:
 
     def _forbid_other_splits(self) -> None:
         """Leave choices out whose number of splits a problem does not ask for."""
-        for number, run in enumerate(_merged_runs(self._request)):
+        for number, run in enumerate(_runs_of(self._request, self._candidates[0].instance.ndim)):
             if run.splits:
                 for place, choice in enumerate(self.space.choices):
                     if choice.splits not in run.splits:
@@ -359,7 +363,7 @@ def _ordered(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _merged_runs(request: RunRequest) -> list[ProblemRun]:
     """Return the problems once each, with the splits and occurrences of all their lines."""
-    merged: dict[ConvProblem, ProblemRun] = {}
+    merged: dict[Problem, ProblemRun] = {}
     for run in request.problems:
         known = merged.get(run.problem)
         if known is None:
@@ -370,12 +374,23 @@ def _merged_runs(request: RunRequest) -> list[ProblemRun]:
     return list(merged.values())
 
 
+def _runs_of(request: RunRequest, ndim: int) -> list[ProblemRun]:
+    """Return the problems that the kernels can be run on.
+
+    :raises UsageError: there is none, or the kernels compute something else than convolutions.
+    """
+    runs = [run for run in _merged_runs(request) if run.problem.ndim == ndim]
+    if not runs:
+        raise UsageError(f"no problem has {ndim} dimensions, as the instances have")
+    if not all(isinstance(run.problem, ConvProblem) for run in runs):
+        raise UsageError("only times of convolutions are predicted; measure others with 'ckprof sweep'")
+    return runs
+
+
 def _space(candidates: Sequence[Candidate], request: RunRequest) -> SearchSpace:
     ndim = candidates[0].instance.ndim
-    runs = [run for run in _merged_runs(request) if run.problem.ndim == ndim]
+    runs = _runs_of(request, ndim)
     splits = dict.fromkeys(split for run in runs for split in run.splits or request.options.splits)
-    if not runs:
-        raise UsageError(f"no problem has {ndim} dimensions as the instances have")
     kernels = [
         SearchKernel(
             key=one.instance.key,
@@ -387,7 +402,7 @@ def _space(candidates: Sequence[Candidate], request: RunRequest) -> SearchSpace:
         for one in candidates
     ]
     return SearchSpace(
-        problems=tuple(run.problem for run in runs),
+        problems=tuple(run.problem for run in runs if isinstance(run.problem, ConvProblem)),
         counts=tuple(run.count for run in runs),
         kernels=tuple(kernels),
         choices=tuple(Choice(kernel, split) for kernel in range(len(kernels)) for split in splits),

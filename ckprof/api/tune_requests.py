@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
-from ckprof.sweep.options import RoundOptions
+from ckprof.rounds.options import RoundOptions
 from ckprof.tune.strategies import DEFAULT_STRATEGY
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.instances import Selection
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 def _never() -> bool:
@@ -94,7 +94,7 @@ class ReplayOptions:
     #: only kernels of these names take part, and these can be emitted; ``None`` for all of the table
     selection: Selection | None = None
     #: occurrences of problems; 1 for those that are missing
-    counts: tuple[tuple[ConvProblem, int], ...] = ()
+    counts: tuple[tuple[Problem, int], ...] = ()
     #: seconds that are counted for building one kernel, and for measuring it on one problem
     build_s: float = 3.0
     visit_s: float = 0.02

@@ -40,7 +40,7 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     :raises UsageError: the strategy is unknown or cannot begin, or the direction is no matrix product.
     :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
     """
-    direction = session.registry.direction(options.direction)
+    direction = session.registry.operation(options.direction)
     table = read_tables(
         session.registry, options.files, direction=direction.id, dtype=options.dtype.value
     ).without_glitches()

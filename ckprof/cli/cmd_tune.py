@@ -15,8 +15,8 @@ from ckprof.cli.problem_set_options import problems_of_sets
 from ckprof.cli.run_options import add_timing_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.model.dtype import DataType
+from ckprof.rounds.options import RoundOptions
 from ckprof.sweep.defaults import round_run_options
-from ckprof.sweep.options import RoundOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import InstanceQuery
     from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
     from ckprof.cli.session import Session
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.tune.result import TuneResult
 
 _EPILOG = """\
@@ -203,7 +203,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return session.signals.exit_code
 
 
-def _problems(arguments: argparse.Namespace) -> list[str | ConvProblem]:
+def _problems(arguments: argparse.Namespace) -> list[str | Problem]:
     """Return the given problems, those of sets as often as they occur in their network."""
     of_sets = [one.problem for one in problems_of_sets(arguments) for _ in range(one.count)]
     return [*arguments.problem, *of_sets]
@@ -257,7 +257,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
     selection = session.profiler.instances(query).require() if query is not None else None
     if arguments.emit is not None and selection is None:
         raise UsageError("--emit writes instances, which a table does not have: add --conf or --rule-set")
-    counts: dict[ConvProblem, int] = {}
+    counts: dict[Problem, int] = {}
     parsed = session.profiler.problems(arguments.direction, _problems(arguments), files=arguments.problems)
     for one in parsed:
         counts[one.problem] = counts.get(one.problem, 0) + one.count
@@ -269,7 +269,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _replay_options(
-    arguments: argparse.Namespace, selection: Selection | None, counts: dict[ConvProblem, int]
+    arguments: argparse.Namespace, selection: Selection | None, counts: dict[Problem, int]
 ) -> ReplayOptions:
     from ckprof.api.tune_requests import ReplayOptions
 

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.report.rows import NOISY_SHARE
+from ckprof.rounds.visit import RoundReport, Timing, Visit
 from ckprof.store.attempt import Attempt, Conditions, Mark, Session
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.sweep.observer import Reading
 from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
 from ckprof.sweep.shape import is_bimodal
-from ckprof.sweep.visit import RoundReport, Timing, Visit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class Sweep:
     :param bench: where to measure.
     :param sink: where attempts go.
     :param session: evidence that all attempts share.
-    :param first_sequence: number of the first attempt: how many the session has already.
+    :param first_sequence: number of the first attempt within the session.
     """
 
     def __init__(
@@ -170,6 +170,11 @@ class Sweep:
         self._left_later = plan.most_visits
         #: name and time of the fastest attempt on the current problem
         self._best: tuple[str, float] | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts there were so far."""
+        return self._tally.attempts
 
     def run(self) -> Summary:
         """Measure until nothing is left, the time is over, or a stop is requested.

@@ -6,14 +6,16 @@ import platform
 import sys
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.jobs import available_cpus
 from ckprof.flow.run_environment import git_state
+from ckprof.model.device import DeviceIdentity
 from ckprof.paths import object_cache_dir
+from ckprof.plugin.protocols import DeviceIdentifier
 from ckprof.run.executor import timing_settings
 from ckprof.run.host import cpu_model, host_properties
 from ckprof.store.attempt import KernelInfo, Session
@@ -35,32 +37,6 @@ if TYPE_CHECKING:
 METHOD_VERSION: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceIdentity:
-    """What a target says of a device, as far as it bears on times."""
-
-    model: str
-    compute_units: int = 0
-    memory_bytes: int = 0
-    #: partition mode
-    partition: str = ""
-    #: major version of the driver
-    driver: str = ""
-    #: ``event`` where the device's own clock times kernels
-    clock: str = "wall"
-
-
-@runtime_checkable
-class DeviceIdentifier(Protocol):
-    """A target that knows more of a device than the line that its libraries print."""
-
-    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
-        """Return what is known of a device; ``None`` if it cannot be read now.
-
-        :param device: its index.
-        """
-
-
 def shared_key(
     direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str
 ) -> SharedKey:
@@ -68,26 +44,31 @@ def shared_key(
 
     :param device_text: what the library said of the device; not used for targets that compute on the host.
     """
-    identity = _device(target, recipe, options, device_text)
+    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, device_text)
+    device = device_key(recipe.target, recipe.arch, identity)
+    return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
+
+
+def shared_key_of(
+    direction: str, recipe: BuildRecipe, options: RunOptions, device: DeviceKey, how: tuple[str, str]
+) -> SharedKey:
+    """Return what :func:`shared_key` returns, for a device that said elsewhere what it is.
+
+    :param how: major version of the device's driver, and the clock that times kernels.
+    """
+    driver, clock = how
     return SharedKey(
         operation=OperationKey(direction=direction, api_level=recipe.api_level),
-        device=DeviceKey(
-            target=recipe.target,
-            model=identity.model,
-            arch=recipe.arch,
-            compute_units=identity.compute_units,
-            memory_bytes=identity.memory_bytes,
-            partition=identity.partition,
-        ),
+        device=device,
         toolchain=ToolchainKey(
             compiler=recipe.compiler.description,
             compiler_identity=recipe.compiler.identity,
             flags=(*recipe.compile_flags, *recipe.kernel_flags),
             headers=_headers(recipe),
-            driver=identity.driver,
+            driver=driver,
         ),
         method=MethodKey(
-            clock=identity.clock,
+            clock=clock,
             version=METHOD_VERSION,
             cache=options.cache.value,
             flush_bytes=timing_settings(options).flush_bytes,
@@ -96,17 +77,36 @@ def shared_key(
     )
 
 
-def _device(target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str) -> DeviceIdentity:
+def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
+    """Return the part of a key that says where kernels ran."""
+    return DeviceKey(
+        target=target,
+        model=identity.model,
+        arch=arch,
+        compute_units=identity.compute_units,
+        memory_bytes=identity.memory_bytes,
+        partition=identity.partition,
+    )
+
+
+def identify_device(
+    target: Target, arch: str, machine_identity: str, options: RunOptions, device_text: str
+) -> DeviceIdentity:
+    """Return what identifies the device that kernels run on here.
+
+    :param machine_identity: what ``-march=native`` meant where they were built.
+    :param device_text: what the library said of the device.
+    """
     if isinstance(target, DeviceIdentifier):
-        known = target.device_identity(recipe.arch, options.device)
+        known = target.device_identity(arch, options.device)
         if known is not None:
-            return known
+            return replace(known, model=known.model or device_text)
     if target.embedded:
         return DeviceIdentity(
             model=cpu_model(),
             compute_units=options.cpu_threads or available_cpus(),
             # what -march=native means here
-            partition=recipe.machine_identity[:16],
+            partition=machine_identity[:16],
         )
     return DeviceIdentity(model=device_text)
 
@@ -152,11 +152,18 @@ def built_kernels(library: BuiltLibrary) -> list[PlannedKernel]:
     return planned_kernels(library.candidates, keys)
 
 
-def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_text: str = "") -> Session:
+def new_session(
+    options: RunOptions,
+    seed: int,
+    tags: tuple[str, ...],
+    device_text: str = "",
+    further: Mapping[str, object] | None = None,
+) -> Session:
     """Return the evidence that all attempts of this command share.
 
     :param options: those that influence the figures.
     :param seed: of the order within rounds.
+    :param further: more of the environment, as plain JSON values.
     """
     git = git_state(Path.cwd())
     return Session(
@@ -169,5 +176,10 @@ def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_te
         git_dirty=bool(git["dirty"]) if git else False,
         seed=seed,
         tags=tags,
-        environment={"host": host_properties(), "options": options.as_plain(), "device": device_text},
+        environment={
+            "host": host_properties(),
+            "options": options.as_plain(),
+            "device": device_text,
+            **(further or {}),
+        },
     )

@@ -44,10 +44,15 @@ class _PhysicalModel(TimeModel):
                 latency=_WAIT / traits.lds_stages + loop,
                 tile=m * n * self.element_bytes / _LOCAL,
                 loop=loop,
+                meeting=0.0,
             ),
             spread=1.0,
             rows=0,
         )
+
+
+#: what only measurements tell
+_UNCOUNTED: Final = dict.fromkeys(("merging", "gathering", "ragged", "short"), 0.0)
 
 
 def physical_model(units: int, element_bytes: int) -> TimeModel:
@@ -64,7 +69,9 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
         dtype="",
         layout="",
         element_bytes=element_bytes,
-        shared=SharedParameters(launch=_LAUNCH, bandwidth=_MEMORY * count, tail=0.8, contention=0.3),
+        shared=SharedParameters(
+            launch=_LAUNCH, bandwidth=_MEMORY * count, tail=0.8, contention=0.3, **_UNCOUNTED
+        ),
         kernels={},
         splits=(1,),
         ranges=dict.fromkeys(RANGE_AXES, (0.0, inf)),

@@ -100,7 +100,7 @@ def problem_features(problems: Sequence[ConvProblem], gemm_sizes: GemmSizes) -> 
     """Return problems x features: sizes, alignment, padding, filter and stride."""
     rows = []
     for one in problems:
-        m, n, k = (float(size) for size in gemm_sizes(one))
+        m, n, k = (float(size) for size in gemm_sizes(one)[:3])
         rows.append(
             [
                 0.5 * np.log2(m),

@@ -16,7 +16,7 @@ from ckprof.tune.space import Choice, SearchKernel, SearchSpace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.measurements import Measurements
     from ckprof.tune.space import Cell
 
@@ -31,7 +31,7 @@ class ReplayCosts:
     visit_s: float = 0.02
 
 
-def replay_space(table: Measurements, counts: Mapping[ConvProblem, int] | None = None) -> SearchSpace:
+def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = None) -> SearchSpace:
     """Return what can be searched in a table.
 
     Of kernels with equal predictions, those come first that the selector prefers.
