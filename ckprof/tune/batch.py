@@ -47,10 +47,10 @@ class _Group:
 def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> list[Cell]:
     """Return the cells of the next batch.
 
-    Kernels are added one by one: always the one whose building, with the measurements on all problems on which
-    that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that are alike
-    the second gains little once the first is in the batch. No problem gets more than one measurement, because
-    the next one is chosen better after that.
+    Kernels are added one by one: always the one whose building, with the measurements on all problems on
+    which that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that
+    are alike the second gains little once the first is in the batch. No problem gets more than one
+    measurement, because the next one is chosen better after that.
 
     :param least_s: go on to this many seconds, even with less worth it.
     """
@@ -61,15 +61,18 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
     gains = _gains(offer, now)
     taken = np.zeros(len(offer.choices), dtype=bool)
     batch: list[Cell] = []
-    first, seconds = 0.0, 0.0
+    first, seconds, builds = 0.0, 0.0, 0
     while True:
         gains[taken] = 0.0
-        group = _best_group(gains, kernel_of, built, costs.kernel_s, costs.visit_s)
+        kernel_s = costs.further_build_s(builds)
+        group = _best_group(gains, kernel_of, built, kernel_s, costs.visit_s)
         if group is None or (group.rate < _WORTH * first and seconds >= least_s):
             return batch
         first = first or group.rate
         kernels = np.unique(kernel_of[group.problems, group.places])
-        seconds += costs.kernel_s * int((~built[kernels]).sum()) + costs.visit_s * len(group.problems)
+        added = int((~built[kernels]).sum())
+        builds += added
+        seconds += kernel_s * added + costs.visit_s * len(group.problems)
         built[kernels] = True
         taken[group.problems] = True
         for problem, place in zip(group.problems.tolist(), group.places.tolist(), strict=True):
@@ -77,7 +80,7 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
 
 
 def _present(offer: Offer, knowledge: Knowledge) -> Array:
-    """Return problem -> logarithm of what it takes now; without a measurement, worse than all of its choices."""
+    """Return problem -> logarithm of its time now; without a measurement, worse than all of its choices."""
     draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
     slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
     best = knowledge.best_log_us
