@@ -238,9 +238,11 @@ class _Sweep:
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
             coordinator.note_card(first)
-            summary = coordinator.run()
+            coordinator.run()
         finally:
             engine.close(now=True)
+        # the devices are free while the rest is merged
+        summary = coordinator.finish()
         if not coordinator.outstanding and not merger.merge().bad:
             # everything is in the store; a new store of that name shall not begin with these outcomes
             self._folder.remove()

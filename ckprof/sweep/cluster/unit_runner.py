@@ -65,7 +65,7 @@ class UnitRunner:
         folder = SweepFolder(root=Path(task.folder)) if task.folder else None
         if folder is not None:
             with suppress(OSError):
-                folder.started_file(task.id).write_text(self.card.id)
+                folder.started_file(task.id).write_text(self._open_shard(folder).path.name)
         known = task.shared
         if known is not None and known.device != self.card.device:
             self._wait(task, folder)
