@@ -113,7 +113,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
     manager = PluginManager()
     manager.load_all(configured=job.plugins)
     session = ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
-    from ckprof.api.sweeping import observers
+    from ckprof.api.observers import observers
 
     options = replace(job.options, device=slot.device)
     bench = stack.enter_context(

@@ -5,21 +5,22 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ckprof.api.building import build_dir_for, build_library
 from ckprof.api.events import SweepMessage, SweepPlanned, SweepProgress, SweepRound, SweepWarning
+from ckprof.api.observers import observers
 from ckprof.build.jobs import available_cpus
-from ckprof.errors import PluginError
 from ckprof.model.recipe import Purpose
+from ckprof.plugin.protocols import RoofTarget
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.engine import Sweep, Watch
 from ckprof.sweep.identity import built_kernels, new_session, planned_kernels, shared_key
 from ckprof.sweep.kernel_bench import KernelBench, PluginHooks, bench_library
-from ckprof.sweep.observer import HostObserver, Observer
 from ckprof.sweep.plan import PlanRequest, make_plan
+from ckprof.sweep.roofs import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
+    from ckprof.model.roof import Roof
+    from ckprof.plugin.protocols import Target
     from ckprof.run.options import RunOptions
     from ckprof.store.key import DeviceKey
     from ckprof.store.query import PastVisit, SharedKey
@@ -123,9 +126,17 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
         plan = make_plan(plan_request(request, options, built_kernels(library), shared), past)
         session.tell(SweepPlanned(plan=plan, dry_run=False))
-        record = new_session(run, options.rounds.seed, options.tags, bench.device)
+        roofs = _roofs(target, bench, library.recipe.arch, run.device) if plan.open_contests else ()
+        further = evidence(shared.device, roofs)
+        record = new_session(run, options.rounds.seed, options.tags, bench.device, further)
         summary = Sweep(plan, bench, sink, record, _watch(session, options)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
+
+
+def _roofs(target: Target, bench: KernelBench, arch: str, device: int) -> tuple[Roof, ...]:
+    """Return what the device reaches: by its record, and measured now."""
+    recorded = target.theoretical_roofs(arch, device) if isinstance(target, RoofTarget) else ()
+    return (*recorded, *bench.measure_roofs())
 
 
 def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:
@@ -165,22 +176,10 @@ def plan_request(
     )
 
 
-def _nothing(shared: SharedKey, problem: ConvProblem) -> Sequence[PastVisit]:
+def _nothing(shared: SharedKey, problem: Problem) -> Sequence[PastVisit]:
     """Say what was measured where there is no store to ask."""
     del shared, problem
     return ()
-
-
-def observers(session: Session) -> list[Observer]:
-    """Return what reads evidence: the host, and what plugins add."""
-    embedded = frozenset(target.id for target in session.registry.targets if target.embedded)
-    found: list[Observer] = [HostObserver(embedded)]
-    for plugin, added in session.manager.call("ckprof_register_observers"):
-        for observer in cast("Sequence[object]", added):
-            if not isinstance(observer, Observer):
-                raise PluginError(f"plugin {plugin}: {observer!r} is no observer: it has no id or no read()")
-            found.append(observer)
-    return found
 
 
 def _watch(session: Session, options: SweepOptions) -> Watch:

@@ -13,8 +13,8 @@ from ckprof.cli.problem_options import add_problem_options, given_problems
 from ckprof.cli.run_options import add_timing_options, chosen_run_options, chosen_splits
 from ckprof.cli.sweep_messages import card_lines, summary_lines
 from ckprof.errors import ExitCode, UsageError
+from ckprof.rounds.options import RoundOptions
 from ckprof.sweep.defaults import round_run_options
-from ckprof.sweep.options import RoundOptions
 
 if TYPE_CHECKING:
     import argparse

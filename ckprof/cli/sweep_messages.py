@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.api import events
+from ckprof.report.duration import duration
 
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
@@ -100,8 +101,6 @@ class SweepMessages:
 
 def progress_text(progress: Progress) -> str:
     """Return one line: done, left, time, best so far, failures."""
-    from ckprof.sweep.plan import duration
-
     parts = [
         f"sweep: {progress.contests_done}/{progress.contests} rankings, {progress.attempts} attempts",
         f"at most {progress.left} left"
@@ -116,8 +115,6 @@ def progress_text(progress: Progress) -> str:
 
 def engine_text(progress: ClusterProgress) -> str:
     """Return one line for all workers: done, cards, time, cost of an outcome, failures."""
-    from ckprof.sweep.plan import duration
-
     cards = f"{progress.cards} card{'s' if progress.cards != 1 else ''}"
     if progress.quarantined:
         cards += f", {progress.quarantined} quarantined"
@@ -153,7 +150,6 @@ def card_lines(summary: ClusterSummary) -> list[str]:
 def summary_lines(summary: Summary, store: str) -> list[str]:
     """Return what a sweep did, for people."""
     from ckprof.sweep.engine import Stop
-    from ckprof.sweep.plan import duration
 
     ends = {
         Stop.DONE: "done",

@@ -12,7 +12,7 @@ from typing import Final
 
 from ckprof.compare.cards import CardCounter, CardRow
 from ckprof.model.outcome import Measurement, Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
 from ckprof.store.key import MeasurementKey
 
@@ -22,7 +22,7 @@ class ProblemKey:
     """What kernels compete on: only the best of one problem key may be called the best."""
 
     direction: str
-    problem: ConvProblem
+    problem: Problem
     #: spelling of the element type; empty where the input does not say
     dtype: str = ""
     layout: str = ""

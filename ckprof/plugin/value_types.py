@@ -25,6 +25,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "CatalogRecord": "msgspec",
     "Conversion": "ckprof.model.conversion",
     "ConvProblem": "ckprof.model.problem",
+    "Problem": "ckprof.model.problem",
     "DeviceKernel": "ckprof.model.device_kernel",
     "DispatcherForm": "ckprof.plugin.protocols",
     "Estimate": "ckprof.model.gemm_work",
@@ -36,11 +37,14 @@ _MODULES: Final[Mapping[str, str]] = {
     "GemmWork": "ckprof.model.gemm_work",
     "Instance": "ckprof.model.instance",
     "KernelSource": "ckprof.plugin.protocols",
+    "LibraryInterface": "ckprof.plugin.protocols",
     "ListComparison": "ckprof.model.extraction",
     "NDArray": "numpy",
+    "ParsedProblem": "ckprof.problems.tokens",
     "PositionalForm": "ckprof.plugin.protocols",
     "RuleSetEntry": "ckprof.plugin.protocols",
     "TreePlan": "ckprof.model.conversion_tree",
+    "TypeSet": "ckprof.model.type_set",
     "UnmetRequirement": "ckprof.model.requirement",
 }
 

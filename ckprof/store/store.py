@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.store.attempt import Attempt, Session
 
 EVERYTHING = StoreQuery()
@@ -138,7 +138,7 @@ class Store:
         rows = self._rows("SELECT body FROM devices ORDER BY id", [])
         return [msgspec.json.decode(body, type=DeviceKey) for (body,) in rows]
 
-    def problems(self) -> Sequence[ConvProblem]:
+    def problems(self) -> Sequence[Problem]:
         """Return every problem once, in the order they were added."""
         rows = self._rows("SELECT id FROM problems ORDER BY id", [])
         return [self._parts.problem(number) for (number,) in rows]
@@ -166,7 +166,7 @@ class Store:
 
         return pandas.DataFrame(self.to_dicts(query), columns=list(COLUMNS_OF_ROWS))
 
-    def past_visits(self, shared: SharedKey, problem: ConvProblem) -> list[PastVisit]:
+    def past_visits(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
         """Return what earlier sweeps measured on a problem under the same conditions, in order.
 
         Lean on purpose: a sweep that goes on reads all of it before it begins.
@@ -192,7 +192,7 @@ class Store:
         )
         return [PastVisit._make((*row[:-1], self._parts.session(row[-1]).card)) for row in rows]
 
-    def sequences(self, session: str, problem: ConvProblem, dtype: DataType | None, layout: str) -> list[int]:
+    def sequences(self, session: str, problem: Problem, dtype: DataType | None, layout: str) -> list[int]:
         """Return the numbers of a session's attempts on a problem with kernels of one type and layout.
 
         :param session: its uid.

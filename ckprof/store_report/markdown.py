@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ckprof.compare.cards import CardRow
     from ckprof.store_report.best import BestRow
     from ckprof.store_report.content import ReportContent
-    from ckprof.store_report.options import ReportOptions
 
 #: rows of a table; the rest is counted
 MOST_ROWS: Final = 200
@@ -32,7 +31,7 @@ def render_markdown(content: ReportContent) -> str:
     if content.comparison:
         parts.append(render_comparison(content.comparison).rstrip())
     if content.best:
-        parts += ["### Best per problem", _best(content.best, content.options)]
+        parts += ["### Best per problem", _best(content.best)]
         parts += ["### Coverage", _coverage(content)]
     if content.side.cards:
         parts += ["### Cards", _cards(content.side.cards)]
@@ -45,7 +44,7 @@ def render_markdown(content: ReportContent) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _best(rows: Sequence[BestRow], options: ReportOptions) -> str:
+def _best(rows: Sequence[BestRow]) -> str:
     headers = (
         "#",
         "problem",
@@ -58,11 +57,11 @@ def _best(rows: Sequence[BestRow], options: ReportOptions) -> str:
         "order",
         "verified",
     )
-    return _table(headers, [_best_cells(row, options) for row in rows], "lllrrrrrlr")
+    return _table(headers, [_best_cells(row) for row in rows], "lllrrrrrlr")
 
 
-def _best_cells(row: BestRow, options: ReportOptions) -> tuple[str, ...]:
-    share = row.of_roof(options)
+def _best_cells(row: BestRow) -> tuple[str, ...]:
+    share = row.of_roof
     return (
         f"P{row.number}",
         short_problem(row.key.problem),

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.report.rows import NOISY_SHARE
+from ckprof.rounds.visit import RoundReport, Timing, Visit
 from ckprof.store.attempt import Attempt, Conditions, Mark, Session
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.sweep.observer import Reading
 from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
 from ckprof.sweep.shape import is_bimodal
-from ckprof.sweep.visit import RoundReport, Timing, Visit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

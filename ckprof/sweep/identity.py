@@ -6,14 +6,16 @@ import platform
 import sys
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.jobs import available_cpus
 from ckprof.flow.run_environment import git_state
+from ckprof.model.device import DeviceIdentity
 from ckprof.paths import object_cache_dir
+from ckprof.plugin.protocols import DeviceIdentifier
 from ckprof.run.executor import timing_settings
 from ckprof.run.host import cpu_model, host_properties
 from ckprof.store.attempt import KernelInfo, Session
@@ -33,32 +35,6 @@ if TYPE_CHECKING:
 
 #: raised whenever the meaning of a sample changes
 METHOD_VERSION: Final = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceIdentity:
-    """What a target says of a device, as far as it bears on times."""
-
-    model: str
-    compute_units: int = 0
-    memory_bytes: int = 0
-    #: partition mode
-    partition: str = ""
-    #: major version of the driver
-    driver: str = ""
-    #: ``event`` where the device's own clock times kernels
-    clock: str = "wall"
-
-
-@runtime_checkable
-class DeviceIdentifier(Protocol):
-    """A target that knows more of a device than the line that its libraries print."""
-
-    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
-        """Return what is known of a device; ``None`` if it cannot be read now.
-
-        :param device: its index.
-        """
 
 
 def shared_key(
@@ -124,7 +100,7 @@ def identify_device(
     if isinstance(target, DeviceIdentifier):
         known = target.device_identity(arch, options.device)
         if known is not None:
-            return known
+            return replace(known, model=known.model or device_text)
     if target.embedded:
         return DeviceIdentity(
             model=cpu_model(),
@@ -176,11 +152,18 @@ def built_kernels(library: BuiltLibrary) -> list[PlannedKernel]:
     return planned_kernels(library.candidates, keys)
 
 
-def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_text: str = "") -> Session:
+def new_session(
+    options: RunOptions,
+    seed: int,
+    tags: tuple[str, ...],
+    device_text: str = "",
+    further: Mapping[str, object] | None = None,
+) -> Session:
     """Return the evidence that all attempts of this command share.
 
     :param options: those that influence the figures.
     :param seed: of the order within rounds.
+    :param further: more of the environment, as plain JSON values.
     """
     git = git_state(Path.cwd())
     return Session(
@@ -193,5 +176,10 @@ def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_te
         git_dirty=bool(git["dirty"]) if git else False,
         seed=seed,
         tags=tags,
-        environment={"host": host_properties(), "options": options.as_plain(), "device": device_text},
+        environment={
+            "host": host_properties(),
+            "options": options.as_plain(),
+            "device": device_text,
+            **(further or {}),
+        },
     )

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ckprof.model.outcome import MAX_TIME, TIMEOUT, Outcome, Status
 from ckprof.run.device_lock import device_lock
@@ -17,6 +17,7 @@ from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.scratch import scratch_folder
 from ckprof.sweep.engine import VisitResult
 from ckprof.sweep.observer import Reading, combine
+from ckprof.sweep.roofs import measured_roofs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,23 +26,27 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
     from ckprof.model.accumulation import SplitSum
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.model.outcome import Measurement
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
+    from ckprof.model.roof import Roof
     from ckprof.plugin.manager import PluginManager
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
+    from ckprof.rounds.visit import Visit
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.sweep.observer import Observer
     from ckprof.sweep.plan import KernelCell, PlannedContest
-    from ckprof.sweep.visit import Visit
+
+#: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
+ROOF_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchKernel:
     """What measuring a kernel needs to know of it."""
 
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     split_sum: SplitSum
 
@@ -52,7 +57,7 @@ class BenchLibrary:
 
     #: ``None`` when not a single kernel compiled
     path: Path | None
-    direction: Direction
+    direction: Operation
     #: id of the target
     target: str
     arch: str
@@ -124,7 +129,7 @@ class PluginHooks:
         """Call ``ckprof_after_outcome``."""
         self.announce(planned.problem, outcome)
 
-    def announce(self, problem: ConvProblem, outcome: Outcome) -> None:
+    def announce(self, problem: Problem, outcome: Outcome) -> None:
         """Call ``ckprof_after_outcome``, for an outcome that came from elsewhere as well."""
         instance = self._instances[outcome.key]
         self._manager.call("ckprof_after_outcome", instance=instance, problem=problem, outcome=outcome)
@@ -251,6 +256,17 @@ class KernelBench:
             self._library.kernels[cell.instance].split_sum,
         )
         return self._announce(planned, visit, _result(outcome, self._options.min_samples), outcome)
+
+    def measure_roofs(self) -> tuple[Roof, ...]:
+        """Measure what the device reaches at most, for the types of the library's kernels.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        executor = self._executor
+        if executor is None:
+            return ()
+        dtypes = dict.fromkeys(one.dtype for one in self._library.kernels.values())
+        return measured_roofs(lambda dtype: executor.measure_roof(dtype, ROOF_S), list(dtypes))
 
     def observe(self) -> Reading:
         """Return what all observers see."""

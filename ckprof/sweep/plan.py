@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.model.problem_run import ProblemRun, as_problem_run
+from ckprof.report.duration import duration
+from ckprof.rounds.contest import Contest
+from ckprof.rounds.options import RoundOptions
+from ckprof.rounds.visit import Ending, Timing
 from ckprof.store.attempt import KernelInfo, Mark
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.sweep.contest import Contest
-from ckprof.sweep.options import RoundOptions
-from ckprof.sweep.visit import Ending, Timing
 
 
 class KernelCell(NamedTuple):
@@ -45,7 +48,7 @@ class PlanRequest:
 
     kernels: Sequence[PlannedKernel]
     #: what they compute; a problem may say which types, layouts and numbers of splits are meant
-    problems: Sequence[ConvProblem | ProblemRun]
+    problems: Sequence[Problem | ProblemRun]
     #: numbers of splits for problems that do not say them
     splits: Sequence[int]
     #: keys without data type and layout, which are those of the kernels
@@ -60,14 +63,14 @@ class PlanRequest:
 
 
 #: Reads what was measured before on a problem; nothing without a store.
-PastReader = Callable[[SharedKey, ConvProblem], Sequence[PastVisit]]
+PastReader = Callable[[SharedKey, Problem], Sequence[PastVisit]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedContest:
     """The kernels of one data type and layout on one problem."""
 
-    problem: ConvProblem
+    problem: Problem
     #: position of the problem in the sweep
     problem_index: int
     shared: SharedKey
@@ -150,11 +153,31 @@ def make_plan(request: PlanRequest, past: PastReader) -> Plan:
 
     Kernels whose number of dimensions is not that of a problem do not take part on it.
     """
+    with _collector_paused():
+        return _make_plan(request, past)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from looking through what a plan is made of, all of which stays.
+
+    With tens of thousands of past visits that takes as long as the plan itself.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _make_plan(request: PlanRequest, past: PastReader) -> Plan:
     groups: dict[_Group, list[PlannedKernel]] = {}
     for kernel in request.kernels:
         groups.setdefault((kernel.ndim, kernel.info.dtype, kernel.info.layout), []).append(kernel)
     # a problem that is named twice is measured once, with the splits of both
-    wanted: dict[tuple[ConvProblem, _Group], _Wanted] = {}
+    wanted: dict[tuple[Problem, _Group], _Wanted] = {}
     for index, given in enumerate(request.problems):
         one = as_problem_run(given)
         for group in groups:
@@ -186,7 +209,7 @@ class _Wanted:
 def _planned(
     request: PlanRequest,
     kernels: Sequence[PlannedKernel],
-    problem: ConvProblem,
+    problem: Problem,
     place: _Wanted,
     past: PastReader,
 ) -> PlannedContest:
@@ -271,11 +294,13 @@ _OK, _DRIFT, _DROPPED, _SLOW_CARD = (
 History = dict[KernelCell, list[tuple[int, Timing | None]]]
 
 
-def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[History, set[int], set[KernelCell]]:
-    """Return what counts of earlier attempts, the rounds that are marked as drifted, and who left."""
+def _history(
+    visits: Iterable[PastVisit], *, retry_failed: bool
+) -> tuple[History, set[int], dict[KernelCell, int]]:
+    """Return what counts of earlier attempts, the marked rounds, and who left after which round."""
     history: History = {}
     drifted: set[int] = set()
-    dropped: set[KernelCell] = set()
+    dropped: dict[KernelCell, int] = {}
     for visit in visits:
         cell = KernelCell(visit.instance, visit.split_k)
         if visit.marks:
@@ -283,7 +308,7 @@ def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[Histor
             if _DRIFT in marks:
                 drifted.add(visit.round)
             if _DROPPED in marks:
-                dropped.add(cell)
+                dropped[cell] = visit.round
         if visit.status != _OK:
             if not retry_failed:
                 history.setdefault(cell, []).append((visit.round, None))
@@ -316,11 +341,3 @@ def describe(plan: Plan) -> list[str]:
         if ending in endings:
             lines.append(f"finished ({ending.value}): {endings.count(ending)} rankings")
     return lines
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people, e.g. ``2 h 05 min``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.sweep.plan import duration
+from ckprof.report.duration import duration
 
 if TYPE_CHECKING:
     from ckprof.sweep.plan import Plan

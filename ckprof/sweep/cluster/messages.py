@@ -14,10 +14,10 @@ from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
+from ckprof.rounds.options import RoundOptions
 from ckprof.run.options import RunOptions
 from ckprof.store.key import DeviceKey
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.sweep.options import RoundOptions
 from ckprof.sweep.plan import PlannedKernel
 from ckprof.version import __version__
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
 from ckprof.model.problem_run import ProblemRun
+from ckprof.rounds.visit import Visit
 from ckprof.store.attempt import REFERENCE_MS
 from ckprof.store.key import MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
@@ -18,7 +19,6 @@ from ckprof.sweep.cluster.folder import SweepFolder
 from ckprof.sweep.cluster.messages import End, ReferenceCheck, Reply
 from ckprof.sweep.engine import Stop, Sweep, Watch
 from ckprof.sweep.plan import PlanRequest, make_plan
-from ckprof.sweep.visit import Visit
 
 if TYPE_CHECKING:
     from ckprof.store.attempt import Session

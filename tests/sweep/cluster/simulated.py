@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ckprof.model.accumulation import SplitSum
+from ckprof.rounds.options import RoundOptions
 from ckprof.run.options import RunOptions
 from ckprof.store.attempt import CARD
 from ckprof.store.writer import StoreWriter
@@ -33,7 +34,6 @@ from ckprof.sweep.cluster.objects import ObjectFolder, ObjectSource
 from ckprof.sweep.cluster.unit_runner import UnitRunner
 from ckprof.sweep.cluster.units import Units
 from ckprof.sweep.observer import Reading
-from ckprof.sweep.options import RoundOptions
 from ckprof.sweep.plan import PlanRequest
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems

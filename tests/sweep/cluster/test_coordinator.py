@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.rounds.options import RoundOptions
 from ckprof.store.attempt import Mark
 from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
@@ -16,7 +17,6 @@ from ckprof.sweep.cluster.coordinator import ClusterWatch
 from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
 from ckprof.sweep.cluster.messages import End, ReferencePolicy, Reply
 from ckprof.sweep.engine import Stop
-from ckprof.sweep.options import RoundOptions
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 

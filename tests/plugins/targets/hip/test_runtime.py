@@ -30,7 +30,7 @@ def measure(hip_library, tmp_path):
     """Return a function that measures kernels and returns outcomes and events."""
 
     def call(*kernels, problems=(), **options):
-        given = {"cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
+        given = {"rounds": 1, "cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
         (tmp_path / "work").mkdir(exist_ok=True)
         (tmp_path / "locks").mkdir(exist_ok=True)
         seen = []
