@@ -21,7 +21,7 @@ from ckprof.sweep.cluster.engine import EngineRequest, Pool
 from ckprof.sweep.cluster.local import LocalEngine
 from ckprof.sweep.cluster.merging import Merger
 from ckprof.sweep.cluster.messages import Task, encode
-from ckprof.sweep.options import RoundOptions
+from ckprof.rounds.options import RoundOptions
 from tests.benchmarks.cluster_model import Costs, Fleet, simulate
 from tests.store.samples import make_attempt, make_problem, make_session
 from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup
