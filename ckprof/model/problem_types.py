@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.problem import SIZE_NAMES, ConvProblem
+from ckprof.model.problem import SIZE_NAMES, ConvProblem, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from ckprof.model.problem import Problem
 
 #: names of the fields -> type
 _TYPES: dict[frozenset[str], type[object]] = {frozenset(SIZE_NAMES): ConvProblem}
@@ -47,6 +45,18 @@ def problem_from(values: Mapping[str, Any]) -> Problem:
         f"no loaded plugin knows a problem with {', '.join(sorted(values))}: "
         "load the one that it was made with"
     )
+
+
+def decode_problem(kind: type, value: Any) -> object:
+    """Decode the fields of a problem for msgspec, as its ``dec_hook``; plain values are returned as they are.
+
+    :raises InputError: as for :func:`problem_from`.
+    """
+    if kind is Problem and isinstance(value, dict):
+        return problem_from(value)
+    if kind is object:
+        return value
+    raise NotImplementedError(f"{kind.__name__} has no form in JSON")
 
 
 def sizes(problem: Problem) -> dict[str, Any]:
