@@ -12,6 +12,7 @@ from ckprof.flow.profile import profile
 from ckprof.flow.run_environment import run_environment
 from ckprof.run.baselines import Baselines
 from ckprof.run.events import WorkerReady
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Run:
         #: what is compared with the kernels; it collects its outcomes itself
         self.baselines = Baselines() if baselines is None else baselines
         #: what the target says of the device; empty until a worker has opened it
-        self.device = ""
+        self.device = OpenedDevice()
 
     def outcomes(self) -> Generator[Outcome, None, None]:
         """Yield one outcome per candidate, problem and number of splits.
@@ -88,9 +89,9 @@ class Run:
 
     def environment(self) -> dict[str, object]:
         """Return what it takes to reproduce the run."""
-        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
+        return run_environment(self.library.recipe, self.device.text, self.options.as_plain(), Path.cwd())
 
     def _on_event(self, event: RunEvent) -> None:
         if isinstance(event, WorkerReady):
-            self.device = event.device
+            self.device = OpenedDevice.of(event)
         self._session.tell(event)

@@ -11,6 +11,7 @@ from ckprof.api.building import build_dir_for, build_library
 from ckprof.api.events import SweepMessage, SweepPlanned, SweepProgress, SweepRound, SweepWarning
 from ckprof.errors import PluginError
 from ckprof.model.recipe import Purpose
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -61,7 +62,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
     run = _run_options(request, build_dir.recipe)
     target = session.target(request.build.target)
-    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, "")
+    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, OpenedDevice())
     kernels = planned_kernels(request.selection.candidates, None)
     path = Path(options.store)
     if is_shard_folder(options.store) or not path.exists():
@@ -106,7 +107,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
         plan = make_plan(_plan_request(request, options, built_kernels(library), shared), past)
         session.tell(SweepPlanned(plan=plan, dry_run=False))
-        record = new_session(run, options.rounds.seed, options.tags, bench.device)
+        record = new_session(run, options.rounds.seed, options.tags, bench.device.text)
         summary = Sweep(plan, bench, sink, record, _watch(session, options)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.run.messages import AbiStatus, Support
+from ckprof.run.messages import AbiStatus, DeviceProperties, Support
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 3
+ABI_VERSION = 4
 
 #: bytes of the buffers for reasons and descriptions
 _TEXT_BYTES = 4096
@@ -110,6 +110,19 @@ class CKernel(ctypes.Structure):
     ]
 
 
+class CDevice(ctypes.Structure):
+    """``ckprof_device``."""
+
+    _fields_: ClassVar = [
+        ("model", c_char * 128),
+        ("driver", c_char * 64),
+        ("partition", c_char * 64),
+        ("memory_bytes", c_uint64),
+        ("compute_units", c_uint32),
+        ("event_clock", c_uint32),
+    ]
+
+
 class CTarget(ctypes.Structure):
     """``ckprof_target``."""
 
@@ -125,6 +138,7 @@ class CTarget(ctypes.Structure):
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
         ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
         ("last_error", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
+        ("identify_device", ctypes.CFUNCTYPE(c_int, POINTER(CDevice))),
     ]
 
 
@@ -145,6 +159,7 @@ MIRRORS = {
     "ckprof_buffers": CBuffers,
     "ckprof_plan": CPlan,
     "ckprof_kernel": CKernel,
+    "ckprof_device": CDevice,
     "ckprof_target": CTarget,
     "ckprof_library": CLibrary,
 }
@@ -221,15 +236,15 @@ class Kernel:
         status = AbiStatus(self._table.instance_string(buffer, _INSTANCE_STRING_BYTES))
         return status, _text(buffer.value)
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
-        """Run once; return the status, its reason and the launcher's time in milliseconds."""
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run so many times in a row; return status, its reason and the launcher's milliseconds of one."""
         self._reason[0] = b"\0"
         self._time_ms.value = 0.0
         status = AbiStatus(
             self._table.run(
                 ctypes.byref(problem),
                 ctypes.byref(buffers),
-                1,
+                launches,
                 ctypes.byref(self._time_ms),
                 self._reason,
                 _TEXT_BYTES,
@@ -267,6 +282,23 @@ class Target:
         buffer = ctypes.create_string_buffer(_TEXT_BYTES)
         self._table.describe_device(buffer, _TEXT_BYTES)
         return _text(buffer.value)
+
+    def identify_device(self) -> DeviceProperties | None:
+        """Return what really computes; ``None`` where the target does not say."""
+        # a target may leave the function out
+        if not self._table.identify_device:
+            return None
+        device = CDevice()
+        if self._table.identify_device(ctypes.byref(device)) != AbiStatus.OK:
+            return None
+        return DeviceProperties(
+            model=_text(device.model),
+            driver=_text(device.driver),
+            partition=_text(device.partition),
+            memory_bytes=device.memory_bytes,
+            compute_units=device.compute_units,
+            event_clock=bool(device.event_clock),
+        )
 
     def allocate(self, size_bytes: int) -> int:
         """Return the address of new target memory.

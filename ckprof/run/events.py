@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.model.problem import ConvProblem
+    from ckprof.run.messages import DeviceProperties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,8 @@ class WorkerReady:
     #: one line about the device
     device: str
     kernels: int
+    #: what really computes; ``None`` where the target does not say
+    properties: DeviceProperties | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

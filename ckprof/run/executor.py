@@ -111,7 +111,14 @@ class Executor:
             opened = self._start()
         except WorkerFailure as failure:
             raise ToolchainError(f"{self._what} cannot be used: {failure}") from failure
-        self._on_event(WorkerReady(target=opened.target, device=opened.device, kernels=len(opened.keys)))
+        self._on_event(
+            WorkerReady(
+                target=opened.target,
+                device=opened.device,
+                kernels=len(opened.keys),
+                properties=opened.properties,
+            )
+        )
         return opened
 
     @property

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.run.abi import CBuffers, CProblem, LibraryInfo
-    from ckprof.run.messages import AbiStatus, Support
+    from ckprof.run.messages import AbiStatus, DeviceProperties, Support
 
 
 class TargetMemory(Protocol):
@@ -39,6 +39,9 @@ class ProviderTarget(TargetMemory, Protocol):
     def available_bytes(self) -> int | None:
         """Return how much memory can still be allocated, or ``None`` if that is not known."""
 
+    def identify_device(self) -> DeviceProperties | None:
+        """Return what really computes; ``None`` where that is not said."""
+
 
 class ProviderKernel(Protocol):
     """What is run."""
@@ -52,8 +55,8 @@ class ProviderKernel(Protocol):
     def instance_string(self) -> tuple[AbiStatus, str]:
         """Return CK Builder's text."""
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
-        """Run once; return the status, its reason and milliseconds."""
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run so many times in a row; return the status, its reason and the milliseconds of one."""
 
 
 class KernelProvider(Protocol):

@@ -53,6 +53,22 @@ class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     cpu_threads: int = 0
 
 
+class DeviceProperties(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The device that was selected, as far as it bears on times; empty and 0 stand for what is not known."""
+
+    #: name and what tells variants apart
+    model: str = ""
+    #: version of the device's driver, major number first
+    driver: str = ""
+    #: partition mode
+    partition: str = ""
+    #: all of the device's memory, 0 where it is the host's
+    memory_bytes: int = 0
+    compute_units: int = 0
+    #: launchers measure with the device's own clock
+    event_clock: bool = False
+
+
 class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tensor of the problem, packed in the memory order of its layout."""
 
@@ -170,6 +186,8 @@ class Opened(Message, frozen=True, tag="opened"):
     #: one line about the device; empty when none was selected
     device: str
     keys: tuple[str, ...]
+    #: what really computes; ``None`` where the target does not say, or no device was selected
+    properties: DeviceProperties | None = None
 
 
 class OpenFailed(Message, frozen=True, tag="open_failed"):
@@ -239,6 +257,8 @@ class Sampled(Message, frozen=True, tag="sampled"):
     flush_s: float
     #: bytes touched before every sample: less than was asked for where memory is short
     flush_bytes: int = 0
+    #: launches in a row that each sample is the mean of
+    launches: int = 1
 
 
 class CopiedOut(Message, frozen=True, tag="copied_out"):

@@ -6,9 +6,8 @@ import platform
 import sys
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.jobs import available_cpus
@@ -16,6 +15,7 @@ from ckprof.flow.run_environment import git_state
 from ckprof.paths import object_cache_dir
 from ckprof.run.executor import timing_settings
 from ckprof.run.host import cpu_model, host_properties
+from ckprof.run.messages import DeviceProperties
 from ckprof.store.attempt import KernelInfo, Session
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
@@ -29,46 +29,24 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Target
+    from ckprof.run.opened_device import OpenedDevice
     from ckprof.run.options import RunOptions
 
 #: raised whenever the meaning of a sample changes
 METHOD_VERSION: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceIdentity:
-    """What a target says of a device, as far as it bears on times."""
-
-    model: str
-    compute_units: int = 0
-    memory_bytes: int = 0
-    #: partition mode
-    partition: str = ""
-    #: major version of the driver
-    driver: str = ""
-    #: ``event`` where the device's own clock times kernels
-    clock: str = "wall"
-
-
-@runtime_checkable
-class DeviceIdentifier(Protocol):
-    """A target that knows more of a device than the line that its libraries print."""
-
-    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
-        """Return what is known of a device; ``None`` if it cannot be read now.
-
-        :param device: its index.
-        """
-
-
 def shared_key(
-    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str
+    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, device: OpenedDevice
 ) -> SharedKey:
     """Return the parts of a key that do not depend on kernel and problem.
 
-    :param device_text: what the library said of the device; not used for targets that compute on the host.
+    The device is what really computes, even where it runs kernels that were made for another architecture,
+    which is kept as ``arch``.
+
+    :param device: what the library said of the device; not used for targets that compute on the host.
     """
-    identity = _device(target, recipe, options, device_text)
+    identity = _device(target, recipe, options, device)
     return SharedKey(
         operation=OperationKey(direction=direction, api_level=recipe.api_level),
         device=DeviceKey(
@@ -84,10 +62,11 @@ def shared_key(
             compiler_identity=recipe.compiler.identity,
             flags=(*recipe.compile_flags, *recipe.kernel_flags),
             headers=_headers(recipe),
-            driver=identity.driver,
+            # a minor release is no other device
+            driver=identity.driver.partition(".")[0],
         ),
         method=MethodKey(
-            clock=identity.clock,
+            clock="event" if identity.event_clock else "wall",
             version=METHOD_VERSION,
             cache=options.cache.value,
             flush_bytes=timing_settings(options).flush_bytes,
@@ -96,19 +75,17 @@ def shared_key(
     )
 
 
-def _device(target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str) -> DeviceIdentity:
-    if isinstance(target, DeviceIdentifier):
-        known = target.device_identity(recipe.arch, options.device)
-        if known is not None:
-            return known
+def _device(
+    target: Target, recipe: BuildRecipe, options: RunOptions, device: OpenedDevice
+) -> DeviceProperties:
     if target.embedded:
-        return DeviceIdentity(
+        return DeviceProperties(
             model=cpu_model(),
             compute_units=options.cpu_threads or available_cpus(),
             # what -march=native means here
             partition=recipe.machine_identity[:16],
         )
-    return DeviceIdentity(model=device_text)
+    return device.properties or DeviceProperties(model=device.text)
 
 
 def _headers(recipe: BuildRecipe) -> str:
