@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import MAX_TIME, TIMEOUT
@@ -93,9 +94,10 @@ def take_samples(
             break
         shortest_ms = min(shortest_ms, kernel.run_once())
         warmup += 1
-    launches = 1
+    launches, run = 1, kernel.run_once
     if kernel.run_batch is not None:
         launches = launches_per_sample(shortest_ms, flushed=kernel.flush is not None)
+        run = partial(kernel.run_batch, launches) if launches > 1 else run
     if kernel.after_warmup is not None:
         kernel.after_warmup()
     criterion = make_criterion(settings.criterion, settings.criterion_parameters)
@@ -108,8 +110,7 @@ def take_samples(
         if kernel.flush is not None:
             kernel.flush()
             flush_s += clock() - before
-        batched = kernel.run_batch is not None and launches > 1
-        sample = kernel.run_batch(launches) if batched else kernel.run_once()
+        sample = run()
         samples.append(sample)
         measured_ms += sample * launches
         criterion.add(sample)
