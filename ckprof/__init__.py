@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from ckprof.bindings.conv_library import ConvLibrary
     from ckprof.model.extraction import ExtractRequest
     from ckprof.model.problem import ConvProblem
+    from ckprof.rounds.options import RoundOptions
     from ckprof.run.options import RunOptions
     from ckprof.statistics.change import ChangePolicy
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
     from ckprof.store_report.options import ReportOptions
-    from ckprof.sweep.options import RoundOptions
 
 __all__ = [
     "BuildOptions",
@@ -90,7 +90,7 @@ _LAZY = {
     "Profiler": "ckprof.api.profiler",
     "ReportOptions": "ckprof.store_report.options",
     "Results": "ckprof.api.results",
-    "RoundOptions": "ckprof.sweep.options",
+    "RoundOptions": "ckprof.rounds.options",
     "RunOptions": "ckprof.run.options",
     "Store": "ckprof.store.store",
     "SettleOptions": "ckprof.api.settling",

@@ -23,6 +23,7 @@ LAYERS = (
     ("errors", "version"),
     ("model",),
     ("statistics",),
+    ("rounds",),
     ("arch",),
     ("strings",),
     ("plugin",),

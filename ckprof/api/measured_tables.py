@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
+from ckprof.model.problem import as_convolution
 from ckprof.plugin.timing import NamedKernels, TimedPipeline
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements, merged
@@ -80,7 +81,7 @@ def _of_store(registry: Registry, path: Path, direction: str, dtype: str) -> Mea
                 kernels[name] = pipeline.traits(row.kernel.fields)
             device = row.key.device
             devices.add((device.model, device.arch, device.compute_units))
-            index = problems.setdefault(row.key.problem, len(problems))
+            index = problems.setdefault(as_convolution(row.key.problem), len(problems))
             key = index, name, max(1, row.key.split_k)
             time = 1000 * row.median_ms
             times[key] = min(time, times.get(key, time))

@@ -52,7 +52,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     """
     from ckprof.selection.cross_validation import cross_validated
 
-    direction = session.registry.direction(options.direction)
+    direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id)
     table = read_tables(session.registry, options.files, direction=direction.id, dtype=options.dtype.value)
     device, units, warnings = _device(table, options, sizes)
@@ -137,7 +137,7 @@ def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
 
     :raises UsageError: it is no matrix product.
     """
-    found = registry.direction(direction)
+    found = registry.operation(direction)
     if not isinstance(found, GemmDirection):
         raise UsageError(
             f"direction {found.id} does not say which matrix product it is: no times are predicted"

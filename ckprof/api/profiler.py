@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ckprof.model.inspection import Comparison, Inspection
     from ckprof.model.outcome import Outcome
     from ckprof.model.parity import ParityFinding, ParityReport
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.parity.lockfile import Lock
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
@@ -71,7 +71,7 @@ class Profiler(OpenedProfiler):
     def run(
         self,
         library: BuiltLibrary,
-        problems: Sequence[str | ConvProblem] = (),
+        problems: Sequence[str | Problem] = (),
         options: RunOptions | None = None,
     ) -> Iterator[Outcome]:
         """Run a built library, and yield the outcomes as they come.
@@ -92,7 +92,7 @@ class Profiler(OpenedProfiler):
     def profile(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | ConvProblem] = (),
+        problems: Sequence[str | Problem] = (),
         *,
         build: BuildOptions | None = None,
         run: RunOptions | None = None,
@@ -113,7 +113,7 @@ class Profiler(OpenedProfiler):
     def plan(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | ConvProblem] = (),
+        problems: Sequence[str | Problem] = (),
         *,
         files: Sequence[Path] = (),
         build: BuildOptions | None = None,
@@ -167,7 +167,7 @@ class Profiler(OpenedProfiler):
     def sweep(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | ConvProblem],
+        problems: Sequence[str | Problem],
         options: SweepOptions,
         *,
         build: BuildOptions | None = None,
@@ -208,8 +208,20 @@ class Profiler(OpenedProfiler):
 
         return plan_sweep(self._session, request, options)
 
+    def describe_engine(self, request: RunRequest, options: SweepOptions, plan: SweepPlan) -> list[str]:
+        """Return what a sweep costs on the engine that its options ask for; nothing without one.
+
+        :param plan: what :meth:`plan_sweep` returned.
+        :raises CkprofError: the engine or its settings are wrong.
+        """
+        if not options.on_engine:
+            return []
+        from ckprof.api.engine_sweep import describe_engine
+
+        return describe_engine(self._session, request, options, plan)
+
     def problems(
-        self, direction: str, lines: Sequence[str | ConvProblem] = (), *, files: Sequence[Path] = ()
+        self, direction: str, lines: Sequence[str | Problem] = (), *, files: Sequence[Path] = ()
     ) -> list[ParsedProblem]:
         """Return the problems of lines and files, with what the lines say besides.
 
@@ -219,7 +231,7 @@ class Profiler(OpenedProfiler):
         """
         from ckprof.api.problems import parse_problems
 
-        return list(parse_problems(self._session, self.registry.direction(direction), lines, files).all)
+        return list(parse_problems(self._session, self.registry.operation(direction), lines, files).all)
 
     def open_batch(self, request: BatchRequest) -> Batch:
         """Find the lists of a tree; :meth:`Batch.results <ckprof.api.batch.Batch.results>` runs them.
@@ -241,7 +253,7 @@ class Profiler(OpenedProfiler):
         self,
         library: Path | str,
         direction: str,
-        problem: str | ConvProblem,
+        problem: str | Problem,
         options: CallOptions | None = None,
     ) -> dict[str, object]:
         """Run one kernel of a library that is built already, in a process of its own.
@@ -266,7 +278,7 @@ class Profiler(OpenedProfiler):
         return check_support(self._session, request)
 
     def inspect(
-        self, selection: Selection, options: BuildOptions | None = None, *, problem: str | ConvProblem = ""
+        self, selection: Selection, options: BuildOptions | None = None, *, problem: str | Problem = ""
     ) -> Inspection:
         """Return registers, spills, LDS, occupancy and instructions of a selection's kernels.
 
@@ -399,7 +411,7 @@ class Profiler(OpenedProfiler):
 
         how = options or CompareOptions()
         if how.direction is not None:
-            how = replace(how, direction=self.registry.direction(how.direction).id)
+            how = replace(how, direction=self.registry.operation(how.direction).id)
         return compare_inputs(self._session, old, new, how)
 
     def report(self, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:

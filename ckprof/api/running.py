@@ -55,7 +55,7 @@ def plan_run(
     """
     stages = Stages()
     selection = choose_instances(session, query).require()
-    direction = session.registry.direction(selection.direction)
+    direction = session.registry.operation(selection.direction)
     parsed = parse_problems(session, direction, options.problems, options.files)
     problems = problems_for(
         session, parsed, direction, selection.candidates, strict_layout=options.strict_layout
@@ -135,6 +135,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         except BaseException as exc:
             # Whatever it is: what was measured until then must not be lost with it.
             error = exc
+            outcomes += [one for one in run.abandoned if one not in outcomes]
     stages.done("run")
     results = RunResults(
         direction=library.direction.id,
@@ -149,6 +150,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         stages_s=stages.seconds,
         why=request.why,
         partial=error is not None,
+        warnings=run.warnings,
         baseline_ids=request.baselines,
         baselines=tuple(run.baselines.outcomes),
     )

@@ -103,7 +103,8 @@ def _format(arguments: argparse.Namespace, session: Session) -> StoreReportForma
 
 
 def _options(arguments: argparse.Namespace) -> ReportOptions:
-    from ckprof.store_report.options import ReportOptions, Roof
+    from ckprof.model.roof import Roof
+    from ckprof.store_report.options import ReportOptions
 
     if not 0 < arguments.tie < 100:
         raise UsageError(f"--tie {arguments.tie:g}: expected more than 0 and less than 100 percent")

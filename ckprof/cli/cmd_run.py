@@ -148,7 +148,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
     if arguments.direction is None and not arguments.conf:
-        known = ", ".join(session.registry.directions.ids)
+        known = ", ".join(session.registry.operations.ids)
         raise UsageError(f"no DIRECTION given ({known}); only --conf and --tree go without")
     return _run_lists(arguments, session)
 

@@ -39,6 +39,8 @@ class EventMessages:
         """Print what is worth it."""
         if isinstance(event, (events.BuildProgress, events.OutcomeKnown)):
             self._step(event)
+        elif isinstance(event, (events.RunProgress, events.RunWarning)):
+            self._run(event)
         elif isinstance(event, (events.BuildStarted, events.BuildFinished)):
             self._build(event)
         elif isinstance(event, (events.BatchListStarted, events.BatchListFinished)):
@@ -53,11 +55,21 @@ class EventMessages:
             self._message(event)
 
     def _step(self, event: events.BuildProgress | events.OutcomeKnown) -> None:
-        if self._progress is not None:
-            self._progress.update(event.done, event.total, event.name)
         if isinstance(event, events.OutcomeKnown):
             outcome = event.outcome
             self._console.detail(f"{outcome.status.value}: {event.name} {outcome.reason}".rstrip())
+        elif self._progress is not None:
+            self._progress.update(event.done, event.total, event.name)
+
+    def _run(self, event: events.RunProgress | events.RunWarning) -> None:
+        if isinstance(event, events.RunWarning):
+            self._console.warning(event.text)
+            return
+        measured = event.outcome.measurement
+        if measured is not None:
+            self._console.detail(f"round {event.round}: {measured.median_ms:.4g} ms {event.name}")
+        if self._progress is not None:
+            self._progress.update(event.done, event.total, event.name, eta_s=event.eta_s)
 
     def _build(self, event: events.BuildStarted | events.BuildFinished) -> None:
         if isinstance(event, events.BuildStarted):

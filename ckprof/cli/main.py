@@ -48,21 +48,23 @@ exit codes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    try:
-        with StopSignals() as signals:
+    # Until the last word is said: a terminal that is closed sends several signals.
+    with StopSignals() as signals:
+        try:
             return _dispatch(arguments, signals)
-    except CkprofError as exc:
-        _print_error(str(exc))
-        _print_traceback(exc, arguments)
-        return exc.exit_code
-    except KeyboardInterrupt as exc:
-        end = exc if isinstance(exc, Interrupted) else Interrupted()
-        _print_error(f"interrupted by {end.number.name}")
-        return end.exit_code
-    except BrokenPipeError:
-        # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+        except CkprofError as exc:
+            _print_error(str(exc))
+            _print_traceback(exc, arguments)
+            return exc.exit_code
+        except KeyboardInterrupt as exc:
+            signals.finish()
+            end = exc if isinstance(exc, Interrupted) else Interrupted()
+            _print_error(f"interrupted by {end.number.name}")
+            return end.exit_code
+        except BrokenPipeError:
+            # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return ExitCode.OK
 
 
 def _print_error(text: str) -> None:

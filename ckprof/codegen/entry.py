@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Where the C interface lies; every source of a tree is compiled with this include directory.
 ABI_INCLUDE_DIR = Path(__file__).parent / "abi"
 
+_ENTRY = '#include "ckprof_entry.hpp"'
+
 
 def kernel_symbol(key: str) -> str:
     """Return the C symbol of the table row of the instance with that content key."""
@@ -46,14 +48,18 @@ class _KernelEntry:
     symbol: str
     launcher: str
     host_args: str
+    entry: str
 
 
-def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: str) -> str:
+def kernel_entry(
+    *, key: str, name: str, header: str, launcher: str, host_args: str, entry: str = _ENTRY
+) -> str:
     """Return the source of one kernel's translation unit.
 
     :param header: file name of the kernel's header, which lies in the same folder.
     :param launcher: C++ name of the launcher type.
     :param host_args: C++ type that its ``launch`` takes.
+    :param entry: C++ that defines ``ckprof::entry::table_row``; by default that of convolutions.
     """
     values = _KernelEntry(
         version=__version__,
@@ -65,6 +71,7 @@ def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: 
         symbol=kernel_symbol(key),
         launcher=launcher,
         host_args=host_args,
+        entry=entry,
     )
     return render_cached(__package__, "kernel_entry.cpp.j2", values, _KernelEntry.literal_fields)
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import geometric_mean, median
+from typing import Final
 
 from ckprof.model.outcome import Measurement, Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
 from ckprof.store.key import MeasurementKey
 
@@ -20,7 +21,7 @@ class ProblemKey:
     """What kernels compete on: only the best of one problem key may be called the best."""
 
     direction: str
-    problem: ConvProblem
+    problem: Problem
     #: spelling of the element type; empty where the input does not say
     dtype: str = ""
     layout: str = ""
@@ -183,6 +184,10 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
     )
 
 
+#: marks of times that do not count where there are others
+_DOUBTFUL: Final = frozenset({Mark.DRIFT, Mark.SLOW_CARD})
+
+
 def _rounds(attempts: list[Attempt]) -> list[RoundTime]:
     """Return the ranked rounds; those that were repeated for their drift only if there are no others.
 
@@ -191,7 +196,7 @@ def _rounds(attempts: list[Attempt]) -> list[RoundTime]:
     """
     timed = [_round_time(one, one.measurement) for one in attempts if one.ranked and one.measurement]
     timed = [one for one in timed if one.median_ms > 0]
-    steady = [one for one in timed if Mark.DRIFT not in one.marks] or timed
+    steady = [one for one in timed if not _DOUBTFUL.intersection(one.marks)] or timed
     groups: dict[object, list[RoundTime]] = {}
     for index, one in enumerate(steady):
         groups.setdefault(one.place or index, []).append(one)

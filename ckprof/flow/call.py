@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Direction
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
 
 SCHEMA: Final = "ckprof-call"
 VERSION: Final = 1
@@ -38,7 +38,7 @@ class Request:
     """What shall be run."""
 
     library: str
-    problem: ConvProblem
+    problem: Problem
     #: number or name; ``None`` for the first that supports the problem
     kernel: int | str | None = None
     #: ``None`` for that of the library
@@ -72,7 +72,7 @@ class Request:
         )
 
 
-def call_kernel(direction: Direction, request: Request, *, verify: bool, timeout_s: float) -> dict[str, Any]:
+def call_kernel(direction: Operation, request: Request, *, verify: bool, timeout_s: float) -> dict[str, Any]:
     """Run a kernel in a process of its own and return everything about the run as plain JSON values.
 
     ``success`` says whether it ran; with ``verify``, also whether the result is right. A kernel that crashes
@@ -111,7 +111,7 @@ def call_kernel(direction: Direction, request: Request, *, verify: bool, timeout
 class _Call:
     """A call whose library is open."""
 
-    direction: Direction
+    direction: Operation
     request: Request
     options: RunOptions
     executor: Executor

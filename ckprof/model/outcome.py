@@ -7,11 +7,16 @@ from enum import Enum
 from typing import Final
 
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.standing import Standing
 
 #: ``stopped_by`` of the rules that are no criterion
 MAX_TIME: Final = "max-time"
 TIMEOUT: Final = "timeout"
 CUT_OFF: Final = frozenset((MAX_TIME, TIMEOUT))
+#: ``stopped_by`` of rounds that ended before the criterion was met: the kernel is surely slower than the
+#: best, or the order of all is known
+LEFT_EARLY: Final = "left-early"
+SETTLED: Final = "settled"
 
 
 class Status(Enum):
@@ -87,3 +92,12 @@ class Outcome:
     split_k_deduced: bool = False
     measurement: Measurement | None = None
     verification: Verification | None = None
+    #: ``None`` where it was not measured in rounds
+    standing: Standing | None = None
+
+    @property
+    def ranked_ms(self) -> float | None:
+        """Time by which it is ranked in milliseconds: of the rounds that all share, if there were any."""
+        if self.standing is not None:
+            return self.standing.ranked_ms
+        return self.measurement.median_ms if self.measurement is not None else None

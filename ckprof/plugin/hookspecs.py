@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import (
         Baseline,
         BuilderReader,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Converter,
         Direction,
         ListExtractor,
+        Operation,
         ParityFormat,
         Pipeline,
         ReportFormat,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     )
     from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.cluster.engine import Engine
     from ckprof.sweep.observer import Observer
 
 # --- start-up ---------------------------------------------------------------------------------------------
@@ -62,6 +64,15 @@ def ckprof_register_directions() -> Sequence[Direction]:
     """Return the directions of convolution that the plugin adds.
 
     Called once, after all plugins are loaded. Two directions with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_operations() -> Sequence[Operation]:
+    """Return what the plugin's kernels compute that is no convolution.
+
+    Called once, after all plugins are loaded. Two operations with the same id, or one with the id of a
+    direction, are an error.
     """
 
 
@@ -192,6 +203,14 @@ def ckprof_register_observers() -> Sequence[Observer]:
 
 
 @hookspec
+def ckprof_register_engines() -> Sequence[Engine]:
+    """Return the engines that sweeps can run on, beside the one for several devices of one machine.
+
+    Called once per sweep with ``--engine``. Two engines with the same id are an error.
+    """
+
+
+@hookspec
 def ckprof_register_store_formats() -> Sequence[StoreFormat]:
     """Return the formats that the plugin adds to ``ckprof results import`` and ``export``.
 
@@ -263,12 +282,12 @@ def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
 
 
 @hookspec
-def ckprof_before_problem(direction: str, problem: ConvProblem, problem_index: int) -> None:
+def ckprof_before_problem(direction: str, problem: Problem, problem_index: int) -> None:
     """Be notified that the instances are about to be run on a problem. Called in the parent process."""
 
 
 @hookspec
-def ckprof_after_outcome(instance: Instance, problem: ConvProblem, outcome: Outcome) -> None:
+def ckprof_after_outcome(instance: Instance, problem: Problem, outcome: Outcome) -> None:
     """Be notified of each outcome as soon as it is known. Called in the parent process, never in a worker."""
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 _WORD = re.compile(r"\S+")
 
@@ -76,7 +76,7 @@ class ProblemLine:
 class ParsedProblem:
     """A problem and what its line said besides."""
 
-    problem: ConvProblem
+    problem: Problem
     #: element type, if the line names one
     dtype: DataType | None = None
     #: layout name, if the line names one
@@ -87,6 +87,8 @@ class ParsedProblem:
     splits: tuple[int, ...] = ()
     #: parts of the line that have no meaning here, as written
     ignored: tuple[str, ...] = ()
+    #: what else readers of the line should know
+    notes: tuple[str, ...] = ()
 
     @property
     def split_k(self) -> int | None:

@@ -10,7 +10,6 @@ from ckprof.report.rows import baseline_rows, requirement_counts, rows_of_proble
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
-    from ckprof.model.problem import ConvProblem
     from ckprof.model.results import RunInstance, RunResults
     from ckprof.report.rows import Row
 
@@ -31,6 +30,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": VERSION,
         "partial": results.partial,
+        "warnings": list(results.warnings),
         "direction": results.direction,
         "target": results.target,
         "arch": results.arch,
@@ -42,7 +42,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "problems": [
             {
                 "index": index,
-                **_problem(problem),
+                **problem.as_dict(),
                 "best": best.key if (best := results.best(index)) else None,
                 "refused_by": [asdict(one) for one in requirement_counts(results, index)],
                 "outcomes": [_row(row) for row in rows_of_problem(results, index)],
@@ -67,10 +67,6 @@ def _conversion(conversion: Conversion) -> dict[str, Any]:
 
 def _instance(instance: RunInstance) -> dict[str, Any]:
     return {**asdict(instance), "dtype": instance.dtype.value}
-
-
-def _problem(problem: ConvProblem) -> dict[str, Any]:
-    return {**asdict(problem), "output": problem.output, "flop": problem.flop}
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -106,5 +102,6 @@ def _attempt(row: Row) -> dict[str, Any]:
         "gflops": row.gflops,
         "gbytes_per_s": row.gbytes,
         "measurement": asdict(outcome.measurement) if outcome.measurement else None,
+        "standing": asdict(outcome.standing) if outcome.standing else None,
         "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
     }

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.outcome import Measurement, Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
+    from ckprof.model.ranking import Ranked
     from ckprof.model.rates import Rates
     from ckprof.model.results import RunResults
 
@@ -27,7 +28,8 @@ NOISY_SHARE: Final = 0.05
 class Row:
     """One outcome, ready to be shown."""
 
-    #: from 1 among the verified ``ok`` outcomes of a problem; ``None`` for all others
+    #: from 1 among the verified ``ok`` outcomes of a problem, 1 for all that are tied with the best; ``None``
+    #: for all others
     rank: int | None
     instance: RunInstance
     outcome: Outcome
@@ -61,26 +63,17 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
     instances = {instance.key: instance for instance in results.instances}
     problem = results.problems[problem_index]
     compared = [one for one in results.baselines if one.outcome.problem_index == problem_index]
-    rows: list[Row] = []
-    rank = 0
-    best: Measurement | None = None
-    for outcome in results.of_problem(problem_index):
-        instance = instances[outcome.key]
-        ranked = outcome.status is Status.OK and outcome.verification is not None
-        rank += ranked
-        if ranked and best is None:
-            best = outcome.measurement
-        rows.append(
-            Row(
-                rank=rank if ranked else None,
-                instance=instance,
-                outcome=outcome,
-                rates=rates(problem, instance, outcome),
-                note=_note(outcome.measurement, best if ranked else None),
-                ratios=_ratios(instance, outcome, compared),
-            )
+    return [
+        Row(
+            rank=ranked.rank,
+            instance=instances[ranked.outcome.key],
+            outcome=ranked.outcome,
+            rates=rates(problem, instances[ranked.outcome.key], ranked.outcome),
+            note=_note(ranked),
+            ratios=_ratios(instances[ranked.outcome.key], ranked.outcome, compared),
         )
-    return rows
+        for ranked in results.ranking(problem_index)
+    ]
 
 
 def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
@@ -108,7 +101,7 @@ def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
                 instance=instance,
                 outcome=one.outcome,
                 rates=rates(problem, instance, one.outcome),
-                note=_note(one.outcome.measurement, None),
+                note=_noise(one.outcome.measurement),
                 baseline=one.baseline,
                 ratios={one.baseline: 1.0} if one.median_ms else {},
             )
@@ -145,21 +138,26 @@ def _ratios(instance: RunInstance, outcome: Outcome, compared: Sequence[Baseline
     }
 
 
-def _note(measured: Measurement | None, best: Measurement | None) -> str:
-    """Return what a reader of a time should know.
+def _noise(measured: Measurement | None) -> str:
+    return "noisy" if measured is not None and is_noisy(measured) else ""
 
-    :param best: the best time of the problem; ``None`` where the outcome is not ranked.
-    """
+
+def _note(ranked: Ranked) -> str:
+    """Return what a reader of a time should know."""
+    measured, standing = ranked.outcome.measurement, ranked.outcome.standing
     if measured is None or measured.median_ms <= 0:
         return ""
     notes = []
-    if best is not None and best is not measured:
-        # the middle halves of both samples overlap: which one is faster is not known
-        if measured.median_ms - measured.spread_ms <= best.median_ms + best.spread_ms:
-            notes.append("tied with the best")
-    if is_noisy(measured):
-        notes.append("noisy")
+    if ranked.tied:
+        notes.append("tied with the best")
+    if standing is not None and standing.left_early:
+        notes.append(f"{standing.ratio:.2f} x the best, left after {_rounds(standing.rounds)}")
+    notes += filter(None, [_noise(measured)])
     return ", ".join(notes)
+
+
+def _rounds(count: int) -> str:
+    return f"{count} round{'s' if count != 1 else ''}"
 
 
 def is_noisy(measured: Measurement) -> bool:
@@ -167,7 +165,7 @@ def is_noisy(measured: Measurement) -> bool:
     return measured.median_ms > 0 and measured.spread_ms / measured.median_ms > NOISY_SHARE
 
 
-def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> Rates | None:
+def rates(problem: Problem, instance: RunInstance, outcome: Outcome) -> Rates | None:
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None

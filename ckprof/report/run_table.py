@@ -154,10 +154,23 @@ def counts_line(results: RunResults, problem_index: int) -> str:
 
 def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
-    timed = [one.measurement for one in results.of_problem(problem_index) if one.measurement]
+    outcomes = results.of_problem(problem_index)
+    timed = [one.measurement for one in outcomes if one.measurement]
+    left = sum(one.standing is not None and one.standing.left_early for one in outcomes)
+    tied = sum(one.tied for one in results.ranking(problem_index))
     cut = sum(one.stopped_by in CUT_OFF for one in timed)
     noisy = sum(is_noisy(one) for one in timed)
     lines = []
+    if tied:
+        lines.append(
+            f"{tied} of {len(timed)} times are tied with the best: which of these kernels is the fastest is "
+            "not known; more --rounds and --max-time may tell"
+        )
+    if left:
+        lines.append(
+            f"{left} of {len(timed)} kernels left the rounds early because they are surely slower; "
+            "--rounds 1 measures all alike"
+        )
     if cut:
         lines.append(
             f"{cut} of {len(timed)} times were cut off by the time limit before the criterion was met; "
@@ -168,7 +181,8 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
             f"{noisy} of {len(timed)} times are noisy: "
             f"their spread is more than {NOISY_SHARE:.0%} of the median"
         )
-    return lines
+    # each problem's table is read alone
+    return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
 
 
 def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:

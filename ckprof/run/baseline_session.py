@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.model.baseline import BaselineConvolution
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import TENSORS, find_layout
+from ckprof.model.problem import ConvProblem
 from ckprof.run import messages
 from ckprof.run.baseline_engine import BaselineUnusable, load_engine
 from ckprof.run.messages import AbiStatus, Support
@@ -67,7 +68,7 @@ class _EngineKernel:
 
     def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
         """Run once; return the status, its reason and the time in milliseconds."""
-        addresses = {name: int(getattr(buffers, name)) for name in ("input", "weight", "output")}
+        addresses = {name: int(buffers.tensors[place]) for place, name in enumerate(TENSORS)}
         try:
             return AbiStatus.OK, "", float(self._engine.run(self._given(), addresses))
         except Exception as exc:  # whatever the library raises is the outcome
@@ -108,9 +109,9 @@ class BaselineSession(KernelSession):
         self._baseline.set_convolution(
             BaselineConvolution(
                 direction=request.direction,
-                problem=request.problem,
+                problem=ConvProblem.from_values(request.problem.ndim, request.problem.values),
                 layout=layout,
-                dtype=request.dtype,
+                dtype=request.result.dtype,
                 result=request.result.name,
             )
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.run.prepare import PreparedProblem
@@ -77,9 +77,7 @@ class Baselines:
             finally:
                 self._executors.clear()
 
-    def measure(
-        self, problem_index: int, layout: ConvLayout, dtype: DataType, prepared: PreparedProblem
-    ) -> None:
+    def measure(self, problem_index: int, layout: Layout, dtype: DataType, prepared: PreparedProblem) -> None:
         """Measure every baseline once on the operands that instances were run with.
 
         :raises ToolchainError: workers do not start any more.

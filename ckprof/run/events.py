@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
-    from ckprof.run.messages import DeviceProperties
+    from ckprof.model.layout import Layout
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import Problem
+    from ckprof.rounds.visit import RoundReport
+    from ckprof.run.rounds import RunCell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,7 @@ class WorkerReady:
     device: str
     kernels: int
     #: what really computes; ``None`` where the target does not say
-    properties: DeviceProperties | None = None
+    identity: DeviceIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +35,7 @@ class WaitingForDevice:
     """Another run is measuring on the same device; this one goes on when it is over."""
 
     target: str
-    device: int
+    device: int | str
     lock: Path
 
 
@@ -41,7 +44,7 @@ class ProblemStarted:
     """The instances are about to be run on a problem."""
 
     problem_index: int
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class OperandsReady:
     """Operands and reference are computed for one layout and data type of a problem."""
 
     problem_index: int
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     #: instances that will use them
     instances: int
@@ -75,6 +78,52 @@ class KernelTimed:
     timing_s: float
     #: seconds of these spent on flushing caches
     flush_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStarted:
+    """The kernels of a problem that share operands are about to be run once more, or for the first time."""
+
+    problem_index: int
+    #: from 1
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelMeasured:
+    """One measurement is over; where there are several rounds, others of the same kernel may follow."""
+
+    #: of this measurement alone
+    outcome: Outcome
+    #: from 1
+    round: int
+    #: position within the round
+    order: int
+    #: the kernel runs twice in each round to show whether the machine drifts
+    reference: bool
+    #: measurements that may still follow for the kernels that share its operands
+    left: int
+    #: of these kernels, with their numbers of splits, those whose outcome is not known yet
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundEnded:
+    """A round is over; what it changed."""
+
+    problem_index: int
+    report: RoundReport[RunCell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundsAbandoned:
+    """The rounds on a problem have ended before their time; what they gave until then.
+
+    Some of the outcomes may have been yielded as well.
+    """
+
+    problem_index: int
+    outcomes: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +156,10 @@ RunEvent = (
     | OperandsReady
     | KernelStarted
     | KernelTimed
+    | RoundStarted
+    | KernelMeasured
+    | RoundEnded
+    | RoundsAbandoned
     | FlushReduced
     | WorkerLost
     | BaselineMeasured

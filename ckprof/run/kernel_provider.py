@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.device import DeviceIdentity
+    from ckprof.model.dtype import DataType
     from ckprof.run.abi import CBuffers, CProblem, LibraryInfo
-    from ckprof.run.messages import AbiStatus, DeviceProperties, Support
+    from ckprof.run.messages import AbiStatus, Support
 
 
 class TargetMemory(Protocol):
@@ -39,7 +41,7 @@ class ProviderTarget(TargetMemory, Protocol):
     def available_bytes(self) -> int | None:
         """Return how much memory can still be allocated, or ``None`` if that is not known."""
 
-    def identify_device(self) -> DeviceProperties | None:
+    def identify_device(self) -> DeviceIdentity | None:
         """Return what really computes; ``None`` where that is not said."""
 
 
@@ -73,3 +75,11 @@ class KernelProvider(Protocol):
     @property
     def info(self) -> LibraryInfo | None:
         """What it says about itself; ``None`` if it says nothing."""
+
+
+@runtime_checkable
+class RoofProvider(Protocol):
+    """A provider that measures what its device reaches."""
+
+    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+        """Return bytes per second of a copy, or operations per second; see :class:`.abi.Library`."""

@@ -71,10 +71,10 @@ class GuardedTensor:
 
 
 class DeviceTensors:
-    """The three tensors of a problem in target memory.
+    """The tensors of a problem in target memory.
 
     :param target: whose memory to use.
-    :param sizes: bytes of each tensor, by name.
+    :param sizes: bytes of each tensor, by name, in the order in which kernels take them.
     :raises MemoryError: the target has not enough memory; nothing stays allocated.
     """
 
@@ -96,7 +96,7 @@ class DeviceTensors:
         """Where the tensors are, for kernels."""
         from ckprof.run.abi import CBuffers
 
-        return CBuffers(**{name: tensor.address for name, tensor in self._tensors.items()})
+        return CBuffers.of(*(tensor.address for tensor in self._tensors.values()))
 
     def read(self, name: str, start: int, size: int) -> NDArray[np.uint8]:
         """Copy bytes of a tensor to the host: a :data:`~ckprof.run.guards.Reader`."""

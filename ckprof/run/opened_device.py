@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ckprof.model.device import DeviceIdentity
     from ckprof.run.events import WorkerReady
-    from ckprof.run.messages import DeviceProperties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class OpenedDevice:
     #: one line for people
     text: str = ""
     #: what tells devices apart; ``None`` where the target does not say
-    properties: DeviceProperties | None = None
+    identity: DeviceIdentity | None = None
 
     def __bool__(self) -> bool:
         return bool(self.text)
@@ -25,4 +25,4 @@ class OpenedDevice:
     @classmethod
     def of(cls, event: WorkerReady) -> OpenedDevice:
         """Return what a worker said when it was ready."""
-        return cls(text=event.device, properties=event.properties)
+        return cls(text=event.device, identity=event.identity)

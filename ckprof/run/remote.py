@@ -104,7 +104,11 @@ class RemoteLibrary:
 
         :raises RequestFailed: there is no such kernel.
         """
-        reply = self._line.ask(messages.QuerySupport(key=key, queries=tuple(queries)), limit_s)
+        questions = tuple(
+            messages.SupportQuestion(problem=messages.ProblemValues.of(one.problem), split_k=one.split_k)
+            for one in queries
+        )
+        reply = self._line.ask(messages.QuerySupport(key=key, queries=questions), limit_s)
         answers = _expect(messages.SupportAnswers, reply, key).answers
         if len(answers) != len(queries):
             raise UnexpectedReply(f"the worker sent {len(answers)} answers to {len(queries)} queries")
@@ -133,6 +137,10 @@ class RemoteLibrary:
         """Ask a kernel for CK Builder's text."""
         reply = self._line.ask(messages.ReadInstanceString(key=key), limit_s)
         return _expect(messages.InstanceText, reply, key)
+
+    def measure_roof(self, request: messages.MeasureRoof, limit_s: float) -> float:
+        """Return what the device reaches per second; 0 where its target does not measure it."""
+        return _expect(messages.RoofMeasured, self._line.ask(request, limit_s)).rate
 
     def check_silence(self) -> None:
         """Make sure that nothing has arrived since the last reply."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.abi import CProblem, Library, LibraryError
+from ckprof.run.kernel_provider import RoofProvider
 from ckprof.run.memory import DeviceTensors
 from ckprof.run.messages import AbiStatus
 from ckprof.run.storage import storage_type
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.problem import ConvProblem
     from ckprof.run.abi import CBuffers
     from ckprof.run.kernel_provider import KernelProvider, ProviderKernel
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
+#: the copy that measures a device's bandwidth takes two of so many parts of the available memory at most
+_ROOF_MEMORY_SHARE: Final = 8
 
 
 class KernelSession:
@@ -44,7 +47,7 @@ class KernelSession:
         self._library = library
         self._shared = shared
         self._tensors: DeviceTensors | None = None
-        self._problem: ConvProblem | None = None
+        self._problem: messages.ProblemValues | None = None
         self._result = ""
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
@@ -73,6 +76,8 @@ class KernelSession:
                 return self._instance_text(request.key)
             case messages.Describe():
                 return self._describe()
+            case messages.MeasureRoof():
+                return self._roof(request)
             case _:
                 raise ValueError("it cannot be served now")
 
@@ -91,8 +96,8 @@ class KernelSession:
         if self._tensors is not None:
             self._tensors.release()
             self._tensors = None
-        size = storage_type(request.dtype).itemsize
-        sizes = {file.name: size * math.prod(file.shape) for file in (*request.operands, request.result)}
+        files = sorted((*request.operands, request.result), key=lambda file: file.position)
+        sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
             tensors = self._tensors_of(sizes)
         except MemoryError as exc:
@@ -117,7 +122,7 @@ class KernelSession:
             reason = f"the kernel library has no kernel with key {request.key}"
             return messages.Failed(reason=reason)
         answers = tuple(
-            self._with_room(kernel.is_supported(CProblem.of(query.problem, query.split_k)))
+            self._with_room(kernel.is_supported(_c_problem(query.problem, query.split_k)))
             for query in request.queries
         )
         return messages.SupportAnswers(key=request.key, answers=answers)
@@ -141,7 +146,7 @@ class KernelSession:
         tensors[self._result].poison()
         target = self._library.target
         target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
-        status, reason, time_ms = kernel.run(CProblem.of(self._given(), request.split_k), tensors.buffers)
+        status, reason, time_ms = kernel.run(_c_problem(self._given(), request.split_k), tensors.buffers)
         if status is AbiStatus.OK:
             try:
                 time_ms = checked_time(time_ms)
@@ -151,7 +156,7 @@ class KernelSession:
 
     def _sample(self, request: messages.Sample) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
-        problem, buffers = CProblem.of(self._given(), request.split_k), tensors.buffers
+        problem, buffers = _c_problem(self._given(), request.split_k), tensors.buffers
         before = time.perf_counter()
         flush_bytes = self._fitting_flush(request.timing.flush_bytes)
         first_flush_s = time.perf_counter() - before
@@ -184,8 +189,8 @@ class KernelSession:
     @cached_property
     def _batches(self) -> bool:
         """Whether short kernels are launched several times per sample: where the device's clock measures."""
-        properties = self._library.target.identify_device()
-        return properties is not None and properties.event_clock
+        identity = self._library.target.identify_device()
+        return identity is not None and identity.clock == EVENT_CLOCK
 
     def _fitting_flush(self, wanted: int) -> int:
         """Return how many bytes can be touched to flush the caches: half as many until there is memory."""
@@ -201,7 +206,7 @@ class KernelSession:
         self._flush = (wanted, size)
         return size
 
-    def _given(self) -> ConvProblem:
+    def _given(self) -> messages.ProblemValues:
         if self._problem is None:
             raise ValueError("no problem is loaded")
         return self._problem
@@ -215,6 +220,14 @@ class KernelSession:
             return messages.InstanceText(key=key, text=text)
         return messages.InstanceText(key=key, text="", error=text or "the kernel gave no text and no reason")
 
+    def _roof(self, request: messages.MeasureRoof) -> messages.Reply:
+        size, available = request.size_bytes, self._library.target.available_bytes()
+        if available is not None:
+            size = min(size, available // _ROOF_MEMORY_SHARE)
+        if not isinstance(self._library, RoofProvider):
+            return messages.RoofMeasured(rate=0.0)
+        return messages.RoofMeasured(rate=self._library.measure_roof(request.dtype, size, request.seconds))
+
     def _describe(self) -> messages.Reply:
         info = self._library.info
         if info is None:
@@ -224,6 +237,10 @@ class KernelSession:
             for kernel, fields in zip(self._library.kernels.values(), info.fields, strict=True)
         )
         return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
+
+
+def _c_problem(problem: messages.ProblemValues, split_k: int) -> CProblem:
+    return CProblem.from_values(problem.ndim, problem.values, split_k)
 
 
 def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers, launches: int = 1) -> float:
@@ -247,7 +264,7 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
         library = Library.load(Path(request.library))
     except LibraryError as exc:
         return None, messages.OpenFailed(reason=str(exc))
-    device, properties = "", None
+    device, identity = "", None
     if request.device is not None:
         arch = request.device.arch or (library.info.arch if library.info else "")
         try:
@@ -256,8 +273,8 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
             return None, messages.OpenFailed(reason=str(exc), loaded=True)
         library.target.set_cpu_threads(request.device.cpu_threads)
         device = library.target.describe_device()
-        properties = library.target.identify_device()
+        identity = library.target.identify_device()
     opened = messages.Opened(
-        target=library.target.id, device=device, keys=tuple(library.kernels), properties=properties
+        target=library.target.id, device=device, keys=tuple(library.kernels), identity=identity
     )
     return library, opened

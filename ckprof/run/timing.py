@@ -5,8 +5,8 @@ Of short kernels a sample may be the mean of several launches, see :mod:`ckprof.
 Sampling ends, whichever is first, when
 
 * the criterion is satisfied, after ``min_samples`` samples and ``min_time_s`` seconds of kernel time;
-* ``max_time_s`` seconds of wall time are spent, after ``min_time_s`` of kernel time and at least three
-  samples;
+* ``max_time_s`` seconds of wall time are spent, after ``min_time_s`` of kernel time and at least
+  ``fewest_samples`` samples;
 * one more sample would exceed what is left of the kernel's timeout.
 """
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ckprof.run.messages import TimingSettings
 
-#: quartiles mean nothing below this number of samples
-_FEWEST_SAMPLES = 3
 #: the parent kills the worker at the full timeout; sampling must be over before
 _TIMEOUT_SHARE = 0.9
 
@@ -101,7 +99,7 @@ def take_samples(
     if kernel.after_warmup is not None:
         kernel.after_warmup()
     criterion = make_criterion(settings.criterion, settings.criterion_parameters)
-    fewest = min(settings.min_samples, _FEWEST_SAMPLES)
+    fewest = min(settings.min_samples, settings.fewest_samples)
     samples: list[float] = []
     measured_ms = 0.0
     flush_s = 0.0

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-OWN: Final = ("prologue", "floor", "latency", "tile", "loop")
-SHARED: Final = ("launch", "bandwidth", "tail", "contention")
+OWN: Final = ("prologue", "floor", "latency", "tile", "loop", "meeting")
+SHARED: Final = (
+    "launch", "bandwidth", "tail", "contention", "merging", "gathering", "ragged", "short",
+)  # fmt: skip
 
 #: Relative noise of long times, and what is added for the shortest time of the data.
 _NOISE: Final = 0.01
@@ -179,11 +181,12 @@ class _System:
                     per_loop.append(rest[rows] / np.maximum(done.load * (1 + done.loops), 1e-9))
             step = 0.5 * float(np.quantile(np.concatenate(per_step), 0.2))
             loop = 0.5 * float(np.quantile(np.concatenate(per_loop), 0.2))
-            values.append([0.1 * launch, 0.3 * launch, step, loop, loop])
+            values.append([0.1 * launch, 0.3 * launch, step, loop, loop, launch])
         for _, rows, done in self.parts:
             rates.append(np.max(done.tensor_bytes / self.times[rows]))
         # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
-        shared = [launch, 4.0 * float(np.max(rates)), 1.0, 0.05]
+        rate = float(np.max(rates))
+        shared = [launch, 4.0 * rate, 1.0, 0.05, 2.0 * rate, 4.0 * rate, 0.3, 0.5]
         start: Array = np.log(np.concatenate([shared, np.ravel(values)]))
         return start
 
@@ -259,10 +262,8 @@ class _System:
 
 def shared_of(vector: Array) -> SharedParameters:
     """Return the shared parameters of their logarithms; the tail is a share and stays below 1."""
-    launch, bandwidth, tail, contention = np.exp(np.clip(vector, -40.0, 60.0))
-    return SharedParameters(
-        launch=launch, bandwidth=bandwidth, tail=tail / (1.0 + tail), contention=contention
-    )
+    values = dict(zip(SHARED, np.exp(np.clip(vector, -40.0, 60.0)), strict=True))
+    return SharedParameters(**values | {"tail": values["tail"] / (1.0 + values["tail"])})
 
 
 def stacked(problems: Sequence[Sizes]) -> Sizes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.problem import ConvProblem
+
 if TYPE_CHECKING:
     from ckprof.model.outcome import Measurement, Verification
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.store.attempt import Attempt
 
 #: name -> type of every column; a column may be empty
@@ -82,17 +84,18 @@ def flat_row(attempt: Attempt) -> dict[str, object]:
     }
 
 
-def _problem(problem: ConvProblem) -> dict[str, object]:
+def _problem(problem: Problem) -> dict[str, object]:
+    shared: dict[str, object] = {"problem": problem.describe(), "ndim": problem.ndim, "flop": problem.flop}
     axes = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
+    if not isinstance(problem, ConvProblem):
+        return {**shared, **dict.fromkeys("GNKC"), **dict.fromkeys(axes, "")}
     return {
-        "problem": problem.describe(),
-        "ndim": problem.ndim,
+        **shared,
         "G": problem.groups,
         "N": problem.batch,
         "K": problem.out_channels,
         "C": problem.in_channels,
         **{name: "x".join(map(str, getattr(problem, name))) for name in axes},
-        "flop": problem.flop,
     }
 
 

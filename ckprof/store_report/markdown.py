@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from ckprof.store_report.best import BestRow
     from ckprof.store_report.content import ReportContent
-    from ckprof.store_report.options import ReportOptions
 
 #: rows of a table; the rest is counted
 MOST_ROWS: Final = 200
@@ -31,7 +30,7 @@ def render_markdown(content: ReportContent) -> str:
     if content.comparison:
         parts.append(render_comparison(content.comparison).rstrip())
     if content.best:
-        parts += ["### Best per problem", _best(content.best, content.options)]
+        parts += ["### Best per problem", _best(content.best)]
         parts += ["### Coverage", _coverage(content)]
     if seen.failures:
         rows = [(one.status.value, one.reason, str(one.rows), one.example) for one in seen.failures]
@@ -42,7 +41,7 @@ def render_markdown(content: ReportContent) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _best(rows: Sequence[BestRow], options: ReportOptions) -> str:
+def _best(rows: Sequence[BestRow]) -> str:
     headers = (
         "#",
         "problem",
@@ -55,11 +54,11 @@ def _best(rows: Sequence[BestRow], options: ReportOptions) -> str:
         "order",
         "verified",
     )
-    return _table(headers, [_best_cells(row, options) for row in rows], "lllrrrrrlr")
+    return _table(headers, [_best_cells(row) for row in rows], "lllrrrrrlr")
 
 
-def _best_cells(row: BestRow, options: ReportOptions) -> tuple[str, ...]:
-    share = row.of_roof(options)
+def _best_cells(row: BestRow) -> tuple[str, ...]:
+    share = row.of_roof
     return (
         f"P{row.number}",
         short_problem(row.key.problem),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof.api.observers import observers
 from ckprof.api.session import Session
-from ckprof.api.sweeping import observers
 from ckprof.config.settings import Settings
 from ckprof.errors import PluginError
 from ckprof.plugin.manager import PluginManager

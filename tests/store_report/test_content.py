@@ -11,12 +11,13 @@ import pytest
 from ckprof.compare.side import Row, Side, side_of, with_rounds
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
+from ckprof.model.roof import Roof, RoofKind
 from ckprof.store_report.best import Lead, best_rows
 from ckprof.store_report.content import ReportContent, report_content
 from ckprof.store_report.coverage import coverage
 from ckprof.store_report.heat import heat_map
 from ckprof.store_report.markdown import render_markdown
-from ckprof.store_report.options import ReportOptions, Roof, RoofKind
+from ckprof.store_report.options import ReportOptions
 from tests.measured import Made, attempts, later
 
 OPTIONS = ReportOptions()
@@ -76,10 +77,11 @@ def test_rates_and_roofs(content: ReportContent) -> None:
     )
     assert row.gbytes_per_s == pytest.approx(2 * elements / row.best.median_ms / 1e6)
     assert row.intensity == pytest.approx(row.key.problem.flop / (2 * elements))
-    assert row.of_roof(OPTIONS) is None
+    assert row.of_roof is None
     roofs = (Roof.parse("theoretical=400,-"), Roof.parse("measured=200,1000"))
     expected = row.gflops / min(200.0, 1000 * (row.intensity or 0))
-    assert row.of_roof(replace(OPTIONS, roofs=roofs)) == pytest.approx(expected)
+    under_roofs = best_rows(content.side, replace(OPTIONS, roofs=roofs))[0]
+    assert under_roofs.of_roof == pytest.approx(expected)
 
 
 def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:

@@ -6,21 +6,21 @@ from types import SimpleNamespace
 
 import pytest
 
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
-from ckprof.run.messages import DeviceProperties
 from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.options import RunOptions
 from ckprof.sweep.identity import shared_key
 
 GPU = SimpleNamespace(embedded=False)
 HOST = SimpleNamespace(embedded=True)
-SEEN = DeviceProperties(
+SEEN = DeviceIdentity(
     model="Fast GPU, compute capability 9.0",
-    driver="580.159.04",
+    driver="580",
     partition="half",
     memory_bytes=141 * 2**30,
     compute_units=132,
-    event_clock=True,
+    clock="event",
 )
 
 
@@ -48,7 +48,7 @@ def key(target, recipe, device):
 
 
 def test_a_device_is_what_it_says_of_itself(recipe):
-    found = key(GPU, recipe, OpenedDevice(text="a line for people", properties=SEEN))
+    found = key(GPU, recipe, OpenedDevice(text="a line for people", identity=SEEN))
     device = found.device
     assert (device.target, device.model, device.arch) == (
         "fast",
@@ -56,7 +56,6 @@ def test_a_device_is_what_it_says_of_itself(recipe):
         "gfx942",
     )
     assert (device.compute_units, device.memory_bytes, device.partition) == (132, 141 * 2**30, "half")
-    # a minor release of the driver is no other device
     assert found.toolchain.driver == "580"
     assert found.method.clock == "event"
 
@@ -68,9 +67,22 @@ def test_a_device_that_says_nothing_is_its_line(recipe):
 
 
 def test_two_devices_have_keys_of_their_own(recipe):
-    other = OpenedDevice(text="a line for people", properties=DeviceProperties(model="Fast GPU 2"))
-    seen = OpenedDevice(text="a line for people", properties=SEEN)
+    other = OpenedDevice(text="a line for people", identity=DeviceIdentity(model="Fast GPU 2"))
+    seen = OpenedDevice(text="a line for people", identity=SEEN)
     assert key(GPU, recipe, seen).device != key(GPU, recipe, other).device
+
+
+def test_a_target_comes_first_and_the_runtime_fills_what_it_does_not_say(recipe):
+    class Known:
+        embedded = False
+
+        def device_identity(self, arch, device):
+            assert (arch, device) == ("gfx942", 0)
+            return DeviceIdentity(model="Fast GPU", partition="quarter", clock="event")
+
+    device = key(Known(), recipe, OpenedDevice(text="a line", identity=SEEN)).device
+    assert (device.model, device.partition) == ("Fast GPU", "quarter")
+    assert (device.compute_units, device.memory_bytes) == (132, 141 * 2**30)
 
 
 def test_the_host_is_known_without_a_worker(recipe):

@@ -17,33 +17,53 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 4
+#define CKPROF_ABI_VERSION 5
 
-/* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C
- * are per group. A split_k of less than 0 leaves the number of splits to the kernel. */
+/* Most sizes of a problem, and most tensors of an operation. */
+#define CKPROF_MAX_VALUES 22
+#define CKPROF_MAX_TENSORS 8
+
+/* A problem of the operation that the library's kernels compute: its sizes are values, in the order
+ * that the operation defines. A split_k of less than 0 leaves the number of splits to the kernel.
+ *
+ * Those of a convolution have names. Spatial arrays are ordered D, H, W with ndim used entries from
+ * index 0; K and C are per group. Operations without spatial axes have an ndim of 0. */
 typedef struct ckprof_problem
 {
     int32_t ndim;
     int32_t split_k;
-    int64_t groups;
-    int64_t batch;
-    int64_t out_channels;
-    int64_t in_channels;
-    int64_t filter[3];
-    int64_t input[3];
-    int64_t strides[3];
-    int64_t dilations[3];
-    int64_t left_pads[3];
-    int64_t right_pads[3];
+    __extension__ union {
+        int64_t values[CKPROF_MAX_VALUES];
+        __extension__ struct
+        {
+            int64_t groups;
+            int64_t batch;
+            int64_t out_channels;
+            int64_t in_channels;
+            int64_t filter[3];
+            int64_t input[3];
+            int64_t strides[3];
+            int64_t dilations[3];
+            int64_t left_pads[3];
+            int64_t right_pads[3];
+        };
+    };
 } ckprof_problem;
 
-/* Target memory of the three tensors, packed. Which one is written depends on the direction. */
+/* Target memory of a convolution's tensors, packed. Which one is written depends on the direction.
+ *
+ * It is an array of pointers: other operations have tensors of their own, at most
+ * CKPROF_MAX_TENSORS, in the order that the operation defines; see ckprof_tensor(). */
 typedef struct ckprof_buffers
 {
     void* input;
     void* weight;
     void* output;
 } ckprof_buffers;
+
+/* Target memory of one tensor, by its position in the operation's order. */
+static inline void* ckprof_tensor(const ckprof_buffers* buffers, int position)
+{ return ((void* const*)buffers)[position]; }
 
 typedef enum ckprof_status
 {

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
 from ckprof.run import events
 from ckprof.run.abi import Library, LibraryError
 from ckprof.run.batching import launches_per_sample
 from ckprof.run.guards import GUARD_BYTES
-from ckprof.run.messages import DeviceProperties
 from ckprof.run.options import CacheMode, RunOptions
 from ckprof.run.schedule import run_instances
 from ckprof_plugins.targets.hip.devices import devices
@@ -32,7 +32,7 @@ def measure(hip_library, tmp_path):
     """Return a function that measures kernels and returns outcomes and events."""
 
     def call(*kernels, problems=(), **options):
-        given = {"cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
+        given = {"rounds": 1, "cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
         (tmp_path / "work").mkdir(exist_ok=True)
         (tmp_path / "locks").mkdir(exist_ok=True)
         seen = []
@@ -87,12 +87,12 @@ def test_cold_samples_hold_one_launch_which_the_flush_hides(measure):
 def test_the_device_identifies_itself(measure):
     _, seen = measure("ok")
     ready = next(event for event in seen if isinstance(event, events.WorkerReady))
-    assert ready.properties == DeviceProperties(
+    assert ready.identity == DeviceIdentity(
         model="Fake GPU 0, gfx942:sramecc+:xnack-",
-        driver="6.3",
+        driver="6",
         memory_bytes=64 * MIB,
         compute_units=304,
-        event_clock=True,
+        clock="event",
     )
 
 
