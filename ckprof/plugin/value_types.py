@@ -44,6 +44,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "PositionalForm": "ckprof.plugin.protocols",
     "RuleSetEntry": "ckprof.plugin.protocols",
     "TreePlan": "ckprof.model.conversion_tree",
+    "TypeSet": "ckprof.model.type_set",
     "UnmetRequirement": "ckprof.model.requirement",
 }
 

@@ -217,7 +217,7 @@ class KernelMeasurement:
             return Measured(status=Status.OK, verification=comparison.verification)
         return Measured(
             status=Status.WRONG_RESULT,
-            reason=comparison.reason(prepared.axes, prepared.request.result.shape),
+            reason=comparison.reason(prepared.result.axes, prepared.result.stored_shape),
             verification=comparison.verification,
         )
 
