@@ -95,7 +95,7 @@ def simulate(costs: Costs, fleet: Fleet) -> Result:
     outcomes = costs.kernels * costs.attempts
     mean_s = outcomes * costs.attempt_s
     units = [
-        mean_s * math.exp(chance.gauss(-costs.spread**2 / 2, costs.spread)) for _ in range(costs.problems)
+        mean_s * math.exp(chance.gauss(-(costs.spread**2) / 2, costs.spread)) for _ in range(costs.problems)
     ]
     if fleet.longest_first:
         units.sort(reverse=True)

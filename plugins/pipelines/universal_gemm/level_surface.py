@@ -31,9 +31,7 @@ class GemmSurface:
     mma_tiles: Mapping[DataType, frozenset[Sizes]]
 
 
-_HALF: Final = frozenset(
-    {(32, 32, 8), (32, 32, 16), (16, 16, 16), (16, 16, 32), (4, 64, 16), (64, 4, 16)}
-)
+_HALF: Final = frozenset({(32, 32, 8), (32, 32, 16), (16, 16, 16), (16, 16, 32), (4, 64, 16), (64, 4, 16)})
 _FLOAT8: Final = frozenset({(32, 32, 16), (32, 32, 32), (16, 16, 32), (16, 16, 64)})
 _INT8: Final = frozenset({(32, 32, 16), (16, 16, 32)})
 

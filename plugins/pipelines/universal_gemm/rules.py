@@ -65,7 +65,9 @@ def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | N
         return None
     known = _names(GEMM_PIPELINES)
     return Violation(
-        f"no matrix product is written for {gemm_pipeline.value}, only for {known}", gemm_pipeline.value, known
+        f"no matrix product is written for {gemm_pipeline.value}, only for {known}",
+        gemm_pipeline.value,
+        known,
     )
 
 
