@@ -15,6 +15,7 @@ from ckprof.model.dtype import SHARED_TYPES
 from ckprof.model.layout import LAYOUTS
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
@@ -226,6 +227,17 @@ class LibraryInterface:
     #: C++ that defines them; it is put behind the texts of ``ckprof_library_info.h`` and of the header, and
     #: includes neither
     source: Path
+
+
+@runtime_checkable
+class ProblemSampler(Protocol):
+    """An operation that invents problems, for comparing what kernels support."""
+
+    def random_problem(self, draw: random.Random) -> Problem:
+        """Return a small problem that is itself well-formed.
+
+        :raises InputError: the sizes that were drawn do not fit together: it is asked again.
+        """
 
 
 @runtime_checkable

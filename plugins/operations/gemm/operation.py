@@ -84,6 +84,6 @@ class Gemm:
         product = a @ b
         return np.ascontiguousarray(product if layout.e == "MN" else product.swapaxes(-1, -2))
 
-    def random_problem(self, draw: random.Random, ndim: int) -> GemmProblem:
-        """Return a small packed problem, for comparing what kernels support."""
+    def random_problem(self, draw: random.Random) -> GemmProblem:
+        """Return a small packed problem."""
         return GemmProblem(m=draw.choice(_SIZES), n=draw.choice(_SIZES), k=draw.choice(_SIZES))
