@@ -15,8 +15,8 @@ from dataclasses import dataclass
 class Costs:
     """What things cost.
 
-    Measured on one H200 (27,800 attempts in 530 s; 200 problems x 68 kernels with 2.04 attempts each; 54 kernels
-    compiled in 12.7 s on 16 cores) and by the benchmarks beside this file.
+    Measured on one H200 (27,800 attempts in 530 s; 200 problems x 68 kernels with 2.04 attempts each; 54
+    kernels compiled in 12.7 s on 16 cores) and by the benchmarks beside this file.
     """
 
     problems: int = 10_000
@@ -95,7 +95,7 @@ def simulate(costs: Costs, fleet: Fleet) -> Result:
     outcomes = costs.kernels * costs.attempts
     mean_s = outcomes * costs.attempt_s
     units = [
-        mean_s * math.exp(chance.gauss(-costs.spread**2 / 2, costs.spread)) for _ in range(costs.problems)
+        mean_s * math.exp(chance.gauss(-(costs.spread**2) / 2, costs.spread)) for _ in range(costs.problems)
     ]
     if fleet.longest_first:
         units.sort(reverse=True)
