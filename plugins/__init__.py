@@ -1,4 +1,4 @@
-"""What ships with ckprof: directions, pipelines, rule sets and targets, each working through hooks alone."""
+"""What ships with ckprof: directions, pipelines, rule sets, targets, baselines, each through hooks alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Final
 
 #: modules with hook implementations, loaded by the plugin manager
 PLUGIN_MODULES: Final = (
+    "ckprof_plugins.baselines.plugin",
     "ckprof_plugins.directions.plugin",
+    "ckprof_plugins.engines.plugin",
     "ckprof_plugins.operations.gemm.plugin",
     "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines._gemm.plugin",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.model.conversion import MMA_K_TABLE
-from ckprof.sweep.options import RoundOptions
+from ckprof.rounds.options import RoundOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -144,8 +144,20 @@ class SweepOptions:
     max_time_s: float | None = None
     #: wait while another process writes the store, instead of failing
     wait: bool = False
+    #: id of the engine that hands problems to several devices; ``None`` for this process and one device,
+    #: unless ``devices`` or ``cluster`` ask for more
+    engine: str | None = None
+    #: indices of the devices of this machine that are used
+    devices: tuple[int, ...] = ()
+    #: settings file of the engine
+    cluster: Path | None = None
     #: asked before every attempt
     should_stop: Callable[[], bool] = _never
+
+    @property
+    def on_engine(self) -> bool:
+        """True when problems are handed to workers instead of being measured by this process."""
+        return self.engine is not None or bool(self.devices) or self.cluster is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Status
-from ckprof.report.csv_report import outcome_values
+from ckprof.report.csv_report import outcome_values, ratio_values
 from ckprof.report.rows import rows_of_problem
 
 if TYPE_CHECKING:
@@ -134,7 +134,10 @@ class Results:
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return one flat dictionary per outcome, with the columns of the CSV report."""
-        return [outcome_values(one.problem_index, one.row, why=self.data.why) for one in self]
+        return [
+            outcome_values(one.problem_index, one.row, why=self.data.why) | ratio_values(self.data, one.row)
+            for one in self
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame with one row per outcome, with the columns of the CSV report.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
@@ -242,6 +243,14 @@ class ConvProblem:
         filled = ((*values, 0, 0)[:3] for values in spatial)
         sizes = (self.groups, self.batch, self.out_channels, self.in_channels)
         return (*sizes, *(value for values in filled for value in values))
+
+    @classmethod
+    def from_values(cls, ndim: int, values: Sequence[int]) -> ConvProblem:
+        """Return the problem that has these :meth:`values`."""
+        sizes = iter(values)
+        found: dict[str, Any] = {name: next(sizes) for name in SIZE_NAMES[:4]}
+        found.update({name: tuple(islice(sizes, 3))[:ndim] for name in SIZE_NAMES[4:]})
+        return cls(**found)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, the output lengths and the FLOPs."""

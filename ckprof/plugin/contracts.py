@@ -140,9 +140,15 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="target",
             hook="ckprof_register_targets",
             protocol=protocols.Target,
-            abilities=(protocols.InspectableTarget, protocols.ModellingTarget),
+            abilities=(
+                protocols.InspectableTarget,
+                protocols.ModellingTarget,
+                protocols.DeviceIdentifier,
+                protocols.RoofTarget,
+            ),
             late=frozenset({"default_arch"}),
         ),
+        Contract(kind="baseline", hook="ckprof_register_baselines", protocol=protocols.Baseline),
         Contract(
             kind="rule set",
             hook="ckprof_register_rule_sets",

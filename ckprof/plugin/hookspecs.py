@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import (
+        Baseline,
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     )
     from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.cluster.engine import Engine
     from ckprof.sweep.observer import Observer
+    from ckprof.tune.strategy import SearchStrategy
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -88,6 +91,14 @@ def ckprof_register_targets() -> Sequence[Target]:
     """Return the places where kernels are built and run.
 
     Called once, after all plugins are loaded. Two targets with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_baselines() -> Sequence[Baseline]:
+    """Return the libraries of others that instances can be compared with.
+
+    Called once, after all plugins are loaded. Two baselines with the same id are an error.
     """
 
 
@@ -180,6 +191,14 @@ def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
     """
 
 
+@hookspec
+def ckprof_register_strategies() -> Sequence[SearchStrategy]:
+    """Return the ways to search that the plugin adds to ``ckprof tune``.
+
+    Called once per search. Two strategies with the same id are an error.
+    """
+
+
 # --- measurements that last -------------------------------------------------------------------------------
 
 
@@ -189,6 +208,14 @@ def ckprof_register_observers() -> Sequence[Observer]:
 
     Called once per sweep. What observers read is kept beside each outcome and never decides which
     measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_engines() -> Sequence[Engine]:
+    """Return the engines that sweeps can run on, beside the one for several devices of one machine.
+
+    Called once per sweep with ``--engine``. Two engines with the same id are an error.
     """
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.dtype import DataType
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
+    from ckprof.model.roof import Roof
     from ckprof.model.type_set import TypeSet
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
     from ckprof.store_report.content import ReportContent
@@ -506,6 +508,28 @@ class ModellingTarget(Protocol):
         """True when its machine code says nothing about the architecture."""
 
 
+@runtime_checkable
+class DeviceIdentifier(Protocol):
+    """A target that knows more of a device than the line that its libraries print."""
+
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what measurements on a device are filed under; ``None`` if it cannot be read now.
+
+        :param device: its index.
+        """
+
+
+@runtime_checkable
+class RoofTarget(Protocol):
+    """A target that knows what its devices reach by their data sheets."""
+
+    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+        """Return the theoretical roofs of a device, one per data type; empty if it is not known.
+
+        :param device: its index.
+        """
+
+
 class Target(Protocol):
     """A toolchain, a provider of CK Tile headers and a place to run."""
 
@@ -534,6 +558,33 @@ class Target(Protocol):
         :raises ToolchainError: no usable compiler or headers; the message says what to install.
         :raises UsageError: the target has no such architecture or API level.
         """
+
+
+class Baseline(Protocol):
+    """A library of somebody else that instances are compared with: same problem, operands and rules.
+
+    It computes in a worker process of its own, which alone imports it.
+    """
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--baseline``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def entry(self) -> str:
+        """``module:function``, or ``path/of/a/file.py:function``: what makes the engine.
+
+        The worker calls the function with a :class:`ckprof.run.messages.DeviceChoice` and with whether to
+        compute where the host does. It returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or
+        raises :class:`ckprof.run.baseline_engine.BaselineUnusable`.
+        """
+
+    def missing(self) -> str:
+        """Return what is not installed and how to install it; empty if nothing. Must not import it."""
 
 
 class ListExtractor(Protocol):
@@ -677,7 +728,8 @@ class StoreReportFormat:
     label: str
     #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
     suffix: str
-    render: Callable[[ReportContent], str]
+    #: text, or the bytes of a file that is no text
+    render: Callable[[ReportContent], str | bytes]
 
 
 class BuilderReader(Protocol):

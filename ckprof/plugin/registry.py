@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import (
+        Baseline,
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
@@ -110,6 +111,7 @@ class Registry:
         self.operations = self._operations()
         self.pipelines: RegistryEntries[Pipeline] = self._entries_of("ckprof_register_pipelines")
         self.targets: RegistryEntries[Target] = self._entries_of("ckprof_register_targets")
+        self.baselines: RegistryEntries[Baseline] = self._entries_of("ckprof_register_baselines")
         self.rule_sets: RegistryEntries[RuleSet] = self._entries_of("ckprof_register_rule_sets")
         self.formats: RegistryEntries[ReportFormat] = self._entries_of("ckprof_register_report_formats")
         self.converters: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.run.abi import CBuffers, Target
+    from ckprof.run.abi import CBuffers
+    from ckprof.run.kernel_provider import TargetMemory
     from ckprof.run.stored_file import StoredFile
 
 
@@ -26,7 +27,7 @@ class GuardedTensor:
     :raises MemoryError: the target has not enough memory.
     """
 
-    def __init__(self, target: Target, size_bytes: int) -> None:
+    def __init__(self, target: TargetMemory, size_bytes: int) -> None:
         self._target = target
         self.size_bytes = size_bytes
         self._memory = target.allocate(size_bytes + 2 * GUARD_BYTES)
@@ -77,7 +78,7 @@ class DeviceTensors:
     :raises MemoryError: the target has not enough memory; nothing stays allocated.
     """
 
-    def __init__(self, target: Target, sizes: Mapping[str, int]) -> None:
+    def __init__(self, target: TargetMemory, sizes: Mapping[str, int]) -> None:
         self._tensors: dict[str, GuardedTensor] = {}
         try:
             for name, size in sizes.items():

@@ -115,7 +115,13 @@ def prepare_problem(
         raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
     files = work.files()
     return PreparedProblem(
-        request=LoadProblem(problem=ProblemValues.of(problem), operands=files[:-1], result=files[-1]),
+        request=LoadProblem(
+            problem=ProblemValues.of(problem),
+            operands=files[:-1],
+            result=files[-1],
+            direction=operation.id,
+            layout=layout.name,
+        ),
         problem=problem,
         types=known,
         tensors=tuple(_checked(file) for file in files),

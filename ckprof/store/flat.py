@@ -88,13 +88,9 @@ def _problem(problem: Problem) -> dict[str, object]:
     axes = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
     sizes: dict[str, object] = {**dict.fromkeys("GNKC"), **dict.fromkeys(axes, "")}
     if isinstance(problem, ConvProblem):
-        sizes = {
-            "G": problem.groups,
-            "N": problem.batch,
-            "K": problem.out_channels,
-            "C": problem.in_channels,
-            **{name: "x".join(map(str, getattr(problem, name))) for name in axes},
-        }
+        channels = (problem.groups, problem.batch, problem.out_channels, problem.in_channels)
+        sizes.update(zip("GNKC", channels, strict=True))
+        sizes.update({name: "x".join(map(str, getattr(problem, name))) for name in axes})
     return {"problem": problem.describe(), "ndim": problem.ndim, **sizes, "flop": problem.flop}
 
 

@@ -59,6 +59,7 @@ class BadLine:
 
 _LINES: Final = msgspec.json.Decoder(Line, dec_hook=decode_problem)
 _HEADERS: Final = msgspec.json.Decoder(Header)
+_HEADER_START: Final = b'{"schema"'
 #: JSON has no infinity
 _INFINITE: Final = sys.float_info.max
 
@@ -94,6 +95,17 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
                 yield _decode(line, number, path)
     except OSError as exc:
         raise StoreError(f"cannot be read: {exc.strerror}", path) from None
+
+
+def decode_lines(data: bytes, path: Path, first: int = 1) -> Iterator[Line | BadLine]:
+    """Yield what a piece of a file holds; it begins with a line, and a header among the lines is left out.
+
+    :param path: for messages.
+    :param first: number of the first line.
+    """
+    for number, line in enumerate(data.splitlines(keepends=True), first):
+        if number > 1 or not line.startswith(_HEADER_START):
+            yield _decode(line, number, path)
 
 
 def _check_header(line: bytes, path: Path) -> None:

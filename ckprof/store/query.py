@@ -85,3 +85,5 @@ class PastVisit(NamedTuple):
     #: values of the marks, separated by commas; ``None`` without marks
     marks: str | None
     wall_s: float | None
+    #: which card it ran on; empty where a sweep used the one device of a machine
+    card: str = ""

@@ -39,7 +39,7 @@ TARGET = """
 #include "ckprof_target.h"
 extern "C" const ckprof_target* ckprof_target_table(void)
 {
-    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     return &table;
 }
 """

@@ -114,6 +114,7 @@ def registered(hook, item):
         "ckprof_register_operations": registry.operations,
         "ckprof_register_pipelines": registry.pipelines,
         "ckprof_register_targets": registry.targets,
+        "ckprof_register_baselines": registry.baselines,
         "ckprof_register_rule_sets": registry.rule_sets,
         "ckprof_register_report_formats": registry.formats,
         "ckprof_register_converters": registry.converters,

@@ -41,7 +41,7 @@ class Kernel:
     def is_supported(self, problem: CProblem) -> Support:
         return Support(status=AbiStatus.OK, split_k=problem.split_k)
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
         self._runs += 1
         address = buffers.tensors[TENSORS.index(self._result)]
         fault = self._fault if self._runs >= self._faulty_from_run else ""
