@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
+from ckprof.model.problem import as_convolution
 from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements, merged
@@ -95,7 +96,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
                     pipeline.traits(row.kernel.fields),
                 )
             devices.add((device.target, device.model, device.arch, device.compute_units))
-            index = problems.setdefault(row.key.problem, len(problems))
+            index = problems.setdefault(as_convolution(row.key.problem), len(problems))
             key = index, name, max(1, row.key.split_k)
             time = 1000 * row.median_ms
             times[key] = min(time, times.get(key, time))

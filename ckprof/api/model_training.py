@@ -65,7 +65,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     from ckprof.selection.boost import train_trees
     from ckprof.selection.cross_validation import cross_validated
 
-    direction = session.registry.direction(options.direction)
+    direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id)
     target = session.target(options.target).id if options.target else ""
     table = read_tables(
@@ -217,7 +217,7 @@ def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
 
     :raises UsageError: it is no matrix product.
     """
-    found = registry.direction(direction)
+    found = registry.operation(direction)
     if not isinstance(found, GemmDirection):
         raise UsageError(
             f"direction {found.id} does not say which matrix product it is: no times are predicted"

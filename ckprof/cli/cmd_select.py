@@ -12,6 +12,7 @@ from ckprof.api.selection_requests import SelectOptions
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
+from ckprof.model.problem import as_convolution
 
 if TYPE_CHECKING:
     import argparse
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         SelectOptions(
             model=arguments.model,
             selection=selection,
-            problem=problem.problem,
+            problem=as_convolution(problem.problem),
             top=arguments.top,
             measure=arguments.measure,
             boost=arguments.boost,
