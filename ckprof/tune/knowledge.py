@@ -81,7 +81,8 @@ class Knowledge:
     @property
     def open(self) -> NDArray[np.bool_]:
         """Problems x choices -> it could be measured."""
-        return self.possible & ~self.measured
+        found: NDArray[np.bool_] = self.possible & ~self.measured
+        return found
 
     @property
     def best_log_us(self) -> NDArray[np.float64]:
