@@ -74,7 +74,7 @@ class Knowledge:
     @property
     def tried(self) -> NDArray[np.bool_]:
         """Kernel -> it is built, or was in an earlier session."""
-        found = self.built.copy()
+        found: NDArray[np.bool_] = self.built.copy()
         found[self.space.kernel_of[self.measured.any(axis=0)]] = True
         return found
 
