@@ -15,6 +15,7 @@ from ckprof.api.events import SweepProgress, SweepRound, SweepWarning
 from ckprof.api.observers import observers
 from ckprof.api.support import SupportRequest, check_support
 from ckprof.api.sweeping import is_shard_folder, only_device, open_sink, sweep_run_options
+from ckprof.api.timed_kernels import KernelKind, executed_traits
 from ckprof.api.tuning import require_one_kind
 from ckprof.build.jobs import available_cpus
 from ckprof.errors import InputError, UsageError
@@ -22,6 +23,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.support_queries import SupportQuery
 from ckprof.selection.selector import Candidate as Ranked
 from ckprof.selection.selector import precedence
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from ckprof.api.tune_requests import TuneOptions
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.problem_run import ProblemRun
     from ckprof.store.attempt import Attempt
@@ -88,14 +91,15 @@ class DeviceBench:
         recipe = build_dir.recipe
         self._target = session.target(request.build.target)
         self._run = sweep_run_options(request, recipe)
-        shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, "")
+        shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, OpenedDevice())
         if not self._target.embedded:
             shared = replace(shared, device=only_device(sink.reader, shared))
         self._shared = shared
+        self.target = self._target.id
         self.arch = recipe.arch
         self.compute_units = shared.device.compute_units
         self._candidates = _ordered(request.selection.candidates)
-        self.space = _space(self._candidates, request)
+        self.space = _space(session, self._candidates, request)
         self._place = {one.instance.key: number for number, one in enumerate(self._candidates)}
         self._choice = {(one.kernel, one.splits): number for number, one in enumerate(self.space.choices)}
         self._asked: set[int] = set()
@@ -233,7 +237,7 @@ class DeviceBench:
         if not wanted:
             return []
         if self._evidence is None:
-            search, device = self._options.search, self._kernels.device
+            search, device = self._options.search, self._kernels.device.text
             self._evidence = new_session(self._run, search.seed, self._options.tags, device)
         times: dict[tuple[Problem, KernelCell], list[float | None]] = {}
         plan = make_plan(self._plan_request(wanted, self._library), self._sink.reader.past_visits)
@@ -387,17 +391,25 @@ def _runs_of(request: RunRequest, ndim: int) -> list[ProblemRun]:
     return runs
 
 
-def _space(candidates: Sequence[Candidate], request: RunRequest) -> SearchSpace:
+def _traits(session: Session, one: Candidate, target: str) -> KernelTraits | None:
+    """Return what a kernel does on a target; ``None`` if nothing tells."""
+    if not isinstance(one.pipeline, TimedPipeline):
+        return None
+    fields = one.instance.fields()
+    kind = KernelKind(direction=one.instance.direction, dtype=one.instance.dtype.value, target=target)
+    return executed_traits(session.registry, kind, fields, one.pipeline.traits(fields))
+
+
+def _space(session: Session, candidates: Sequence[Candidate], request: RunRequest) -> SearchSpace:
     ndim = candidates[0].instance.ndim
     runs = _runs_of(request, ndim)
     splits = dict.fromkeys(split for run in runs for split in run.splits or request.options.splits)
+    target = session.target(request.build.target).id
     kernels = [
         SearchKernel(
             key=one.instance.key,
             name=one.name,
-            traits=one.pipeline.traits(one.instance.fields())
-            if isinstance(one.pipeline, TimedPipeline)
-            else None,
+            traits=_traits(session, one, target),
         )
         for one in candidates
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.events import TuneProgress
 from ckprof.api.measured_tables import read_tables
-from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
+from ckprof.api.model_training import Use, gemm_sizes_of, load_model, require_use
+from ckprof.api.timed_kernels import KernelKind
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
 from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
@@ -34,6 +35,18 @@ if TYPE_CHECKING:
 _PLANNING_SHARE = 0.01
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDevice:
+    """Where the kernels of a search run."""
+
+    #: id of the target; empty for the architecture itself
+    target: str
+    #: empty if unknown
+    arch: str
+    #: compute units; 0 if unknown
+    units: int
+
+
 def replay(session: Session, options: ReplayOptions) -> TuneResult:
     """Search recorded measurements, and count the time that building and measuring would take.
 
@@ -41,9 +54,8 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
     """
     direction = session.registry.operation(options.direction)
-    table = read_tables(
-        session.registry, options.files, direction=direction.id, dtype=options.dtype.value
-    ).without_glitches()
+    kind = KernelKind(direction=direction.id, dtype=options.dtype.value)
+    table = read_tables(session.registry, options.files, kind).without_glitches()
     if options.selection is not None:
         table = _restricted(table, {one.name for one in options.selection.candidates}, options.files[0])
     space = replay_space(table, dict(options.counts))
@@ -56,7 +68,7 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
         options.search,
         direction=direction.id,
         dtype=options.dtype,
-        device=(table.arch, units),
+        device=SearchDevice(target=table.target, arch=table.arch, units=units),
     )
     return search(session, bench, bench.knowledge(space), request, options.search)
 
@@ -77,7 +89,7 @@ def tune(session: Session, request: RunRequest, options: TuneOptions) -> TuneRes
             options.search,
             direction=request.selection.direction,
             dtype=instance.dtype,
-            device=(bench.arch, bench.compute_units),
+            device=SearchDevice(target=bench.target, arch=bench.arch, units=bench.compute_units),
         )
         asked = replace(asked, planning_share=_PLANNING_SHARE)
         return search(session, bench, bench.knowledge, asked, options.search)
@@ -105,6 +117,20 @@ def search(
     )
 
 
+def _strange(lessons: Measurements, device: SearchDevice) -> str:
+    """Return why lessons say little about a device; empty if they are of it."""
+    if lessons.target:
+        here = device.target or device.arch or "it"
+        return (
+            ""
+            if lessons.target == device.target
+            else (f"it was measured with target {lessons.target}, which says little about {here}")
+        )
+    if lessons.arch and device.arch and lessons.arch != device.arch:
+        return f"it was measured on {lessons.arch}, which says little about {device.arch}"
+    return ""
+
+
 def search_request(
     session: Session,
     space: SearchSpace,
@@ -112,32 +138,29 @@ def search_request(
     *,
     direction: str,
     dtype: DataType,
-    device: tuple[str, int],
+    device: SearchDevice,
 ) -> SearchRequest:
     """Return what a strategy is told.
 
-    :param device: architecture, empty if unknown, and compute units, 0 if unknown.
+    :param device: where the kernels run.
     :raises InputError: the model or the lessons are of another device or direction.
     """
-    arch, units = device
     lessons = None
     if options.lessons:
-        lessons = read_tables(
-            session.registry, options.lessons, direction=direction, dtype=dtype.value
-        ).without_glitches()
-        if lessons.arch and arch and lessons.arch != arch and not options.force_model:
-            raise InputError(
-                f"it was measured on {lessons.arch}, which says little about {arch}; take it with --force",
-                options.lessons[0],
-            )
+        kind = KernelKind(direction=direction, dtype=dtype.value)
+        lessons = read_tables(session.registry, options.lessons, kind).without_glitches()
+        strange = _strange(lessons, device)
+        if strange and not options.force_model:
+            raise InputError(f"{strange}; take it with --force", options.lessons[0])
     sizes = gemm_sizes_of(session.registry, direction)
     model: TimeModel | None = None
     if options.model is not None:
         model = load_model(options.model)
         if model.direction != direction:
             raise InputError(f"the model is of {model.direction}, not {direction}", options.model)
-        require_device(model, arch, options.model, force=options.force_model)
-    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and units > 0:
+        if not options.force_model:
+            require_use(session, model, Use(target=device.target, arch=device.arch), options.model)
+    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and device.units > 0:
         model = train(
             TrainRequest(
                 table=lessons,
@@ -145,15 +168,16 @@ def search_request(
                 gemm_sizes=sizes,
                 dtype=dtype.value,
                 element_bytes=dtype.properties.size_bytes,
-                device=arch,
-                units=units,
+                device=lessons.arch or device.arch,
+                target=lessons.target,
+                units=device.units,
             )
         )
     return SearchRequest(
         space=space,
         gemm_sizes=sizes,
         element_bytes=dtype.properties.size_bytes,
-        units=units,
+        units=device.units,
         model=model,
         lessons=lessons,
         tie=options.tie,

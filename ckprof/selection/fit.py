@@ -15,7 +15,7 @@ NumPy is imported by this module and the solver only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,7 +25,7 @@ from ckprof.selection.levenberg import Block, Pulls, solve
 from ckprof.selection.pooling import pools_of
 from ckprof.selection.sizes import sizes_of
 from ckprof.selection.time_model import KernelParameters, SharedParameters, terms
-from ckprof.selection.work import Sizes, work
+from ckprof.selection.work import Sizes, Work, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,6 +117,7 @@ class _System:
         self.shortest = float(self.times.min())
         problems = [sizes_of(one, request.gemm_sizes, request.element_bytes) for one in table.problems]
         self.parts = self._parts(keys, problems, home, request.units)
+        self.forms = forms_of(self.parts)
         index = np.array([index for index, _, _ in keys])
         self.weights = self._weights(index, problems)
         self.shared, self.own = self._told()
@@ -227,26 +228,33 @@ class _System:
         shared = [launch, 4.0 * rate, 1.0, 0.05, 2.0 * rate, 4.0 * rate, 0.3, 0.5]
         return dict(zip(SHARED, shared, strict=True)), np.array(values)
 
-    def _parameters(self, vector: Array) -> tuple[SharedParameters, list[KernelParameters]]:
-        """Return the parameters of their logarithms; the tail is a share and stays below 1."""
+    def _parameters(self, vector: Array) -> tuple[SharedParameters, Array]:
+        """Return the parameters of their logarithms, and a row of own ones per pool.
+
+        The tail is a share and stays below 1.
+        """
         values = np.exp(np.clip(vector, -40.0, 60.0))
         count = len(self.shared)
         shared = {name: self.constant[name] for name in SHARED}
         shared |= dict(zip(self.shared, map(float, values[:count]), strict=True))
         shared["tail"] = shared["tail"] / (1.0 + shared["tail"])
-        constant = {name: self.constant[name] for name in OWN}
-        own = [
-            KernelParameters(**constant | dict(zip(self.own, map(float, row), strict=True)))
-            for row in values[count:].reshape(-1, len(self.own))
-        ]
-        return SharedParameters(**shared), own
+        return SharedParameters(**shared), values[count:].reshape(-1, len(self.own))
+
+    def _own(self, values: Array) -> KernelParameters:
+        """Return own parameters with those that the data do not tell.
+
+        :param values: the others, along the last axis.
+        """
+        columns = np.moveaxis(values, -1, 0)
+        constant: dict[str, Any] = {name: self.constant[name] for name in OWN}
+        return KernelParameters(**constant | dict(zip(self.own, columns, strict=True)))
 
     def log_times_of(self, vector: Array) -> Array:
         """Return the predicted logarithms of the times."""
         shared, own = self._parameters(vector)
         predicted = np.empty(len(self.times))
-        for place, rows, done in self.parts:
-            predicted[rows] = terms(done, shared, own[place]).total
+        for rows, done in self.forms:
+            predicted[rows] = terms(done, shared, self._own(own[self.owner[rows]])).total
         logs: Array = np.log(predicted)
         return logs
 
@@ -290,10 +298,11 @@ class _System:
         pools = []
         for place, pool in enumerate(self.pools):
             mine = self.owner == place
+            fitted = asdict(self._own(own[place]))
             pools.append(
                 FittedPool(
                     pool=pool,
-                    parameters=own[place],
+                    parameters=KernelParameters(**{name: float(value) for name, value in fitted.items()}),
                     # of a normal distribution, two thirds lie within one standard deviation
                     spread=float(np.quantile(gaps[mine], 0.683)),
                     rows=int(mine.sum()),
@@ -311,3 +320,39 @@ def stacked(problems: Sequence[Sizes]) -> Sizes:
     """Return the sizes of several problems as arrays."""
     names = Sizes.__dataclass_fields__
     return Sizes(**{name: np.array([float(getattr(one, name)) for one in problems]) for name in names})
+
+
+def forms_of(parts: Sequence[tuple[int, slice, Work]]) -> list[tuple[NDArray[np.intp], Work]]:
+    """Return (rows, work) for all kernels together whose times have the same terms.
+
+    Few operations on many rows take a fraction of the time of many operations on few.
+    """
+    found: dict[tuple[bool, ...], list[tuple[slice, Work]]] = {}
+    for _, rows, done in parts:
+        form = (done.rounds is None, isinstance(done.extra_bytes, float), done.splits, done.runs is None)
+        found.setdefault(form, []).append((rows, done))
+    return [
+        (
+            np.concatenate([np.arange(rows.start, rows.stop) for rows, _ in members]),
+            _joined([done for _, done in members], [rows.stop - rows.start for rows, _ in members]),
+        )
+        for members in found.values()
+    ]
+
+
+def _joined(records: Sequence[Any], counts: Sequence[int]) -> Any:
+    """Return one record of several ones of the same form, whose values become arrays."""
+    values: dict[str, Any] = {}
+    for field in fields(records[0]):
+        parts = [getattr(one, field.name) for one in records]
+        first = parts[0]
+        if first is None or isinstance(first, bool):
+            values[field.name] = first
+        elif field.name == "runs":
+            values[field.name] = _joined(parts, counts)
+        elif field.name == "extra_bytes" and isinstance(first, float):
+            values[field.name] = first
+        else:
+            rows = [np.broadcast_to(part, count) for part, count in zip(parts, counts, strict=True)]
+            values[field.name] = np.concatenate(rows).astype(float)
+    return type(records[0])(**values)

@@ -126,17 +126,27 @@ def _normal_equations(equations: Equations, pulls: Pulls, vector: Array, scale: 
 
 
 def _solved(matrix: Array, right: Array) -> Array:
-    """Solve equations with a symmetric positive matrix, by Cholesky's factorisation."""
-    lower = matrix
-    found: Array = right.copy()
-    size = len(found)
-    for column in range(size):
+    """Solve equations with a symmetric positive matrix, by Cholesky's factorisation.
+
+    Parameters of different groups rarely meet: columns with few values come first, those that all groups
+    share come last, and only what is not zero is worked on.
+    """
+    order = np.argsort((matrix != 0).sum(axis=0), kind="stable")
+    lower = matrix[np.ix_(order, order)]
+    values: Array = right[order]
+    below: list[NDArray[np.intp]] = []
+    for column in range(len(values)):
         lower[column:, column] /= lower[column, column] ** 0.5
-        below = lower[column + 1 :, column]
-        lower[column + 1 :, column + 1 :] -= below[:, None] * below
-        found[column] /= lower[column, column]
-        found[column + 1 :] -= below * found[column]
-    for column in reversed(range(size)):
-        found[column] /= lower[column, column]
-        found[:column] -= lower[column, :column] * found[column]
+        rows = column + 1 + np.flatnonzero(lower[column + 1 :, column])
+        factors = lower[rows, column]
+        lower[np.ix_(rows, rows)] -= factors[:, None] * factors
+        values[column] /= lower[column, column]
+        values[rows] -= factors * values[column]
+        below.append(rows)
+    for column in reversed(range(len(values))):
+        rows = below[column]
+        values[column] -= (lower[rows, column] * values[rows]).sum()
+        values[column] /= lower[column, column]
+    found: Array = np.empty_like(values)
+    found[order] = values
     return found

@@ -44,15 +44,16 @@ class _PhysicalModel(TimeModel):
                 latency=_WAIT / traits.lds_stages + loop,
                 tile=m * n * self.element_bytes / _LOCAL,
                 loop=loop,
-                meeting=0.0,
+                meeting=_LAUNCH,
             ),
             spread=1.0,
             rows=0,
         )
 
 
-#: what only measurements tell
-_UNCOUNTED: Final = dict.fromkeys(("merging", "gathering", "ragged", "short"), 0.0)
+#: how much longer iterations over ragged and over short runs take, about
+_RAGGED: Final = 0.3
+_SHORT: Final = 0.5
 
 
 def physical_model(units: int, element_bytes: int) -> TimeModel:
@@ -63,6 +64,7 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
     count = units if units > 0 else 100
     return _PhysicalModel(
         device="",
+        target="",
         units=count,
         toolchain="",
         direction="",
@@ -70,7 +72,14 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
         layout="",
         element_bytes=element_bytes,
         shared=SharedParameters(
-            launch=_LAUNCH, bandwidth=_MEMORY * count, tail=0.8, contention=0.3, **_UNCOUNTED
+            launch=_LAUNCH,
+            bandwidth=_MEMORY * count,
+            tail=0.8,
+            contention=0.3,
+            merging=_MEMORY * count,
+            gathering=_LOCAL * count,
+            ragged=_RAGGED,
+            short=_SHORT,
         ),
         kernels={},
         splits=(1,),

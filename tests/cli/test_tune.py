@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.cli.main import main
+from ckprof.tune.result import USUAL_LIBRARY
 
 MEASURED = Path(__file__).parent.parent / "data" / "measured"
 TABLE = str(MEASURED / "gfx950_fwd_bf16_30kernels_even.csv")
@@ -35,7 +36,9 @@ def test_a_replay_reports_what_it_found(capsys) -> None:
     assert all(one["reason"] for one in found["never_built"])
     assert all(0 <= one["probability_better"] <= 1 for one in found["problems"])
     slowdowns = [one["slowdown"] for one in found["libraries"]]
-    assert slowdowns == sorted(slowdowns, reverse=True) and slowdowns[-1] == pytest.approx(1)
+    assert slowdowns == sorted(slowdowns, reverse=True)
+    # the largest library that is shown serves every problem best, or is of the largest size
+    assert slowdowns[-1] == pytest.approx(1) or len(slowdowns) == USUAL_LIBRARY
     assert set(found["chosen"]) <= built
 
 
