@@ -12,7 +12,8 @@ from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
 from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
-from ckprof.tune.loop import TuneLimits, TuneLoop
+from ckprof.tune.library_plan import confirm_library
+from ckprof.tune.loop import TuneLimits, TuneLoop, TuneStop
 from ckprof.tune.outlook import Forecaster
 from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
 from ckprof.tune.result import TuneResult, tune_result
@@ -100,8 +101,11 @@ def search(
     )
     loop = TuneLoop(knowledge, bench, limits)
     stop = loop.run(strategy)
+    forecaster = Forecaster(request)
+    if stop is TuneStop.SETTLED:
+        stop = confirm_library(loop, forecaster, options.kernels, options.tie) or stop
     return tune_result(
-        loop, Forecaster(request), stop, strategy=options.strategy, tie=options.tie, most=options.kernels
+        loop, forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
     )
 
 
