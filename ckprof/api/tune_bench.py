@@ -15,7 +15,6 @@ from ckprof.api.events import SweepProgress, SweepRound, SweepWarning
 from ckprof.api.observers import observers
 from ckprof.api.support import SupportRequest, check_support
 from ckprof.api.sweeping import is_shard_folder, only_device, open_sink, sweep_run_options
-from ckprof.api.tuning import require_one_kind
 from ckprof.build.jobs import available_cpus
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
@@ -58,7 +57,7 @@ def open_bench(session: Session, request: RunRequest, options: TuneOptions) -> I
     :raises UsageError: the instances do not compete with one another, or the store is a folder of shards.
     :raises CkprofError: the store cannot be written, or there is no toolchain.
     """
-    require_one_kind(request)
+    _require_one_kind(request)
     if is_shard_folder(options.store):
         raise UsageError("a search reads what it has measured: --store takes a file, no folder of shards")
     with ExitStack() as stack:
@@ -339,6 +338,23 @@ class DeviceBench:
                     known.note_failure(Cell(number, choice))
                 else:
                     known.note_time(Cell(number, choice), time_us)
+
+
+def _require_one_kind(request: RunRequest) -> None:
+    """Check that all instances compete with one another.
+
+    :raises UsageError: they are of several types, layouts or numbers of dimensions.
+    """
+    kinds = {
+        (one.instance.ndim, one.instance.dtype.value, one.instance.layout.name)
+        for one in request.selection.candidates
+    }
+    if len(kinds) > 1:
+        known = ", ".join(f"{ndim}D {dtype} {layout}" for ndim, dtype, layout in sorted(kinds))
+        raise UsageError(
+            f"the instances are of several kinds ({known}), which do not compete: choose one with --dtype, "
+            "--ndim or --filter"
+        )
 
 
 def _time_of(seen: Sequence[float | None]) -> float | None:

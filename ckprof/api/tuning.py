@@ -10,7 +10,7 @@ from ckprof.api.events import TuneProgress
 from ckprof.api.measured_tables import read_tables
 from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
 from ckprof.arch.architectures import architectures
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError
 from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
 from ckprof.tune.library_plan import confirm_library
 from ckprof.tune.loop import TuneLimits, TuneLoop, TuneStop
@@ -176,20 +176,3 @@ def _restricted(table: Measurements, names: set[str], path: Path) -> Measurement
     times = {key: time for key, time in table.times.items() if key[1] in kernels}
     left = tuple(sorted({index for index, _, _ in times}))
     return replace(table, kernels=kernels, times=times).subset(left)
-
-
-def require_one_kind(request: RunRequest) -> None:
-    """Check that all instances compete with one another.
-
-    :raises UsageError: they are of several types, layouts or numbers of dimensions.
-    """
-    kinds = {
-        (one.instance.ndim, one.instance.dtype.value, one.instance.layout.name)
-        for one in request.selection.candidates
-    }
-    if len(kinds) > 1:
-        known = ", ".join(f"{ndim}D {dtype} {layout}" for ndim, dtype, layout in sorted(kinds))
-        raise UsageError(
-            f"the instances are of several kinds ({known}), which do not compete: choose one with --dtype, "
-            "--ndim or --filter"
-        )

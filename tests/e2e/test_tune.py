@@ -1,4 +1,4 @@
-"""Searches with real kernels on the CPU: in miniature, interrupted, and to a list that other commands read."""
+"""Searches with real kernels on the CPU: in miniature, interrupted, to a list that other commands read."""
 
 from __future__ import annotations
 
