@@ -46,14 +46,14 @@ class Problem(ConvProblem):
         :raises InputError: the line is wrong; the message has the column and the expected form.
         :raises UsageError: there is no such direction.
         """
-        from ckprof.plugin.protocols import ProblemReader
+        from ckprof.plugin.protocols import OwnProblems
         from ckprof.problems.parse_line import parse_problem
         from ckprof.problems.tokens import ProblemLine
 
         registry = _registry()
         known = sorted(registry.directions, key=lambda one: one.miopen_flag)
         named = registry.operation(direction) if direction else None
-        if named is not None and isinstance(named, ProblemReader):
+        if named is not None and isinstance(named, OwnProblems):
             raise UsageError(
                 f"{named.id} is no direction of convolution: read its problems with Profiler.problems"
             )

@@ -13,6 +13,7 @@ from ckprof.api.observers import observers
 from ckprof.build.jobs import available_cpus
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.protocols import RoofTarget
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -69,7 +70,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
     run = sweep_run_options(request, build_dir.recipe)
     target = session.target(request.build.target)
-    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, "")
+    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, OpenedDevice())
     kernels = planned_kernels(request.selection.candidates, None)
     path = Path(options.store)
     if is_shard_folder(options.store) or not path.exists():
@@ -129,7 +130,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         session.tell(SweepPlanned(plan=plan, dry_run=False))
         roofs = _roofs(target, bench, library.recipe.arch, run.device) if plan.open_contests else ()
         further = evidence(shared.device, roofs)
-        record = new_session(run, options.rounds.seed, options.tags, bench.device, further)
+        record = new_session(run, options.rounds.seed, options.tags, bench.device.text, further)
         summary = Sweep(plan, bench, sink, record, _watch(session, options)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
 

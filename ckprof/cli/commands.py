@@ -115,7 +115,7 @@ COMMANDS: Final = (
     Command(
         name="report",
         module="ckprof.cli.cmd_report",
-        summary="show a store as one HTML page, or as Markdown",
+        summary="show a store as one HTML page, as Markdown, or as an image",
     ),
     Command(
         name="list",

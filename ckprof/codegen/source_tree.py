@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ckprof.codegen import manifest, state
 from ckprof.codegen.embedding import embedding_files
-from ckprof.codegen.entry import kernel_entry, kernel_symbol
+from ckprof.codegen.entry import RowMaker, kernel_entry, kernel_symbol
 from ckprof.codegen.generated_files import write_if_changed
 from ckprof.codegen.kernel_names import KernelNames
 from ckprof.codegen.library_api import interface_of, table_source
@@ -213,7 +213,9 @@ def _kernels(
     texts: dict[str, str] = {}
     writer = _Writer(request.arch, request.api_level)
     interface = interface_of(request.direction)
-    own_entry = {"entry": interface.entry.read_text().rstrip()} if interface is not None else {}
+    maker = RowMaker()
+    if interface is not None:
+        maker = RowMaker(entry=interface.entry.read_text().rstrip(), row=interface.row)
     for kernel in named:
         source = writer.source_of(kernel)
         files = _kernel_files(request.root, kernel, _mangled(source.device_type), source.device_functions)
@@ -227,7 +229,7 @@ def _kernels(
             header=files.header.name,
             launcher=source.launcher,
             host_args=source.host_args or request.direction.host_args_type,
-            **own_entry,
+            maker=maker,
         )
     return kernels, records, texts
 

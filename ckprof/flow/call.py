@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.arch.number_formats import types_on
 from ckprof.bindings.conv_kernel import ConvKernel, find_kernel
 from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError
 from ckprof.model.outcome import Status
 from ckprof.model.rates import rates_of
+from ckprof.plugin.operations import types_named
 from ckprof.run.executor import Executor
 from ckprof.run.messages import AbiStatus, SupportQuery
 from ckprof.run.operands import InitKind
@@ -137,17 +139,20 @@ class _Call:
         }
         kernel = self._choose(kernels, answer)
         answer["kernel"] = {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}
-        prepared = prepare_problem(
-            direction, request.problem, kernel.layout, kernel.dtype, self.options, folder
-        )
+        layout = kernel.layout_of(direction)
+        unmet = request.problem.unmet_by(layout)
+        if unmet is not None:
+            raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
+        types = types_on(types_named(direction, kernel.dtype), request.arch or described.arch)
+        prepared = prepare_problem(direction, request.problem, layout, types, self.options, folder)
         self.executor.set_problem(prepared)
         outcome = self.executor.measure(kernel.key, 0, request.split_k, kernel.split_sum)
         answer |= self._verdict(outcome, kernel)
         verified = outcome.verification is not None or outcome.status is Status.OK
         if verified and self.executor.is_running:
             answer["result"] = {
-                "tensor": prepared.tensors[2].name,
-                "shape": list(prepared.request.result.shape),
+                "tensor": prepared.tensors[-1].name,
+                "shape": list(prepared.result.shape),
                 **_statistics(self.executor.result()),
             }
 

@@ -125,7 +125,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="operation",
             hook="ckprof_register_operations",
             protocol=protocols.Operation,
-            abilities=(protocols.ProblemReader, protocols.KernelInterface),
+            abilities=(protocols.OwnProblems, protocols.KernelInterface, protocols.ProblemSampler),
         ),
         Contract(
             kind="pipeline",

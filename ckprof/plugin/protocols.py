@@ -15,6 +15,7 @@ from ckprof.model.dtype import SHARED_TYPES
 from ckprof.model.layout import LAYOUTS
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
     from ckprof.model.roof import Roof
+    from ckprof.model.type_set import TypeSet
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
     from ckprof.store_report.content import ReportContent
     from ckprof.strings.revision import Revision
@@ -126,7 +128,7 @@ class DispatcherForm:
 class Operation(Protocol):
     """What is computed: roles of the tensors, reference, accumulation length.
 
-    It may also be a :class:`ProblemReader` and a :class:`KernelInterface`; a :class:`Direction` is both in
+    It may also be a :class:`OwnProblems` and a :class:`KernelInterface`; a :class:`Direction` is both in
     the way of convolutions.
     """
 
@@ -183,8 +185,8 @@ class Operation(Protocol):
 
 
 @runtime_checkable
-class ProblemReader(Protocol):
-    """An operation whose problems have lines of their own."""
+class OwnProblems(Protocol):
+    """An operation that is no convolution: its problems, their lines, layouts and types are its own."""
 
     @property
     def problem_type(self) -> type[object]:
@@ -192,8 +194,18 @@ class ProblemReader(Protocol):
         :class:`ckprof.model.problem.Problem`."""
 
     @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Layouts that its kernels have."""
+
+    @property
     def line_words(self) -> tuple[str, ...]:
         """First words of lines that are for this operation, beside a program's name."""
+
+    def types(self, dtype: DataType) -> TypeSet:
+        """Return the types of a kernel whose operands have this one.
+
+        :raises InputError: there are no such kernels.
+        """
 
     def parse_problem(self, line: ProblemLine) -> ParsedProblem:
         """Parse a line.
@@ -208,14 +220,26 @@ class LibraryInterface:
 
     #: name of its libraries, without prefix and suffix of the file
     library: str
-    #: C++ that defines ``ckprof::entry::table_row<Launcher, HostArgs>(key, name)``, with the help of
-    #: ``ckprof_kernel_entry.hpp``; it stands in front of each kernel's row
+    #: C++ name of a function template ``<Launcher, HostArgs>(key, name)`` that makes a kernel's row
+    row: str
+    #: C++ that defines it with the help of ``ckprof_kernel_entry.hpp``; it stands in front of each row
     entry: Path
     #: declares the functions for programs; includes ``ckprof_abi.h`` and nothing else of ckprof
     header: Path
     #: C++ that defines them; it is put behind the texts of ``ckprof_library_info.h`` and of the header, and
     #: includes neither
     source: Path
+
+
+@runtime_checkable
+class ProblemSampler(Protocol):
+    """An operation that invents problems, for comparing what kernels support."""
+
+    def random_problem(self, draw: random.Random) -> Problem:
+        """Return a small problem that is itself well-formed.
+
+        :raises InputError: the sizes that were drawn do not fit together: it is asked again.
+        """
 
 
 @runtime_checkable
@@ -704,7 +728,8 @@ class StoreReportFormat:
     label: str
     #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
     suffix: str
-    render: Callable[[ReportContent], str]
+    #: text, or the bytes of a file that is no text
+    render: Callable[[ReportContent], str | bytes]
 
 
 class BuilderReader(Protocol):

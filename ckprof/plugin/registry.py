@@ -10,7 +10,7 @@ from ckprof.model.problem_types import know_problem_type
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.contracts import CONTRACTS
 from ckprof.plugin.guard import guarded
-from ckprof.plugin.protocols import DirectionUser, FamilyReader, ProblemReader
+from ckprof.plugin.protocols import DirectionUser, FamilyReader, OwnProblems
 from ckprof.plugin.value_types import shown
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Registry:
         """
         others: RegistryEntries[Operation] = self._entries_of("ckprof_register_operations")
         for one in others:
-            if isinstance(one, ProblemReader):
+            if isinstance(one, OwnProblems):
                 know_problem_type(one.problem_type)
         entries: list[tuple[str, str, Operation]] = [
             (one.id, self.directions.provider(one.id), one) for one in self.directions

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ckprof.plugin.operations import as_direction, directions_among
-from ckprof.plugin.protocols import ProblemReader
+from ckprof.plugin.protocols import OwnProblems
 from ckprof.problems.miopen import looks_like_miopen, parse_miopen
 from ckprof.problems.positional import parse_positional
 
@@ -27,7 +27,7 @@ def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[
     """
     tokens = line.tokens()
     known = tuple(operations)
-    if isinstance(operation, ProblemReader):
+    if isinstance(operation, OwnProblems):
         if tokens and looks_like_miopen(tokens):
             raise line.other_direction(
                 f"a MIOpenDriver line is for a convolution, expected one for {operation.id}", tokens[0].column
@@ -70,6 +70,6 @@ def _check_owner(
 
 def words_of(operation: Operation) -> tuple[str, ...]:
     """Return the words with which lines ask for an operation."""
-    if isinstance(operation, ProblemReader):
+    if isinstance(operation, OwnProblems):
         return operation.line_words
     return as_direction(operation).positional_form.operations

@@ -14,6 +14,7 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
+from ckprof.run.gaps import without_gaps
 from ckprof.run.guards import read_tensor
 from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured, Verified
 from ckprof.run.options import CacheMode
@@ -129,7 +130,14 @@ class Executor:
             opened = self._start()
         except WorkerFailure as failure:
             raise ToolchainError(f"{self._what} cannot be used: {failure}") from failure
-        self._on_event(WorkerReady(target=opened.target, device=opened.device, kernels=len(opened.keys)))
+        self._on_event(
+            WorkerReady(
+                target=opened.target,
+                device=opened.device,
+                kernels=len(opened.keys),
+                identity=opened.identity,
+            )
+        )
         return opened
 
     @property
@@ -233,7 +241,7 @@ class Executor:
             self._on_event(FlushReduced(wanted_bytes=self._timing.flush_bytes, used_bytes=used_bytes))
 
     def result(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the values of the last kernel's result in memory order, in pieces.
+        """Yield the values of the last kernel's result in memory order, without gaps, in pieces.
 
         :raises WorkerFailure: the worker is lost.
         """
@@ -244,8 +252,11 @@ class Executor:
         def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
             return library.copy_out(tensor, start, size, limit_s)
 
+        position = 0
         for raw in read_tensor(read, problem.tensors[-1]):
-            yield decode(raw.view(storage_type(dtype)), dtype, ocp=problem.types.ocp)
+            stored = raw.view(storage_type(dtype))
+            yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
+            position += stored.size
 
     def _attempt(self, request: KernelRequest) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.

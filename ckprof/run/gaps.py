@@ -36,3 +36,15 @@ def with_gaps(values: NDArray[Any], spec: TensorSpec, fill: float | None = None)
         lines[...] = fill
     lines[..., : spec.shape[-1]] = values
     return lines
+
+
+def without_gaps(stored: NDArray[Any], position: int, spec: TensorSpec) -> NDArray[Any]:
+    """Return those of some stored elements that lie in no gap.
+
+    :param stored: elements that follow each other in memory.
+    :param position: how many lie before them.
+    """
+    if spec.is_packed:
+        return stored
+    columns = np.arange(position, position + stored.size) % spec.line_stride
+    return stored[columns < spec.shape[-1]]

@@ -60,8 +60,8 @@ class PreparedProblem:
     types: TypeSet
     #: the operands and, as the last one, the result
     tensors: tuple[CheckedTensor, ...]
-    #: letters of the result's axes, slowest first
-    axes: str
+    #: how the result lies in memory
+    result: TensorSpec
     #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification
     reference: StoredFile | None
     #: products accumulated into one element of the result
@@ -125,7 +125,7 @@ def prepare_problem(
         problem=problem,
         types=known,
         tensors=tuple(_checked(file) for file in files),
-        axes=work.specs[-1].axes,
+        result=work.specs[-1],
         reference=found.values,
         reduction_length=wanted.reduction_length,
         magnitude=found.magnitude,

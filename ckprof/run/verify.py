@@ -64,12 +64,13 @@ class Comparison:
             details += f", {self.non_finite} not finite"
         if self.in_gaps:
             details += f", {self.in_gaps} written between the lines of the result"
+        expected = "no write" if math.isnan(first.expected) else f"{first.expected:.6g}"
         index = np.unravel_index(first.position, shape)
         where = ",".join(f"{axis.lower()}={int(at)}" for axis, at in zip(axes, index, strict=True))
         return (
             f"{seen.wrong_elements} of {seen.elements} elements differ "
             f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "
-            f"got {first.got:.6g}, expected {first.expected:.6g}; largest error {seen.max_error:.3g}, "
+            f"got {first.got:.6g}, expected {expected}; largest error {seen.max_error:.3g}, "
             f"rtol {seen.rtol:.3g}, atol {seen.atol:.3g}"
         )
 

@@ -59,12 +59,17 @@ class StubOperation:
     host_args_type = "StubArgs"
     problem_type = StubProblem
     line_words = ("stub",)
-    interface = LibraryInterface(library="stub", entry=Path(), header=Path(), source=Path())
+    layouts = ()
+    interface = LibraryInterface(library="stub", row="stub::row", entry=Path(), header=Path(), source=Path())
 
     def reduction_length(self, problem):
         return problem.length
 
     def reference(self, problem, layout, operands): ...
+
+    def types(self, dtype): ...
+
+    def random_problem(self, draw): ...
 
     def parse_problem(self, line): ...
 

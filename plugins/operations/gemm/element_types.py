@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof.model.dtype import DataType
+from ckprof.errors import InputError
+from ckprof.model.dtype import DataType, spellings
 from ckprof.model.type_set import TypeSet
 
 #: operand type -> type of the result
@@ -26,6 +27,10 @@ def types_of(dtype: DataType) -> TypeSet:
 
     Types of 8 bits are those of the OCP standard until an architecture is known, see
     :func:`ckprof.arch.number_formats.types_on`.
+
+    :raises InputError: there are no such products.
     """
+    if dtype not in _RESULTS:
+        raise InputError(f"matrices of {dtype.value}: expected one of {spellings(GEMM_TYPES)}")
     sums = DataType.INT32 if dtype.properties.is_integer else DataType.FP32
     return TypeSet(a=dtype, b=dtype, acc=sums, result=_RESULTS[dtype])

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.plugin.protocols import LibraryInterface
-from ckprof_plugins.operations.gemm.layout import TENSORS
+from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.dtype import DataType
+    from ckprof.model.type_set import TypeSet
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 _EMBED: Final = Path(__file__).parent / "embed"
@@ -38,8 +41,10 @@ class Gemm:
     default_problem = MappingProxyType({0: GemmProblem(m=512, n=512, k=512)})
     problem_type = GemmProblem
     line_words = LINE_WORDS
+    layouts = LAYOUTS
     interface = LibraryInterface(
         library="ckprof_gemm",
+        row="ckprof::entry::gemm_row",
         entry=_EMBED / "ckprof_gemm_entry.hpp",
         header=_EMBED / "ckprof_gemm_api.h",
         source=_EMBED / "ckprof_gemm_api.cpp",
@@ -51,6 +56,13 @@ class Gemm:
         :raises InputError: it is wrong, with the position and the expected form.
         """
         return parse_line(line)
+
+    def types(self, dtype: DataType) -> TypeSet:
+        """Return the types of products of such matrices.
+
+        :raises InputError: there are none.
+        """
+        return types_of(dtype)
 
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
@@ -72,6 +84,6 @@ class Gemm:
         product = a @ b
         return np.ascontiguousarray(product if layout.e == "MN" else product.swapaxes(-1, -2))
 
-    def random_problem(self, draw: random.Random, ndim: int) -> GemmProblem:
-        """Return a small packed problem, for comparing what kernels support."""
+    def random_problem(self, draw: random.Random) -> GemmProblem:
+        """Return a small packed problem."""
         return GemmProblem(m=draw.choice(_SIZES), n=draw.choice(_SIZES), k=draw.choice(_SIZES))

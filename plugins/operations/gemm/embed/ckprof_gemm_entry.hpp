@@ -41,11 +41,27 @@ struct gemm
 
     static bool rejects(const ckprof_problem& problem, ckprof_report report, void* context)
     {
-        if(problem.values[6] <= 1) return false;
-        const std::string why = "a kernel for one product, the problem has a batch of " +
-                                std::to_string(problem.values[6]);
-        report(context, "problem", why.c_str());
-        return true;
+        const param given = make_param(problem);
+        bool rejected     = false;
+        const auto check  = [&](const char* condition, char matrix, int64_t stride, int64_t least) {
+            if(stride >= least) return;
+            const std::string why = std::string("the stride of ") + matrix + " is " +
+                                    std::to_string(stride) + ", its lines have " +
+                                    std::to_string(least) + " elements";
+            report(context, condition, why.c_str());
+            rejected = true;
+        };
+        check("stride-a", 'A', given.stride_A, line<typename Launcher::ALayout>(given.M, given.K));
+        check("stride-b", 'B', given.stride_B, line<typename Launcher::BLayout>(given.K, given.N));
+        check("stride-e", 'E', given.stride_E, line<typename Launcher::ELayout>(given.M, given.N));
+        if(problem.values[6] > 1)
+        {
+            const std::string why = "a kernel for one product, the problem has a batch of " +
+                                    std::to_string(problem.values[6]);
+            report(context, "problem", why.c_str());
+            rejected = true;
+        }
+        return rejected;
     }
 
     template <typename Kernel>
@@ -65,7 +81,7 @@ struct gemm
 };
 
 template <typename Launcher, typename HostArgs>
-constexpr ckprof_kernel table_row(const char* key, const char* name)
+constexpr ckprof_kernel gemm_row(const char* key, const char* name)
 { return table_row_of<gemm<Launcher>, Launcher, HostArgs>(key, name); }
 
 } // namespace ckprof::entry

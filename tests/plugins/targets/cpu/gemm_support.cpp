@@ -274,6 +274,27 @@ void loop_ends()
     expect_not_met(v4, {64, 64, 200, 2}, shorter);
 }
 
+// Blocks behind the end of K are zeros where K is padded or strided.
+void overruns()
+{
+    constexpr kind v4           = kind::compv4;
+    const std::string behind    = july_2025 ? "pipeline-depth" : "";
+    const gemm_entry contiguous = entry_of<half_t, gemm_config{.pipeline = v4}>();
+    for(const index_t loops : {1, 2, 3, 4, 5})
+    {
+        const std::string wanted = loops == 1 || loops == 3 ? behind : "";
+        expect_not_met(contiguous, {64, 64, 32 * loops}, wanted);
+        expect_not_met(contiguous, {64, 64, 64 * loops, 2}, wanted);
+    }
+    expect_not_met(
+        entry_of<half_t, gemm_config{.pipeline = v4, .pad_k = true}>(), {64, 64, 32}, "");
+    expect_not_met(
+        entry_of<half_t, gemm_config{.pipeline = v4, .b_row = true}>(), {64, 64, 32}, "");
+    expect_not_met(
+        entry_of<half_t, gemm_config{.pipeline = v4, .a_row = false}>(), {64, 64, 32}, "");
+    expect_not_met(entry_of<half_t, gemm_config{}>(), {64, 64, 32}, "");
+}
+
 void splits()
 {
     using ck_tile::host_model::k_range;
@@ -402,6 +423,7 @@ int main()
     support_table();
     own_conditions();
     loop_ends();
+    overruns();
     splits();
     stages();
     eight_bits();

@@ -19,6 +19,10 @@ struct gemm_level
     template <typename Pipeline>
     static constexpr bool can_be_persistent = true;
 
+    // A pipeline never multiplies blocks behind the end of K.
+    template <typename Pipeline>
+    static constexpr bool overruns = false;
+
     // A kernel stores or adds as the number of parts asks for.
     template <typename Epilogue>
     static constexpr gemm_store store = gemm_store::by_split_k;

@@ -105,6 +105,7 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
     facts.min_loops_per_split = Pipeline::facts.min_loops_per_split;
     facts.persistent  = Pipeline::UsePersistentKernel && gemm_level::can_be_persistent<Pipeline>;
     facts.deals_steps = gemm_level::deals_steps;
+    facts.overruns    = gemm_level::overruns<Pipeline>;
     facts.store       = gemm_level::store<Epilogue>;
     // The basic pipeline has no tail.
     if(gemm_level::fixed_tails && !Pipeline::facts.basic)

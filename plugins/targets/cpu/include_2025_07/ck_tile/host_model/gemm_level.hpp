@@ -24,6 +24,11 @@ struct gemm_level
         std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrMem") ||
         std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV3");
 
+    // This one multiplies two blocks behind the end if there are one or three.
+    template <typename Pipeline>
+    static constexpr bool overruns =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4");
+
     template <typename Epilogue>
     static constexpr gemm_store store =
         Epilogue::MemoryOperation == memory_operation_enum::set ? gemm_store::set

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "ck_tile/host_model/impl/byte_codes.hpp"
 #include "ck_tile/host_model/impl/integer_sums.hpp"
 #include "ck_tile/host_model/impl/kernel_text.hpp"
 #include "ck_tile/host_model/impl/pack.hpp"
@@ -15,22 +15,6 @@
 #include "ck_tile/host_model/plain_gemm.hpp"
 
 namespace ck_tile::host_model::impl {
-
-// Calls function(static_cast<T*>(pointer)) with the type that `type` names, one that matrix
-// instructions multiply.
-template <typename Function>
-inline void with_operand_type(data_type type, const Function& function)
-{
-    switch(type)
-    {
-    case data_type::fp8_fnuz: function(static_cast<float8<e4m3_fnuz>*>(nullptr)); break;
-    case data_type::bf8_fnuz: function(static_cast<float8<e5m2_fnuz>*>(nullptr)); break;
-    case data_type::fp8_ocp: function(static_cast<float8<e4m3_ocp>*>(nullptr)); break;
-    case data_type::bf8_ocp: function(static_cast<float8<e5m2_ocp>*>(nullptr)); break;
-    case data_type::int8: function(static_cast<std::int8_t*>(nullptr)); break;
-    default: with_element_type(type, function);
-    }
-}
 
 inline k_range
 split_k(const plain_gemm_facts& facts, const plain_gemm_call& call, std::int64_t part)
@@ -62,48 +46,98 @@ inline gemm_tile place_gemm_tile(const plain_gemm_facts& facts,
     return tile;
 }
 
+// A block of an operand: where its first element lies, and how far apart its lines are.
+template <typename T>
+struct operand_block
+{
+    const T* first;
+    std::int64_t stride;
+};
+
 template <typename T>
 inline void pack_gemm_a(tile_gemm& gemm,
-                        const plain_gemm_facts& facts,
-                        const plain_gemm_call& call,
-                        const gemm_tile& tile,
-                        const k_range& range)
+                        bool row_major,
+                        const operand_block<T>& a,
+                        std::int64_t rows,
+                        std::int64_t depth)
 {
-    const T* const a         = static_cast<const T*>(call.a) + tile.batch * call.batch_stride_a;
-    const std::int64_t depth = range.end - range.begin;
-    if(facts.a_row_major)
+    if(row_major)
     {
-        for(std::int64_t row = 0; row < tile.rows; ++row)
+        for(std::int64_t row = 0; row < rows; ++row)
         {
-            widen_run(
-                a + (tile.first_row + row) * call.stride_a + range.begin, gemm.a_row(row), depth);
+            widen_run(a.first + row * a.stride, gemm.a_row(row), depth);
         }
         return;
     }
-    pack_a_m_contiguous<T>(gemm, tile.rows, depth, [&](std::int64_t k) {
-        return a + (range.begin + k) * call.stride_a + tile.first_row;
-    });
+    pack_a_m_contiguous<T>(
+        gemm, rows, depth, [&](std::int64_t k) { return a.first + k * a.stride; });
 }
 
 template <typename T>
 inline void pack_gemm_b(tile_gemm& gemm,
-                        const plain_gemm_facts& facts,
-                        const plain_gemm_call& call,
-                        const gemm_tile& tile,
-                        const k_range& range)
+                        bool row_major,
+                        const operand_block<T>& b,
+                        std::int64_t columns,
+                        std::int64_t depth)
 {
-    const T* const b         = static_cast<const T*>(call.b) + tile.batch * call.batch_stride_b;
-    const std::int64_t depth = range.end - range.begin;
-    if(facts.b_row_major)
+    const auto line = [&](std::int64_t index) { return b.first + index * b.stride; };
+    if(row_major) { pack_b_n_contiguous<T>(gemm, columns, depth, line); }
+    else
     {
-        pack_b_n_contiguous<T>(gemm, tile.columns, depth, [&](std::int64_t k) {
-            return b + (range.begin + k) * call.stride_b + tile.first_column;
-        });
+        pack_b_k_contiguous<T>(gemm, columns, depth, line);
+    }
+}
+
+// Calls pack(block) for the part of an operand that starts at `offset` and has `lines` lines of
+// `run` elements; 8-bit types are decoded first.
+template <typename Pack>
+inline void with_operand_block(data_type type,
+                               const void* matrix,
+                               std::int64_t offset,
+                               std::int64_t stride,
+                               std::int64_t lines,
+                               std::int64_t run,
+                               const Pack& pack)
+{
+    if(size_of(type) == 1)
+    {
+        static thread_local std::vector<float> decoded;
+        const auto* const first = static_cast<const std::uint8_t*>(matrix) + offset;
+        pack(operand_block<float>{decode_lines(type, first, stride, lines, run, decoded), run});
         return;
     }
-    pack_b_k_contiguous<T>(gemm, tile.columns, depth, [&](std::int64_t column) {
-        return b + (tile.first_column + column) * call.stride_b + range.begin;
+    with_element_type(type, [&]<typename T>(T*) {
+        pack(operand_block<T>{static_cast<const T*>(matrix) + offset, stride});
     });
+}
+
+// Packs both operands for the K block that starts at k0.
+inline void pack_gemm_operands(tile_gemm& gemm,
+                               const plain_gemm_facts& facts,
+                               const plain_gemm_call& call,
+                               const gemm_tile& tile,
+                               std::int64_t k0,
+                               std::int64_t depth)
+{
+    const bool a_row = facts.a_row_major, b_row = facts.b_row_major;
+    with_operand_block(
+        facts.a_type,
+        call.a,
+        tile.batch * call.batch_stride_a +
+            (a_row ? tile.first_row * call.stride_a + k0 : k0 * call.stride_a + tile.first_row),
+        call.stride_a,
+        a_row ? tile.rows : depth,
+        a_row ? depth : tile.rows,
+        [&](const auto& a) { pack_gemm_a(gemm, a_row, a, tile.rows, depth); });
+    with_operand_block(facts.b_type,
+                       call.b,
+                       tile.batch * call.batch_stride_b +
+                           (b_row ? k0 * call.stride_b + tile.first_column
+                                  : tile.first_column * call.stride_b + k0),
+                       call.stride_b,
+                       b_row ? depth : tile.columns,
+                       b_row ? tile.columns : depth,
+                       [&](const auto& b) { pack_gemm_b(gemm, b_row, b, tile.columns, depth); });
 }
 
 // Leaves the sum over a range of k in this thread's accumulators or integer sums.
@@ -122,12 +156,8 @@ inline void accumulate_gemm(const plain_gemm_facts& facts,
     std::int64_t since_take = 0;
     for(std::int64_t k0 = range.begin; k0 < range.end; k0 += facts.k_per_block)
     {
-        const k_range block{k0, std::min<std::int64_t>(k0 + facts.k_per_block, range.end)};
-        const std::int64_t depth = block.end - block.begin;
-        with_operand_type(facts.a_type,
-                          [&]<typename T>(T*) { pack_gemm_a<T>(gemm, facts, call, tile, block); });
-        with_operand_type(facts.b_type,
-                          [&]<typename T>(T*) { pack_gemm_b<T>(gemm, facts, call, tile, block); });
+        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, range.end - k0);
+        pack_gemm_operands(gemm, facts, call, tile, k0, depth);
         if(integer && since_take + depth > exact_depth)
         {
             thread_integer_sums().take(gemm);

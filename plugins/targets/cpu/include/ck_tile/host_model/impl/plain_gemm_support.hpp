@@ -211,10 +211,19 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
     {
         return false;
     }
-    if(facts.fixed_tail == nullptr || call.k_batch == 1) { return true; }
     const std::int64_t grain   = call.k_batch * facts.k_per_block;
     const std::int64_t planned = (call.k + grain - 1) / grain;
-    const auto same            = [&](std::int64_t count) {
+    // Elsewhere one of the operands is zero behind the end.
+    if(facts.overruns && facts.a_row_major && !facts.b_row_major && !facts.pad_k &&
+       (planned == 1 || planned == 3) &&
+       !reject("pipeline-depth",
+               "the pipeline " + std::string(facts.pipeline_class) + " reads behind the end of " +
+                   std::to_string(planned) + " K blocks, where K is not padded"))
+    {
+        return false;
+    }
+    if(facts.fixed_tail == nullptr || call.k_batch == 1) { return true; }
+    const auto same = [&](std::int64_t count) {
         return facts.fixed_tail(static_cast<std::int32_t>(count)) ==
                facts.fixed_tail(static_cast<std::int32_t>(planned));
     };

@@ -15,10 +15,6 @@ namespace ck_tile::host_model::impl {
 inline float element_as_float(const float* source) { return *source; }
 inline float element_as_float(const half_t* source) { return half_bits_to_float(source->bits); }
 inline float element_as_float(const bf16_t* source) { return bf16_bits_to_float(source->bits); }
-inline float element_as_float(const std::int8_t* source) { return static_cast<float>(*source); }
-template <typename Format>
-inline float element_as_float(const float8<Format>* source)
-{ return float8_values<Format>[source->bits]; }
 
 // Reads exactly `count` elements.
 template <typename T>

@@ -2,14 +2,12 @@
 // Vectors of floats as wide as the machine's registers, by way of compiler vector extensions.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "ck_tile/core/numeric/bfloat16.hpp"
-#include "ck_tile/core/numeric/float8.hpp"
 #include "ck_tile/core/numeric/half.hpp"
 
 #if defined(__F16C__) || defined(__AVX512F__)
@@ -96,29 +94,6 @@ template <int N>
     const auto special = (wide_bits)(shifted >= 0x0f800000u);
     const auto value   = (special & (shifted | 0x7f800000u)) | (~special & scaled);
     return (simd<float, N>)(value | sign);
-}
-
-template <int N>
-[[gnu::always_inline]] inline simd<float, N> load_floats(const std::int8_t* source)
-{ return __builtin_convertvector((load_bytes<simd<std::int8_t, N>>(source)), simd<float, N>); }
-
-// The value of each code.
-template <typename Format>
-inline constexpr auto float8_values = [] {
-    std::array<float, 256> values{};
-    for(unsigned bits = 0; bits < 256; ++bits)
-    {
-        values[bits] = float8_bits_to_float<Format>(static_cast<std::uint8_t>(bits));
-    }
-    return values;
-}();
-
-template <int N, typename Format>
-[[gnu::always_inline]] inline simd<float, N> load_floats(const float8<Format>* source)
-{
-    simd<float, N> result{};
-    for(int i = 0; i < N; ++i) { result[i] = float8_values<Format>[source[i].bits]; }
-    return result;
 }
 
 // One element of the interleaving of a and b: a0 b0 a1 b1 ... (low half) or the high half.
