@@ -13,14 +13,17 @@ import numpy as np
 from ckprof.api.building import build_dir_for, build_library, build_limits
 from ckprof.api.events import SweepProgress, SweepRound, SweepWarning
 from ckprof.api.observers import observers
+from ckprof.api.searched_device import SearchedDevice
 from ckprof.api.support import SupportRequest, check_support
 from ckprof.api.sweeping import is_shard_folder, only_device, open_sink, sweep_run_options
+from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.build.jobs import available_cpus
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.support_queries import SupportQuery
 from ckprof.selection.selector import Candidate as Ranked
 from ckprof.selection.selector import precedence
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from ckprof.api.tune_requests import TuneOptions
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.problem_run import ProblemRun
     from ckprof.store.attempt import Attempt
@@ -87,14 +91,33 @@ class DeviceBench:
         recipe = build_dir.recipe
         self._target = session.target(request.build.target)
         self._run = sweep_run_options(request, recipe)
-        shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, "")
+        shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, OpenedDevice())
         if not self._target.embedded:
             shared = replace(shared, device=only_device(sink.reader, shared))
         self._shared = shared
-        self.arch = recipe.arch
-        self.compute_units = shared.device.compute_units
-        self._candidates = _ordered(request.selection.candidates)
-        self.space = _space(self._candidates, request)
+        instance = request.selection.candidates[0].instance
+        elsewhere = runs_elsewhere(session.registry, self._target.id)
+        kind = KernelKind(
+            direction=instance.direction,
+            dtype=instance.dtype.value,
+            target=self._target.id if elsewhere else "",
+        )
+        #: what the times of kernels depend on here
+        self.searched = SearchedDevice(
+            kind=kind,
+            dtype=instance.dtype,
+            name=device_of(session.registry, self._target.id, shared.device.model, recipe.arch),
+            units=shared.device.compute_units,
+        )
+        timed = {
+            one.name: executed_traits(
+                session.registry, kind, one.instance.fields(), one.pipeline.traits(one.instance.fields())
+            )
+            for one in request.selection.candidates
+            if isinstance(one.pipeline, TimedPipeline)
+        }
+        self._candidates = _ordered(request.selection.candidates, timed)
+        self.space = _space(self._candidates, timed, request)
         self._place = {one.instance.key: number for number, one in enumerate(self._candidates)}
         self._choice = {(one.kernel, one.splits): number for number, one in enumerate(self.space.choices)}
         self._asked: set[int] = set()
@@ -232,7 +255,7 @@ class DeviceBench:
         if not wanted:
             return []
         if self._evidence is None:
-            search, device = self._options.search, self._kernels.device
+            search, device = self._options.search, self._kernels.device.text
             self._evidence = new_session(self._run, search.seed, self._options.tags, device)
         times: dict[tuple[Problem, KernelCell], list[float | None]] = {}
         plan = make_plan(self._plan_request(wanted, self._library), self._sink.reader.past_visits)
@@ -365,16 +388,14 @@ def _time_of(seen: Sequence[float | None]) -> float | None:
     return math.exp(math.fsum(logs) / len(logs))
 
 
-def _ordered(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _ordered(candidates: Sequence[Candidate], timed: Mapping[str, KernelTraits]) -> list[Candidate]:
     """Return kernels such that of equal predictions the preferred ones come first."""
     by_name = {one.name: one for one in candidates}
-    timed = [
-        Ranked(name=one.name, traits=one.pipeline.traits(one.instance.fields()))
-        for one in candidates
-        if isinstance(one.pipeline, TimedPipeline)
+    ranked = [Ranked(name=name, traits=traits) for name, traits in timed.items()]
+    return [
+        *(by_name[one.name] for one in precedence(ranked)),
+        *(one for one in candidates if one.name not in timed),
     ]
-    first = [by_name[one.name] for one in precedence(timed)]
-    return [*first, *(one for one in candidates if not isinstance(one.pipeline, TimedPipeline))]
 
 
 def _merged_runs(request: RunRequest) -> list[ProblemRun]:
@@ -403,19 +424,14 @@ def _runs_of(request: RunRequest, ndim: int) -> list[ProblemRun]:
     return runs
 
 
-def _space(candidates: Sequence[Candidate], request: RunRequest) -> SearchSpace:
+def _space(
+    candidates: Sequence[Candidate], timed: Mapping[str, KernelTraits], request: RunRequest
+) -> SearchSpace:
     ndim = candidates[0].instance.ndim
     runs = _runs_of(request, ndim)
     splits = dict.fromkeys(split for run in runs for split in run.splits or request.options.splits)
     kernels = [
-        SearchKernel(
-            key=one.instance.key,
-            name=one.name,
-            traits=one.pipeline.traits(one.instance.fields())
-            if isinstance(one.pipeline, TimedPipeline)
-            else None,
-        )
-        for one in candidates
+        SearchKernel(key=one.instance.key, name=one.name, traits=timed.get(one.name)) for one in candidates
     ]
     return SearchSpace(
         problems=tuple(run.problem for run in runs if isinstance(run.problem, ConvProblem)),

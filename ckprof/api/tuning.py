@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.api.events import TuneProgress
 from ckprof.api.measured_tables import read_tables
-from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
+from ckprof.api.model_training import gemm_sizes_of, load_model, require_device, require_target
+from ckprof.api.searched_device import SearchedDevice
+from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError
 from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
     from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
-    from ckprof.model.dtype import DataType
     from ckprof.selection.measurements import Measurements
     from ckprof.selection.model import TimeModel
     from ckprof.tune.knowledge import Knowledge
@@ -42,23 +43,23 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
     """
     direction = session.registry.operation(options.direction)
-    table = read_tables(
-        session.registry, options.files, direction=direction.id, dtype=options.dtype.value
-    ).without_glitches()
+    target = session.target(options.target).id if options.target else ""
+    kind = KernelKind(
+        direction=direction.id,
+        dtype=options.dtype.value,
+        target=target if runs_elsewhere(session.registry, target) else "",
+    )
+    table = read_tables(session.registry, options.files, kind).without_glitches()
     if options.selection is not None:
         table = _restricted(table, {one.name for one in options.selection.candidates}, options.files[0])
     space = replay_space(table, dict(options.counts))
     bench = ReplayBench(table, space, ReplayCosts(build_s=options.build_s, visit_s=options.visit_s))
     known = architectures().get(table.arch)
-    units = table.units or (known.compute_units if known is not None else 0)
-    request = search_request(
-        session,
-        space,
-        options.search,
-        direction=direction.id,
-        dtype=options.dtype,
-        device=(table.arch, units),
+    units = options.units or table.units or (known.compute_units if known is not None else 0)
+    searched = SearchedDevice(
+        kind=replace(kind, target=table.target), dtype=options.dtype, name=table.arch, units=units
     )
+    request = search_request(session, space, options.search, searched)
     return search(session, bench, bench.knowledge(space), request, options.search)
 
 
@@ -71,15 +72,7 @@ def tune(session: Session, request: RunRequest, options: TuneOptions) -> TuneRes
     from ckprof.api.tune_bench import open_bench
 
     with open_bench(session, request, options) as bench:
-        instance = request.selection.candidates[0].instance
-        asked = search_request(
-            session,
-            bench.space,
-            options.search,
-            direction=request.selection.direction,
-            dtype=instance.dtype,
-            device=(bench.arch, bench.compute_units),
-        )
+        asked = search_request(session, bench.space, options.search, bench.searched)
         asked = replace(asked, planning_share=_PLANNING_SHARE)
         return search(session, bench, bench.knowledge, asked, options.search)
 
@@ -110,54 +103,51 @@ def search(
 
 
 def search_request(
-    session: Session,
-    space: SearchSpace,
-    options: SearchOptions,
-    *,
-    direction: str,
-    dtype: DataType,
-    device: tuple[str, int],
+    session: Session, space: SearchSpace, options: SearchOptions, searched: SearchedDevice
 ) -> SearchRequest:
     """Return what a strategy is told.
 
-    :param device: architecture, empty if unknown, and compute units, 0 if unknown.
-    :raises InputError: the model or the lessons are of another device or direction.
+    :raises InputError: the model or the lessons are of another device, target or direction.
     """
-    arch, units = device
+    kind, dtype = searched.kind, searched.dtype
     lessons = None
     if options.lessons:
-        lessons = read_tables(
-            session.registry, options.lessons, direction=direction, dtype=dtype.value
-        ).without_glitches()
-        if lessons.arch and arch and lessons.arch != arch and not options.force_model:
+        lessons = read_tables(session.registry, options.lessons, kind).without_glitches()
+        other = lessons.arch and searched.name and lessons.arch != searched.name
+        if (other or lessons.target != kind.target) and not options.force_model:
+            was = f"{lessons.target} {lessons.arch}".strip()
+            here = f"{kind.target} {searched.name}".strip()
             raise InputError(
-                f"it was measured on {lessons.arch}, which says little about {arch}; take it with --force",
+                f"it was measured on {was}, which says little about {here}; take it with --force",
                 options.lessons[0],
             )
-    sizes = gemm_sizes_of(session.registry, direction)
+    sizes = gemm_sizes_of(session.registry, kind.direction)
     model: TimeModel | None = None
     if options.model is not None:
         model = load_model(options.model)
-        if model.direction != direction:
-            raise InputError(f"the model is of {model.direction}, not {direction}", options.model)
-        require_device(model, arch, options.model, force=options.force_model)
-    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and units > 0:
+        if model.direction != kind.direction:
+            raise InputError(f"the model is of {model.direction}, not {kind.direction}", options.model)
+        if not options.force_model:
+            require_target(model, kind.target, options.model)
+            require_device(model, searched.name, options.model)
+    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and searched.units > 0:
         model = train(
             TrainRequest(
                 table=lessons,
-                direction=direction,
+                direction=kind.direction,
                 gemm_sizes=sizes,
                 dtype=dtype.value,
                 element_bytes=dtype.properties.size_bytes,
-                device=arch,
-                units=units,
+                device=searched.name,
+                units=searched.units,
+                target=lessons.target,
             )
         )
     return SearchRequest(
         space=space,
         gemm_sizes=sizes,
         element_bytes=dtype.properties.size_bytes,
-        units=units,
+        units=searched.units,
         model=model,
         lessons=lessons,
         tie=options.tie,

@@ -74,14 +74,15 @@ class Knowledge:
     @property
     def tried(self) -> NDArray[np.bool_]:
         """Kernel -> it is built, or was in an earlier session."""
-        found = self.built.copy()
+        found: NDArray[np.bool_] = self.built.copy()
         found[self.space.kernel_of[self.measured.any(axis=0)]] = True
         return found
 
     @property
     def open(self) -> NDArray[np.bool_]:
         """Problems x choices -> it could be measured."""
-        return self.possible & ~self.measured
+        found: NDArray[np.bool_] = self.possible & ~self.measured
+        return found
 
     @property
     def best_log_us(self) -> NDArray[np.float64]:

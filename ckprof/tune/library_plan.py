@@ -58,7 +58,7 @@ def plan_libraries(knowledge: Knowledge, forecaster: Forecaster, most: int | Non
     """
     space, tried = knowledge.space, knowledge.tried
     logs = np.where(knowledge.measured, knowledge.log_us, np.inf)
-    rows = np.isfinite(logs).any(axis=1)
+    rows: NDArray[np.bool_] = np.any(np.isfinite(logs), axis=1)
     if rows.any():
         counts = knowledge.open & tried[space.kernel_of][None] & rows[:, None]
         logs = np.where(counts, forecaster.expected_log_us(knowledge), logs)

@@ -64,6 +64,7 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
     return _PhysicalModel(
         device="",
         units=count,
+        target="",
         toolchain="",
         direction="",
         dtype="",
