@@ -15,8 +15,13 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from ckprof.api.measured_tables import read_tables
+from ckprof.api.model_training import gemm_sizes_of
+from ckprof.api.profiler import Profiler
+from ckprof.api.timed_kernels import KernelKind
 from ckprof.model.kernel_traits import KernelTraits
 from ckprof.problems.sample import SampleSpec, sample
+from ckprof.selection.measurements import Measurements
 from ckprof.selection.training import TrainRequest, train
 from ckprof.tune.knowledge import Knowledge
 from ckprof.tune.loop import TuneLimits, TuneLoop
@@ -24,8 +29,10 @@ from ckprof.tune.model_search import ModelSearch
 from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
 from ckprof.tune.space import Choice, SearchKernel, SearchSpace
 from ckprof.tune.strategy import SearchRequest
-from ckprof_plugins.directions.gemm_sizes import backward_weight_sizes, forward_sizes
-from tests.tune.conftest import all_strategies, table_of
+from ckprof_plugins.directions.gemm_sizes import forward_sizes
+from tests.tune.conftest import MEASURED, all_strategies
+
+REGISTRY = Profiler().registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +41,10 @@ class Recorded:
 
     known: str
     searched: str
-    sizes: object
+    direction: str
     units: int
+    #: what ran the kernels, if not the architecture itself
+    target: str = ""
     #: compiling a kernel, measuring it on a problem
     seconds: tuple[float, float]
 
@@ -45,37 +54,44 @@ SWEEPS = {
     "gfx950 forward": Recorded(
         known="gfx950_fwd_bf16_20kernels",
         searched="gfx950_fwd_bf16_30kernels_even",
-        sizes=forward_sizes,
+        direction="fwd",
         units=256,
         seconds=(0.0, 1.0),
     ),
     "H200 forward": Recorded(
         known="h200_fwd_bf16_train",
         searched="h200_fwd_bf16_unseen",
-        sizes=forward_sizes,
+        direction="fwd",
         units=132,
+        target="cuda",
         seconds=(3.0, 0.011),
     ),
     "H200 backward weight": Recorded(
         known="h200_bwd_weight_bf16_train",
         searched="h200_bwd_weight_bf16_unseen",
-        sizes=backward_weight_sizes,
+        direction="bwd_weight",
         units=132,
+        target="cuda",
         seconds=(1.0, 0.012),
     ),
 }
 
 
+def table_of(sweep: Recorded, name: str) -> Measurements:
+    kind = KernelKind(direction=sweep.direction, dtype="bf16", target=sweep.target)
+    return read_tables(REGISTRY, (MEASURED / f"{name}.csv",), kind).without_glitches()
+
+
 def searched(sweep: Recorded, name: str, seed: int, *, trained: bool, built: bool) -> dict[str, float]:
     """Return shares of the exhaustive time until goals are met; infinity where one is not."""
-    table = table_of(sweep.searched)
+    table = table_of(sweep, sweep.searched)
     space = replay_space(table)
     build_s, visit_s = sweep.seconds
     bench = ReplayBench(table, space, ReplayCosts(build_s=0.0 if built else build_s, visit_s=visit_s))
     model = trained_on(sweep) if trained else None
     request = SearchRequest(
         space=space,
-        gemm_sizes=sweep.sizes,
+        gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction),
         element_bytes=2,
         units=sweep.units,
         model=model,
@@ -102,13 +118,14 @@ def trained_on(sweep: Recorded):
     if sweep.known not in _MODELS:
         _MODELS[sweep.known] = train(
             TrainRequest(
-                table=table_of(sweep.known),
-                direction="searched",
-                gemm_sizes=sweep.sizes,
+                table=table_of(sweep, sweep.known),
+                direction=sweep.direction,
+                gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction),
                 dtype="bf16",
                 element_bytes=2,
                 device="recorded",
                 units=sweep.units,
+                target=sweep.target,
             )
         )
     return _MODELS[sweep.known]
