@@ -51,10 +51,6 @@ class _PhysicalModel(TimeModel):
         )
 
 
-#: what only measurements tell
-_UNCOUNTED: Final = dict.fromkeys(("merging", "gathering", "ragged", "short"), 0.0)
-
-
 def physical_model(units: int, element_bytes: int) -> TimeModel:
     """Return the model.
 
@@ -71,7 +67,14 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
         layout="",
         element_bytes=element_bytes,
         shared=SharedParameters(
-            launch=_LAUNCH, bandwidth=_MEMORY * count, tail=0.8, contention=0.3, **_UNCOUNTED
+            launch=_LAUNCH,
+            bandwidth=_MEMORY * count,
+            tail=0.8,
+            contention=0.3,
+            merging=_MEMORY * count,
+            gathering=2 * _MEMORY * count,
+            ragged=0.3,
+            short=0.5,
         ),
         kernels={},
         splits=(1,),
