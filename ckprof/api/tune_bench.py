@@ -13,10 +13,10 @@ import numpy as np
 from ckprof.api.building import build_dir_for, build_library, build_limits
 from ckprof.api.events import SweepProgress, SweepRound, SweepWarning
 from ckprof.api.observers import observers
+from ckprof.api.searched_device import SearchedDevice
 from ckprof.api.support import SupportRequest, check_support
 from ckprof.api.sweeping import is_shard_folder, only_device, open_sink, sweep_run_options
-from ckprof.api.timed_kernels import KernelKind, executed_traits
-from ckprof.api.tuning import require_one_kind
+from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.build.jobs import available_cpus
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
@@ -61,7 +61,7 @@ def open_bench(session: Session, request: RunRequest, options: TuneOptions) -> I
     :raises UsageError: the instances do not compete with one another, or the store is a folder of shards.
     :raises CkprofError: the store cannot be written, or there is no toolchain.
     """
-    require_one_kind(request)
+    _require_one_kind(request)
     if is_shard_folder(options.store):
         raise UsageError("a search reads what it has measured: --store takes a file, no folder of shards")
     with ExitStack() as stack:
@@ -95,11 +95,29 @@ class DeviceBench:
         if not self._target.embedded:
             shared = replace(shared, device=only_device(sink.reader, shared))
         self._shared = shared
-        self.target = self._target.id
-        self.arch = recipe.arch
-        self.compute_units = shared.device.compute_units
-        self._candidates = _ordered(request.selection.candidates)
-        self.space = _space(session, self._candidates, request)
+        instance = request.selection.candidates[0].instance
+        elsewhere = runs_elsewhere(session.registry, self._target.id)
+        kind = KernelKind(
+            direction=instance.direction,
+            dtype=instance.dtype.value,
+            target=self._target.id if elsewhere else "",
+        )
+        #: what the times of kernels depend on here
+        self.searched = SearchedDevice(
+            kind=kind,
+            dtype=instance.dtype,
+            name=device_of(session.registry, self._target.id, shared.device.model, recipe.arch),
+            units=shared.device.compute_units,
+        )
+        timed = {
+            one.name: executed_traits(
+                session.registry, kind, one.instance.fields(), one.pipeline.traits(one.instance.fields())
+            )
+            for one in request.selection.candidates
+            if isinstance(one.pipeline, TimedPipeline)
+        }
+        self._candidates = _ordered(request.selection.candidates, timed)
+        self.space = _space(self._candidates, timed, request)
         self._place = {one.instance.key: number for number, one in enumerate(self._candidates)}
         self._choice = {(one.kernel, one.splits): number for number, one in enumerate(self.space.choices)}
         self._asked: set[int] = set()
@@ -345,6 +363,23 @@ class DeviceBench:
                     known.note_time(Cell(number, choice), time_us)
 
 
+def _require_one_kind(request: RunRequest) -> None:
+    """Check that all instances compete with one another.
+
+    :raises UsageError: they are of several types, layouts or numbers of dimensions.
+    """
+    kinds = {
+        (one.instance.ndim, one.instance.dtype.value, one.instance.layout.name)
+        for one in request.selection.candidates
+    }
+    if len(kinds) > 1:
+        known = ", ".join(f"{ndim}D {dtype} {layout}" for ndim, dtype, layout in sorted(kinds))
+        raise UsageError(
+            f"the instances are of several kinds ({known}), which do not compete: choose one with --dtype, "
+            "--ndim or --filter"
+        )
+
+
 def _time_of(seen: Sequence[float | None]) -> float | None:
     """Return the geometric mean of times; ``None`` if any visit failed."""
     logs = [math.log(one) for one in seen if one is not None]
@@ -353,16 +388,14 @@ def _time_of(seen: Sequence[float | None]) -> float | None:
     return math.exp(math.fsum(logs) / len(logs))
 
 
-def _ordered(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _ordered(candidates: Sequence[Candidate], timed: Mapping[str, KernelTraits]) -> list[Candidate]:
     """Return kernels such that of equal predictions the preferred ones come first."""
     by_name = {one.name: one for one in candidates}
-    timed = [
-        Ranked(name=one.name, traits=one.pipeline.traits(one.instance.fields()))
-        for one in candidates
-        if isinstance(one.pipeline, TimedPipeline)
+    ranked = [Ranked(name=name, traits=traits) for name, traits in timed.items()]
+    return [
+        *(by_name[one.name] for one in precedence(ranked)),
+        *(one for one in candidates if one.name not in timed),
     ]
-    first = [by_name[one.name] for one in precedence(timed)]
-    return [*first, *(one for one in candidates if not isinstance(one.pipeline, TimedPipeline))]
 
 
 def _merged_runs(request: RunRequest) -> list[ProblemRun]:
@@ -391,27 +424,14 @@ def _runs_of(request: RunRequest, ndim: int) -> list[ProblemRun]:
     return runs
 
 
-def _traits(session: Session, one: Candidate, target: str) -> KernelTraits | None:
-    """Return what a kernel does on a target; ``None`` if nothing tells."""
-    if not isinstance(one.pipeline, TimedPipeline):
-        return None
-    fields = one.instance.fields()
-    kind = KernelKind(direction=one.instance.direction, dtype=one.instance.dtype.value, target=target)
-    return executed_traits(session.registry, kind, fields, one.pipeline.traits(fields))
-
-
-def _space(session: Session, candidates: Sequence[Candidate], request: RunRequest) -> SearchSpace:
+def _space(
+    candidates: Sequence[Candidate], timed: Mapping[str, KernelTraits], request: RunRequest
+) -> SearchSpace:
     ndim = candidates[0].instance.ndim
     runs = _runs_of(request, ndim)
     splits = dict.fromkeys(split for run in runs for split in run.splits or request.options.splits)
-    target = session.target(request.build.target).id
     kernels = [
-        SearchKernel(
-            key=one.instance.key,
-            name=one.name,
-            traits=_traits(session, one, target),
-        )
-        for one in candidates
+        SearchKernel(key=one.instance.key, name=one.name, traits=timed.get(one.name)) for one in candidates
     ]
     return SearchSpace(
         problems=tuple(run.problem for run in runs if isinstance(run.problem, ConvProblem)),

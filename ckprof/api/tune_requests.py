@@ -90,6 +90,10 @@ class ReplayOptions:
     #: id or alias of the direction
     direction: str
     dtype: DataType
+    #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
+    target: str = ""
+    #: compute units of the device; ``None`` for what the files or the architecture say
+    units: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
     #: only kernels of these names take part, and these can be emitted; ``None`` for all of the table
     selection: Selection | None = None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.events import TuneProgress
 from ckprof.api.measured_tables import read_tables
-from ckprof.api.model_training import Use, gemm_sizes_of, load_model, require_use
-from ckprof.api.timed_kernels import KernelKind
+from ckprof.api.model_training import gemm_sizes_of, load_model, require_device, require_target
+from ckprof.api.searched_device import SearchedDevice
+from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.arch.architectures import architectures
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError
 from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
-from ckprof.tune.loop import TuneLimits, TuneLoop
+from ckprof.tune.library_plan import confirm_library
+from ckprof.tune.loop import TuneLimits, TuneLoop, TuneStop
 from ckprof.tune.outlook import Forecaster
 from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
 from ckprof.tune.result import TuneResult, tune_result
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
     from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
-    from ckprof.model.dtype import DataType
     from ckprof.selection.measurements import Measurements
     from ckprof.selection.model import TimeModel
     from ckprof.tune.knowledge import Knowledge
@@ -35,18 +36,6 @@ if TYPE_CHECKING:
 _PLANNING_SHARE = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchDevice:
-    """Where the kernels of a search run."""
-
-    #: id of the target; empty for the architecture itself
-    target: str
-    #: empty if unknown
-    arch: str
-    #: compute units; 0 if unknown
-    units: int
-
-
 def replay(session: Session, options: ReplayOptions) -> TuneResult:
     """Search recorded measurements, and count the time that building and measuring would take.
 
@@ -54,22 +43,23 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
     """
     direction = session.registry.operation(options.direction)
-    kind = KernelKind(direction=direction.id, dtype=options.dtype.value)
+    target = session.target(options.target).id if options.target else ""
+    kind = KernelKind(
+        direction=direction.id,
+        dtype=options.dtype.value,
+        target=target if runs_elsewhere(session.registry, target) else "",
+    )
     table = read_tables(session.registry, options.files, kind).without_glitches()
     if options.selection is not None:
         table = _restricted(table, {one.name for one in options.selection.candidates}, options.files[0])
     space = replay_space(table, dict(options.counts))
     bench = ReplayBench(table, space, ReplayCosts(build_s=options.build_s, visit_s=options.visit_s))
     known = architectures().get(table.arch)
-    units = table.units or (known.compute_units if known is not None else 0)
-    request = search_request(
-        session,
-        space,
-        options.search,
-        direction=direction.id,
-        dtype=options.dtype,
-        device=SearchDevice(target=table.target, arch=table.arch, units=units),
+    units = options.units or table.units or (known.compute_units if known is not None else 0)
+    searched = SearchedDevice(
+        kind=replace(kind, target=table.target), dtype=options.dtype, name=table.arch, units=units
     )
+    request = search_request(session, space, options.search, searched)
     return search(session, bench, bench.knowledge(space), request, options.search)
 
 
@@ -82,15 +72,7 @@ def tune(session: Session, request: RunRequest, options: TuneOptions) -> TuneRes
     from ckprof.api.tune_bench import open_bench
 
     with open_bench(session, request, options) as bench:
-        instance = request.selection.candidates[0].instance
-        asked = search_request(
-            session,
-            bench.space,
-            options.search,
-            direction=request.selection.direction,
-            dtype=instance.dtype,
-            device=SearchDevice(target=bench.target, arch=bench.arch, units=bench.compute_units),
-        )
+        asked = search_request(session, bench.space, options.search, bench.searched)
         asked = replace(asked, planning_share=_PLANNING_SHARE)
         return search(session, bench, bench.knowledge, asked, options.search)
 
@@ -112,72 +94,60 @@ def search(
     )
     loop = TuneLoop(knowledge, bench, limits)
     stop = loop.run(strategy)
+    forecaster = Forecaster(request)
+    if stop is TuneStop.SETTLED:
+        stop = confirm_library(loop, forecaster, options.kernels, options.tie) or stop
     return tune_result(
-        loop, Forecaster(request), stop, strategy=options.strategy, tie=options.tie, most=options.kernels
+        loop, forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
     )
 
 
-def _strange(lessons: Measurements, device: SearchDevice) -> str:
-    """Return why lessons say little about a device; empty if they are of it."""
-    if lessons.target:
-        here = device.target or device.arch or "it"
-        return (
-            ""
-            if lessons.target == device.target
-            else (f"it was measured with target {lessons.target}, which says little about {here}")
-        )
-    if lessons.arch and device.arch and lessons.arch != device.arch:
-        return f"it was measured on {lessons.arch}, which says little about {device.arch}"
-    return ""
-
-
 def search_request(
-    session: Session,
-    space: SearchSpace,
-    options: SearchOptions,
-    *,
-    direction: str,
-    dtype: DataType,
-    device: SearchDevice,
+    session: Session, space: SearchSpace, options: SearchOptions, searched: SearchedDevice
 ) -> SearchRequest:
     """Return what a strategy is told.
 
-    :param device: where the kernels run.
-    :raises InputError: the model or the lessons are of another device or direction.
+    :raises InputError: the model or the lessons are of another device, target or direction.
     """
+    kind, dtype = searched.kind, searched.dtype
     lessons = None
     if options.lessons:
-        kind = KernelKind(direction=direction, dtype=dtype.value)
         lessons = read_tables(session.registry, options.lessons, kind).without_glitches()
-        strange = _strange(lessons, device)
-        if strange and not options.force_model:
-            raise InputError(f"{strange}; take it with --force", options.lessons[0])
-    sizes = gemm_sizes_of(session.registry, direction)
+        other = lessons.arch and searched.name and lessons.arch != searched.name
+        if (other or lessons.target != kind.target) and not options.force_model:
+            was = f"{lessons.target} {lessons.arch}".strip()
+            here = f"{kind.target} {searched.name}".strip()
+            raise InputError(
+                f"it was measured on {was}, which says little about {here}; take it with --force",
+                options.lessons[0],
+            )
+    sizes = gemm_sizes_of(session.registry, kind.direction)
     model: TimeModel | None = None
     if options.model is not None:
         model = load_model(options.model)
-        if model.direction != direction:
-            raise InputError(f"the model is of {model.direction}, not {direction}", options.model)
+        if model.direction != kind.direction:
+            raise InputError(f"the model is of {model.direction}, not {kind.direction}", options.model)
         if not options.force_model:
-            require_use(session, model, Use(target=device.target, arch=device.arch), options.model)
-    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and device.units > 0:
+            require_target(model, kind.target, options.model)
+            require_device(model, searched.name, options.model)
+    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and searched.units > 0:
         model = train(
             TrainRequest(
                 table=lessons,
-                direction=direction,
+                direction=kind.direction,
                 gemm_sizes=sizes,
                 dtype=dtype.value,
                 element_bytes=dtype.properties.size_bytes,
-                device=lessons.arch or device.arch,
+                device=searched.name,
+                units=searched.units,
                 target=lessons.target,
-                units=device.units,
             )
         )
     return SearchRequest(
         space=space,
         gemm_sizes=sizes,
         element_bytes=dtype.properties.size_bytes,
-        units=device.units,
+        units=searched.units,
         model=model,
         lessons=lessons,
         tie=options.tie,
@@ -196,20 +166,3 @@ def _restricted(table: Measurements, names: set[str], path: Path) -> Measurement
     times = {key: time for key, time in table.times.items() if key[1] in kernels}
     left = tuple(sorted({index for index, _, _ in times}))
     return replace(table, kernels=kernels, times=times).subset(left)
-
-
-def require_one_kind(request: RunRequest) -> None:
-    """Check that all instances compete with one another.
-
-    :raises UsageError: they are of several types, layouts or numbers of dimensions.
-    """
-    kinds = {
-        (one.instance.ndim, one.instance.dtype.value, one.instance.layout.name)
-        for one in request.selection.candidates
-    }
-    if len(kinds) > 1:
-        known = ", ".join(f"{ndim}D {dtype} {layout}" for ndim, dtype, layout in sorted(kinds))
-        raise UsageError(
-            f"the instances are of several kinds ({known}), which do not compete: choose one with --dtype, "
-            "--ndim or --filter"
-        )

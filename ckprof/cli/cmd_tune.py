@@ -163,6 +163,12 @@ def _add_replay_options(parser: argparse.ArgumentParser) -> None:
         help="search this store or table instead of a device (repeatable); requires --dtype, and needs "
         "instances only for --emit",
     )
+    group.add_argument(
+        "--compute-units",
+        type=int,
+        metavar="N",
+        help="of the device of a table that does not say it (default: those of its architecture)",
+    )
     for option, value, text in (
         ("--replay-build-time", 3.0, "building one kernel"),
         ("--replay-visit-time", 0.02, "measuring one kernel on one problem"),
@@ -277,6 +283,8 @@ def _replay_options(
         files=tuple(arguments.replay),
         direction=arguments.direction,
         dtype=DataType.parse(arguments.dtype),
+        target=arguments.target or "",
+        units=arguments.compute_units,
         search=_search_options(arguments),
         selection=selection,
         counts=tuple(counts.items()),

@@ -61,6 +61,10 @@ class Forecaster:
 
     def shortlist(self, knowledge: Knowledge, length: int = LENGTH) -> Shortlist:
         """Return the most promising open choices of each problem, after learning from all measurements."""
+        self._learn(knowledge)
+        return self.surrogate.shortlist(knowledge.open, length, self._count)
+
+    def _learn(self, knowledge: Knowledge) -> None:
         problem, choice = np.nonzero(knowledge.measured)
         old = self._lessons
         self.surrogate.learn(
@@ -70,9 +74,11 @@ class Forecaster:
                 log_us=np.concatenate([knowledge.log_us[problem, choice], old.log_us]),
             )
         )
-        wanted = np.zeros((len(self.surrogate.typical_error), knowledge.open.shape[1]), dtype=bool)
-        wanted[: self._count] = knowledge.open
-        return self.surrogate.shortlist(wanted[: self._count], length, self._count)
+
+    def expected_log_us(self, knowledge: Knowledge) -> Array:
+        """Return problems x choices -> expected logarithm of microseconds, after learning from everything."""
+        self._learn(knowledge)
+        return self.surrogate.means()[: self._count]
 
     def certainty(self, knowledge: Knowledge, tie: float) -> list[Certainty]:
         """Return how sure the best of each problem is; nothing is sure where nothing was measured."""
@@ -84,7 +90,7 @@ class Forecaster:
 
         Infinity for a kernel that has no open choice on a problem that was measured.
         """
-        means = self.surrogate.means()[: self._count]
+        means = self.expected_log_us(knowledge)
         lead = means - knowledge.best_log_us[:, None]
         lead = np.where(knowledge.open & np.isfinite(lead), lead, np.inf).min(axis=0, initial=np.inf)
         found = np.full(len(knowledge.space.kernels), np.inf)

@@ -44,16 +44,11 @@ class _PhysicalModel(TimeModel):
                 latency=_WAIT / traits.lds_stages + loop,
                 tile=m * n * self.element_bytes / _LOCAL,
                 loop=loop,
-                meeting=_LAUNCH,
+                meeting=0.0,
             ),
             spread=1.0,
             rows=0,
         )
-
-
-#: how much longer iterations over ragged and over short runs take, about
-_RAGGED: Final = 0.3
-_SHORT: Final = 0.5
 
 
 def physical_model(units: int, element_bytes: int) -> TimeModel:
@@ -64,8 +59,8 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
     count = units if units > 0 else 100
     return _PhysicalModel(
         device="",
-        target="",
         units=count,
+        target="",
         toolchain="",
         direction="",
         dtype="",
@@ -77,9 +72,9 @@ def physical_model(units: int, element_bytes: int) -> TimeModel:
             tail=0.8,
             contention=0.3,
             merging=_MEMORY * count,
-            gathering=_LOCAL * count,
-            ragged=_RAGGED,
-            short=_SHORT,
+            gathering=2 * _MEMORY * count,
+            ragged=0.3,
+            short=0.5,
         ),
         kernels={},
         splits=(1,),

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.tune.libraries import KernelLibrary, best_libraries
+from ckprof.tune.library_plan import plan_libraries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from ckprof.model.problem import ConvProblem
     from ckprof.tune.knowledge import Knowledge
+    from ckprof.tune.libraries import KernelLibrary
     from ckprof.tune.loop import Progress, TuneLoop, TuneStop
     from ckprof.tune.outlook import Certainty, Forecaster
     from ckprof.tune.space import SearchSpace
-
-#: kernels of the largest library of the curve, unless a size is asked for
-USUAL_LIBRARY = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +79,7 @@ def tune_result(
     """
     knowledge, space = loop.knowledge, loop.knowledge.space
     certainty = forecaster.certainty(knowledge, tie)
-    libraries = _libraries(knowledge, most or USUAL_LIBRARY)
+    plan = plan_libraries(knowledge, forecaster, most)
     return TuneResult(
         strategy=strategy,
         stop=stop,
@@ -92,43 +90,9 @@ def tune_result(
         best=tuple(_best(knowledge, number, certainty[number]) for number in range(len(space.problems))),
         unbuilt=tuple(_unbuilt(knowledge, forecaster, loop.failures, stop)),
         kernels=tuple(one.name for one in space.kernels),
-        libraries=tuple(libraries),
-        chosen=tuple(space.kernels[one].name for one in _kept(libraries, most, tie)),
+        libraries=tuple(plan.libraries),
+        chosen=tuple(space.kernels[one].name for one in plan.kept(most, tie)),
     )
-
-
-def _kept(libraries: Sequence[KernelLibrary], most: int | None, tie: float) -> tuple[int, ...]:
-    if not libraries:
-        return ()
-    if most is not None:
-        return libraries[-1].kernels
-    least = min(one.unserved for one in libraries)
-    served = [one for one in libraries if one.unserved == least]
-    best = min(one.slowdown for one in served)
-    return next(one.kernels for one in served if one.slowdown <= max(1.0 + tie, best))
-
-
-def _libraries(knowledge: Knowledge, most: int) -> list[KernelLibrary]:
-    """Return the best libraries of measured kernels for the problems that were measured."""
-    times = kernel_times(knowledge)
-    rows = np.isfinite(times).any(axis=1)
-    if not rows.any():
-        return []
-    space = knowledge.space
-    weights = np.ones(len(space.problems))
-    if space.weighted:
-        weights = np.array(space.counts) * np.where(rows, np.exp(knowledge.best_log_us), 0.0)
-    return best_libraries(times[rows], weights[rows], most)
-
-
-def kernel_times(knowledge: Knowledge) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return problems x kernels -> measured microseconds with the best split; infinity without one."""
-    space = knowledge.space
-    found = np.full((len(space.problems), len(space.kernels)), np.inf)
-    times = np.where(knowledge.measured, np.exp(knowledge.log_us), np.inf)
-    for choice, kernel in enumerate(space.kernel_of.tolist()):
-        found[:, kernel] = np.minimum(found[:, kernel], times[:, choice])
-    return found
 
 
 def _best(knowledge: Knowledge, number: int, certainty: Certainty) -> BestChoice:

@@ -43,8 +43,8 @@ _CHOICE_LENGTH: Final = 1.9
 _SCALES: Final = (0.63, 0.8, 1.0, 1.26, 1.6)
 #: fewer measurements say nothing about the scale
 _FEW: Final = 8
-#: measurements beyond this number that are far from the best of their problem are not taken into account
-MOST: Final = 400
+#: measurements that are taken into account
+MOST: Final = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,10 +230,18 @@ def _likeness(rows: Array, columns: Array, length: float) -> Array:
 
 
 def _thinned(seen: Observations) -> Observations:
-    """Drop measurements that are far from the best of their problem, if there are too many."""
+    """Drop measurements, if there are too many.
+
+    Half of those that stay are the nearest to the best of their problem; the others are an even selection,
+    since what is slow must be remembered, too.
+    """
     if len(seen) <= MOST:
         return seen
     best = np.full(int(seen.problem.max()) + 1, np.inf)
     np.minimum.at(best, seen.problem, seen.log_us)
-    kept = np.sort(np.argsort(seen.log_us - best[seen.problem], kind="stable")[:MOST])
+    order = np.argsort(seen.log_us - best[seen.problem], kind="stable")
+    near = MOST - MOST // 2
+    rest = np.sort(order[near:])
+    even = rest[np.linspace(0, len(rest) - 1, MOST // 2).astype(np.int64)]
+    kept = np.sort(np.concatenate([order[:near], even]))
     return Observations(problem=seen.problem[kept], choice=seen.choice[kept], log_us=seen.log_us[kept])

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ckprof.cli.main import main
-from ckprof.tune.result import USUAL_LIBRARY
 
 MEASURED = Path(__file__).parent.parent / "data" / "measured"
 TABLE = str(MEASURED / "gfx950_fwd_bf16_30kernels_even.csv")
@@ -17,14 +16,14 @@ REPLAY = ("tune", "fwd", "--dtype", "bf16", "--replay", TABLE)
 
 
 def test_a_replay_reports_what_it_found(capsys) -> None:
-    options = ("--learn-from", OTHER, "--max-measurements", "258", "--replay-build-time", "0")
+    options = ("--learn-from", OTHER, "--max-measurements", "172", "--replay-build-time", "0")
     assert main([*REPLAY, *options, "--format", "json"]) == 0
     done = capsys.readouterr()
     found = json.loads(done.out)
     assert (found["stop"], found["strategy"]) == ("budget", "model")
     assert len(found["problems"]) == 86
-    assert sum(one["measured"] for one in found["problems"]) == 258
-    assert found["progress"][-1]["measured"] == 258
+    assert sum(one["measured"] for one in found["problems"]) == 172
+    assert found["progress"][-1]["measured"] == 172
     assert found["progress"][-1]["total_us"] == pytest.approx(
         sum(one["time_us"] for one in found["problems"])
     )
@@ -36,9 +35,7 @@ def test_a_replay_reports_what_it_found(capsys) -> None:
     assert all(one["reason"] for one in found["never_built"])
     assert all(0 <= one["probability_better"] <= 1 for one in found["problems"])
     slowdowns = [one["slowdown"] for one in found["libraries"]]
-    assert slowdowns == sorted(slowdowns, reverse=True)
-    # the largest library that is shown serves every problem best, or is of the largest size
-    assert slowdowns[-1] == pytest.approx(1) or len(slowdowns) == USUAL_LIBRARY
+    assert slowdowns == sorted(slowdowns, reverse=True) and 1 <= slowdowns[-1] < 1.01
     assert set(found["chosen"]) <= built
 
 

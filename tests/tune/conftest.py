@@ -31,11 +31,15 @@ def few() -> Measurements:
     return table_of("gfx950_fwd_bf16_30kernels_even").subset(tuple(range(0, 72, 3)))
 
 
-@pytest.fixture(scope="session")
-def strategies() -> SearchStrategies:
+def all_strategies() -> SearchStrategies:
     manager = PluginManager()
     manager.load_all()
     return SearchStrategies(manager)
+
+
+@pytest.fixture(scope="session")
+def strategies() -> SearchStrategies:
+    return all_strategies()
 
 
 @dataclass

@@ -12,6 +12,7 @@ from ckprof.plugin.markers import hookimpl
 from ckprof.selection.training import train
 from ckprof.tune.batch import Offer, best_batch
 from ckprof.tune.knowledge import Costs, Knowledge
+from ckprof.tune.library_plan import confirm_library, plan_libraries
 from ckprof.tune.loop import MeasuredCell, TuneLimits, TuneLoop, TuneStop
 from ckprof.tune.outlook import Forecaster, certainty_of
 from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
@@ -210,6 +211,25 @@ def test_going_on_measures_nothing_twice(strategies, few) -> None:
     bench.measure = lambda cells, most_s: (asked.extend(cells), measure(cells, most_s))[1]
     TuneLoop(knowledge, bench, TuneLimits()).run(strategies.start("model", request))
     assert asked and not any(known[cell] for cell in asked)
+
+
+def test_a_library_is_confirmed_by_measurements(strategies, few) -> None:
+    """What is kept rests on measured times, and is the best that the table has for the kernels tried."""
+    request = request_for(few, tie=0.05)
+    bench = ReplayBench(few, request.space, ReplayCosts(build_s=1.0, visit_s=1.0))
+    loop = TuneLoop(bench.knowledge(request.space), bench, TuneLimits())
+    loop.run(strategies.start("model", request))
+    forecaster = Forecaster(request)
+    before = loop.knowledge.measured.sum()
+    assert confirm_library(loop, forecaster, 3, 0.02) is None
+    assert loop.knowledge.measured.sum() > before
+    plan = plan_libraries(loop.knowledge, forecaster, 3)
+    kept = list(plan.kept(3, 0.02))
+    assert len(kept) == 3
+    for problem, times in enumerate(plan.times_us[:, kept]):
+        choice = plan.choices[problem, kept[int(times.argmin())]]
+        assert loop.knowledge.measured[problem, choice]
+        assert times.min() == pytest.approx(bench._times[problem, choice])
 
 
 # --- the plugin point -------------------------------------------------------------------------------------

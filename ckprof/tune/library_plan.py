@@ -1,0 +1,113 @@
+"""Which kernels a library should hold: by measured times, and by expected ones where there are none yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ckprof.tune.libraries import best_libraries
+from ckprof.tune.space import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof.tune.knowledge import Knowledge
+    from ckprof.tune.libraries import KernelLibrary
+    from ckprof.tune.loop import TuneLoop, TuneStop
+    from ckprof.tune.outlook import Forecaster
+
+#: kernels of the largest library of the curve, unless a size is asked for
+USUAL_LIBRARY: Final = 12
+#: how often measurements may change which library is best
+_CONFIRMATIONS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryPlan:
+    """The best libraries of each size."""
+
+    libraries: Sequence[KernelLibrary]
+    #: problems x kernels -> choice with the least time
+    choices: NDArray[np.int64]
+    #: problems x kernels -> that time in microseconds; infinity where there is none
+    times_us: NDArray[np.float64]
+
+    def kept(self, most: int | None, tie: float) -> tuple[int, ...]:
+        """Return the kernels of the library to keep.
+
+        :param most: its size at most; ``None`` for the smallest one within the tie.
+        """
+        if not self.libraries:
+            return ()
+        if most is not None:
+            return self.libraries[-1].kernels
+        least = min(one.unserved for one in self.libraries)
+        serving = [one for one in self.libraries if one.unserved == least]
+        best = min(one.slowdown for one in serving)
+        return next(one.kernels for one in serving if one.slowdown <= max(1.0 + tie, best))
+
+
+def plan_libraries(knowledge: Knowledge, forecaster: Forecaster, most: int | None) -> LibraryPlan:
+    """Return the best libraries of kernels that were tried.
+
+    Where such a kernel supports a problem but was not measured on it, its expected time counts.
+    """
+    space, tried = knowledge.space, knowledge.tried
+    logs = np.where(knowledge.measured, knowledge.log_us, np.inf)
+    rows: NDArray[np.bool_] = np.any(np.isfinite(logs), axis=1)
+    if rows.any():
+        counts = knowledge.open & tried[space.kernel_of][None] & rows[:, None]
+        logs = np.where(counts, forecaster.expected_log_us(knowledge), logs)
+    choices, least = _of_kernels(knowledge, logs)
+    if not rows.any():
+        return LibraryPlan(libraries=(), choices=choices, times_us=least)
+    weights = np.ones(len(space.problems))
+    if space.weighted:
+        weights = np.array(space.counts) * np.where(rows, np.exp(knowledge.best_log_us), 0.0)
+    # only measured times decide what is the best of all
+    best = np.exp(knowledge.best_log_us)
+    floored = np.maximum(least, best[:, None])
+    found = best_libraries(floored[rows], weights[rows], most or USUAL_LIBRARY)
+    return LibraryPlan(libraries=found, choices=choices, times_us=least)
+
+
+def _of_kernels(
+    knowledge: Knowledge, logs: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the best choice of each kernel on each problem, and its time."""
+    space = knowledge.space
+    shape = len(space.problems), len(space.kernels)
+    choices, least = np.zeros(shape, dtype=np.int64), np.full(shape, np.inf)
+    for choice, kernel in enumerate(space.kernel_of.tolist()):
+        better = logs[:, choice] < least[:, kernel]
+        choices[better, kernel] = choice
+        least[better, kernel] = logs[better, choice]
+    return choices, np.exp(least)
+
+
+def confirm_library(loop: TuneLoop, forecaster: Forecaster, most: int | None, tie: float) -> TuneStop | None:
+    """Measure what the library that is kept rests on, until it rests on measurements alone.
+
+    :returns: why that ended early; ``None`` if it did not.
+    """
+    for _ in range(_CONFIRMATIONS):
+        plan = plan_libraries(loop.knowledge, forecaster, most)
+        kept = list(plan.kept(most, tie))
+        if not kept:
+            return None
+        cells = []
+        for problem, times in enumerate(plan.times_us[:, kept]):
+            if np.isfinite(times).any():
+                kernel = kept[int(times.argmin())]
+                cells.append(Cell(problem, int(plan.choices[problem, kernel])))
+        missing = [cell for cell in cells if loop.knowledge.open[cell]]
+        if not missing:
+            return None
+        stop = loop.measure(missing)
+        if stop is not None:
+            return stop
+    return None

@@ -1,0 +1,106 @@
+"""Searches with real kernels on the CPU: in miniature, interrupted, to a list that other commands read."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ckprof as library
+from ckprof.errors import ExitCode
+from ckprof.store.store import Store
+from tests.e2e.conftest import Ckprof
+from tests.interrupts import heed_interrupts
+
+pytestmark = pytest.mark.compiler
+
+QUICK = ("--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "2")
+#: the second problem occurs twice
+PROBLEMS = """\
+conv -n 1 -c 16 -H 10 -W 10 -k 16 -y 3 -x 3 -p 1 -q 1 -F 1
+conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1
+conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1
+"""
+
+
+@pytest.fixture
+def arguments(short_list: Path, tmp_path: Path) -> list[str]:
+    (tmp_path / "problems.txt").write_text(PROBLEMS)
+    return ["tune", "fwd", "--conf", str(short_list), "--problems", "problems.txt", "--store", "r.db", *QUICK]
+
+
+def test_a_search_finds_stores_emits_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+    first = ckprof(*arguments, "--emit", "library.conf", "--format", "json")
+    assert first.code == ExitCode.OK, first.err
+    found = json.loads(first.out)
+    assert found["stop"] == "settled"
+    assert [one["count"] for one in found["problems"]] == [1, 2]
+    assert all(one["kernel"] and one["time_us"] > 0 for one in found["problems"])
+    never = {one["kernel"]: one["reason"] for one in found["never_built"]}
+    assert all(never.values())
+    assert found["progress"][-1]["built"] == 4 - len(never)
+    with Store(tmp_path / "r.db") as store:
+        attempts = list(store)
+        assert len({one.session.uid for one in attempts}) == 1
+        assert sorted(one.sequence for one in attempts) == list(range(len(attempts)))
+        stored = {(one.kernel.name, one.key.problem.describe()) for one in attempts if one.ranked}
+    best = {(one["kernel"], one["problem"]) for one in found["problems"]}
+    assert best <= stored
+
+    again = ckprof(*arguments, "--emit", "library.json", "--format", "json")
+    assert again.code == ExitCode.OK, again.err
+    assert json.loads(again.out)["progress"] == [], "everything is known"
+    for name in ("library.conf", "library.json"):
+        listed = ckprof("list", "instances", "--conf", name, "--format", "names")
+        assert set(listed.out.split()) == set(found["chosen"])
+    replayed = ckprof("tune", "fwd", "--dtype", "fp16", "--replay", "r.db", "--strategy", "random")
+    assert replayed.code == ExitCode.OK, replayed.err
+    assert "2 of 2 problems" in replayed.err
+
+
+def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "ckprof", *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    said = ""
+    while "tune: " not in said:
+        line = child.stderr.readline()
+        assert line, said
+        said += line
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=200)
+    assert child.returncode == ExitCode.INTERRUPTED, said + err
+    assert "stopped; the same command goes on" in out
+    assert "Traceback" not in said + err
+    with Store(tmp_path / "r.db") as store:
+        before = len(store)
+    assert before > 0
+    after = ckprof(*arguments)
+    assert after.code == ExitCode.OK, after.err
+    assert "no further measurement is expected to be worth it" in after.out
+    with Store(tmp_path / "r.db") as store:
+        assert len(store) > before
+
+
+def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
+    options = library.TuneOptions(
+        store=tmp_path / "results.db",
+        rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
+        search=library.SearchOptions(strategy="random", most_measurements=1, seed=1),
+    )
+    result = library.Profiler().tune(
+        library.InstanceQuery(conf=short_list), PROBLEMS.splitlines()[1:], options
+    )
+    assert result.stop.value == "budget"
+    assert [one.count for one in result.best] == [2]
+    assert sum(one.measured for one in result.best) == 1
+    assert len(result.chosen) == 1
