@@ -14,6 +14,7 @@ from ckprof.flow.profile import profile
 from ckprof.flow.run_environment import run_environment
 from ckprof.run.baselines import Baselines
 from ckprof.run.events import KernelMeasured, RoundsAbandoned, RoundStarted, WorkerReady, ignore_event
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Run:
         #: what is compared with the kernels; it collects its outcomes itself
         self.baselines = Baselines() if baselines is None else baselines
         #: what the target says of the device; empty until a worker has opened it
-        self.device = ""
+        self.device = OpenedDevice()
         #: what was measured of kernels whose outcome was not known when the run was ended
         self.abandoned: tuple[Outcome, ...] = ()
         #: told each event of the run before anybody else
@@ -105,11 +106,11 @@ class Run:
 
     def environment(self) -> dict[str, object]:
         """Return what it takes to reproduce the run."""
-        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
+        return run_environment(self.library.recipe, self.device.text, self.options.as_plain(), Path.cwd())
 
     def _on_event(self, event: RunEvent) -> None:
         if isinstance(event, WorkerReady):
-            self.device = event.device
+            self.device = OpenedDevice.of(event)
         elif isinstance(event, RoundsAbandoned):
             self.abandoned = event.outcomes
         self.first_told(event)

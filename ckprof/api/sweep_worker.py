@@ -134,7 +134,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         device=device_key(job.target, job.arch, identity),
         driver=identity.driver,
         clock=identity.clock,
-        text=bench.device,
+        text=bench.device.text,
     )
     runner = UnitRunner(
         job=job, bench=bench, card=card, session=_session(job, card, options), own_shards=own / "shards"

@@ -13,6 +13,7 @@ from ckprof.api.observers import observers
 from ckprof.build.jobs import available_cpus
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.protocols import RoofTarget
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
+    from ckprof.api.tune_requests import TuneOptions
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
     from ckprof.model.roof import Roof
@@ -68,7 +70,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
     run = sweep_run_options(request, build_dir.recipe)
     target = session.target(request.build.target)
-    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, "")
+    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, OpenedDevice())
     kernels = planned_kernels(request.selection.candidates, None)
     path = Path(options.store)
     if is_shard_folder(options.store) or not path.exists():
@@ -80,11 +82,11 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
             units = run.cpu_threads or cpus_per_worker(available_cpus(), len(options.devices))
             shared = replace(shared, device=replace(shared.device, compute_units=units))
         elif not target.embedded:
-            shared = replace(shared, device=_only_device(store, shared))
+            shared = replace(shared, device=only_device(store, shared))
         return make_plan(plan_request(request, options, kernels, shared), store.past_visits)
 
 
-def _only_device(store: Store, shared: SharedKey) -> DeviceKey:
+def only_device(store: Store, shared: SharedKey) -> DeviceKey:
     """Return the store's device of that target and architecture, if there is just one.
 
     A device says its name only to a library that is built.
@@ -128,7 +130,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         session.tell(SweepPlanned(plan=plan, dry_run=False))
         roofs = _roofs(target, bench, library.recipe.arch, run.device) if plan.open_contests else ()
         further = evidence(shared.device, roofs)
-        record = new_session(run, options.rounds.seed, options.tags, bench.device, further)
+        record = new_session(run, options.rounds.seed, options.tags, bench.device.text, further)
         summary = Sweep(plan, bench, sink, record, _watch(session, options)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
 
@@ -139,7 +141,9 @@ def _roofs(target: Target, bench: KernelBench, arch: str, device: int) -> tuple[
     return (*recorded, *bench.measure_roofs())
 
 
-def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:
+def open_sink(
+    session: Session, options: SweepOptions | StoreOptions | TuneOptions
+) -> StoreWriter | ShardWriter:
     """Open the store, or make a shard in a folder of shards."""
     if is_shard_folder(options.store):
         return ShardWriter(Path(options.store))

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+#: ``clock`` of devices whose own clock times kernels
+EVENT_CLOCK: Final = "event"
+#: ``clock`` of all others: the host's
+WALL_CLOCK: Final = "wall"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,4 +24,4 @@ class DeviceIdentity:
     #: major version of the driver
     driver: str = ""
     #: ``event`` where the device's own clock times kernels
-    clock: str = "wall"
+    clock: str = WALL_CLOCK

@@ -23,6 +23,7 @@ from ctypes import (
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ckprof.model.device import EVENT_CLOCK, WALL_CLOCK, DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run.messages import AbiStatus, Support
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 4
+ABI_VERSION = 5
 
 #: ``CKPROF_MAX_VALUES`` and ``CKPROF_MAX_TENSORS``
 MAX_VALUES = 22
@@ -115,6 +116,19 @@ class CKernel(ctypes.Structure):
     ]
 
 
+class CDevice(ctypes.Structure):
+    """``ckprof_device``."""
+
+    _fields_: ClassVar = [
+        ("model", c_char * 128),
+        ("driver", c_char * 64),
+        ("partition", c_char * 64),
+        ("memory_bytes", c_uint64),
+        ("compute_units", c_uint32),
+        ("event_clock", c_uint32),
+    ]
+
+
 class CTarget(ctypes.Structure):
     """``ckprof_target``."""
 
@@ -130,6 +144,7 @@ class CTarget(ctypes.Structure):
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
         ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
         ("last_error", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
+        ("identify_device", ctypes.CFUNCTYPE(c_int, POINTER(CDevice))),
     ]
 
 
@@ -155,6 +170,7 @@ MIRRORS = {
     "ckprof_problem": CProblem,
     "ckprof_plan": CPlan,
     "ckprof_kernel": CKernel,
+    "ckprof_device": CDevice,
     "ckprof_target": CTarget,
     "ckprof_library": CLibrary,
 }
@@ -246,15 +262,15 @@ class Kernel:
         status = AbiStatus(self._table.instance_string(buffer, _INSTANCE_STRING_BYTES))
         return status, _text(buffer.value)
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
-        """Run once; return the status, its reason and the launcher's time in milliseconds."""
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run so many times in a row; return status, its reason and the launcher's milliseconds of one."""
         self._reason[0] = b"\0"
         self._time_ms.value = 0.0
         status = AbiStatus(
             self._table.run(
                 ctypes.byref(problem),
                 ctypes.byref(buffers),
-                1,
+                launches,
                 ctypes.byref(self._time_ms),
                 self._reason,
                 _TEXT_BYTES,
@@ -292,6 +308,24 @@ class Target:
         buffer = ctypes.create_string_buffer(_TEXT_BYTES)
         self._table.describe_device(buffer, _TEXT_BYTES)
         return _text(buffer.value)
+
+    def identify_device(self) -> DeviceIdentity | None:
+        """Return what really computes; ``None`` where the target does not say."""
+        # a target may leave the function out
+        if not self._table.identify_device:
+            return None
+        device = CDevice()
+        if self._table.identify_device(ctypes.byref(device)) != AbiStatus.OK:
+            return None
+        return DeviceIdentity(
+            model=_text(device.model),
+            # a minor release is no other device
+            driver=_text(device.driver).partition(".")[0],
+            partition=_text(device.partition),
+            memory_bytes=device.memory_bytes,
+            compute_units=device.compute_units,
+            clock=EVENT_CLOCK if device.event_clock else WALL_CLOCK,
+        )
 
     def allocate(self, size_bytes: int) -> int:
         """Return the address of new target memory.

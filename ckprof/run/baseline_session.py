@@ -40,6 +40,9 @@ class _EngineMemory:
         self.flush_cache = engine.flush_cache
         self.available_bytes = engine.available_bytes
 
+    def identify_device(self) -> None:
+        """Say nothing: a baseline is launched once per sample."""
+
 
 class _EngineKernel:
     """The part of an engine that computes, as a kernel."""
@@ -63,7 +66,7 @@ class _EngineKernel:
         """Return nothing: there is no such text."""
         return AbiStatus.FAILED, "a baseline has no instance string"
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
         """Run once; return the status, its reason and the time in milliseconds."""
         addresses = {name: int(buffers.tensors[place]) for place, name in enumerate(TENSORS)}
         try:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
     from ckprof.model.outcome import Outcome
@@ -25,6 +26,8 @@ class WorkerReady:
     #: one line about the device
     device: str
     kernels: int
+    #: what really computes; ``None`` where the target does not say
+    identity: DeviceIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,7 +130,14 @@ class Executor:
             opened = self._start()
         except WorkerFailure as failure:
             raise ToolchainError(f"{self._what} cannot be used: {failure}") from failure
-        self._on_event(WorkerReady(target=opened.target, device=opened.device, kernels=len(opened.keys)))
+        self._on_event(
+            WorkerReady(
+                target=opened.target,
+                device=opened.device,
+                kernels=len(opened.keys),
+                identity=opened.identity,
+            )
+        )
         return opened
 
     @property

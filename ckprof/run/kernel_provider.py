@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.dtype import DataType
     from ckprof.run.abi import CBuffers, CProblem, LibraryInfo
     from ckprof.run.messages import AbiStatus, Support
@@ -40,6 +41,9 @@ class ProviderTarget(TargetMemory, Protocol):
     def available_bytes(self) -> int | None:
         """Return how much memory can still be allocated, or ``None`` if that is not known."""
 
+    def identify_device(self) -> DeviceIdentity | None:
+        """Return what really computes; ``None`` where that is not said."""
+
 
 class ProviderKernel(Protocol):
     """What is run."""
@@ -53,8 +57,8 @@ class ProviderKernel(Protocol):
     def instance_string(self) -> tuple[AbiStatus, str]:
         """Return CK Builder's text."""
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
-        """Run once; return the status, its reason and milliseconds."""
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run so many times in a row; return the status, its reason and the milliseconds of one."""
 
 
 class KernelProvider(Protocol):

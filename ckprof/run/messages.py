@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
 
@@ -210,6 +211,8 @@ class Opened(Message, frozen=True, tag="opened"):
     #: one line about the device; empty when none was selected
     device: str
     keys: tuple[str, ...]
+    #: what really computes; ``None`` where the target does not say, or no device was selected
+    identity: DeviceIdentity | None = None
 
 
 class OpenFailed(Message, frozen=True, tag="open_failed"):
@@ -279,6 +282,8 @@ class Sampled(Message, frozen=True, tag="sampled"):
     flush_s: float
     #: bytes touched before every sample: less than was asked for where memory is short
     flush_bytes: int = 0
+    #: launches in a row that each sample is the mean of
+    launches: int = 1
 
 
 class CopiedOut(Message, frozen=True, tag="copied_out"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.abi import CProblem, Library, LibraryError
@@ -162,6 +164,7 @@ class KernelSession:
             sampling = take_samples(
                 Launches(
                     run_once=lambda: timed_run(kernel, problem, buffers),
+                    run_batch=partial(timed_run, kernel, problem, buffers) if self._batches else None,
                     flush=(lambda: self._library.target.flush_cache(flush_bytes)) if flush_bytes else None,
                     # The results of runs before must not pass for those of the runs that are timed.
                     after_warmup=tensors[self._result].poison,
@@ -180,7 +183,14 @@ class KernelSession:
             wall_s=first_flush_s + sampling.wall_s,
             flush_s=first_flush_s + sampling.flush_s,
             flush_bytes=flush_bytes,
+            launches=sampling.launches,
         )
+
+    @cached_property
+    def _batches(self) -> bool:
+        """Whether short kernels are launched several times per sample: where the device's clock measures."""
+        identity = self._library.target.identify_device()
+        return identity is not None and identity.clock == EVENT_CLOCK
 
     def _fitting_flush(self, wanted: int) -> int:
         """Return how many bytes can be touched to flush the caches: half as many until there is memory."""
@@ -233,13 +243,14 @@ def _c_problem(problem: messages.ProblemValues, split_k: int) -> CProblem:
     return CProblem.from_values(problem.ndim, problem.values, split_k)
 
 
-def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers) -> float:
+def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers, launches: int = 1) -> float:
     """Run a kernel and return what its launcher measured, in milliseconds.
 
     :param buffers: the C form of the tensors' addresses.
+    :param launches: in a row; the time is that of one.
     :raises KernelFailure: the run failed, or the duration is none.
     """
-    status, reason, time_ms = kernel.run(problem, buffers)
+    status, reason, time_ms = kernel.run(problem, buffers, launches)
     if status is not AbiStatus.OK:
         raise KernelFailure(f"failed in a timed run: {reason or 'no reason given'}")
     return checked_time(time_ms)
@@ -253,7 +264,7 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
         library = Library.load(Path(request.library))
     except LibraryError as exc:
         return None, messages.OpenFailed(reason=str(exc))
-    device = ""
+    device, identity = "", None
     if request.device is not None:
         arch = request.device.arch or (library.info.arch if library.info else "")
         try:
@@ -262,4 +273,8 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
             return None, messages.OpenFailed(reason=str(exc), loaded=True)
         library.target.set_cpu_threads(request.device.cpu_threads)
         device = library.target.describe_device()
-    return library, messages.Opened(target=library.target.id, device=device, keys=tuple(library.kernels))
+        identity = library.target.identify_device()
+    opened = messages.Opened(
+        target=library.target.id, device=device, keys=tuple(library.kernels), identity=identity
+    )
+    return library, opened

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Target
+    from ckprof.run.opened_device import OpenedDevice
     from ckprof.run.options import RunOptions
 
 #: raised whenever the meaning of a sample changes
@@ -38,13 +39,16 @@ METHOD_VERSION: Final = 1
 
 
 def shared_key(
-    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str
+    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, opened: OpenedDevice
 ) -> SharedKey:
     """Return the parts of a key that do not depend on kernel and problem.
 
-    :param device_text: what the library said of the device; not used for targets that compute on the host.
+    The device is what really computes, even where it runs kernels that were made for another architecture,
+    which is kept as ``arch``.
+
+    :param opened: what the library said of the device; not used for targets that compute on the host.
     """
-    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, device_text)
+    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, opened)
     device = device_key(recipe.target, recipe.arch, identity)
     return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
 
@@ -90,17 +94,24 @@ def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
 
 
 def identify_device(
-    target: Target, arch: str, machine_identity: str, options: RunOptions, device_text: str
+    target: Target, arch: str, machine_identity: str, options: RunOptions, opened: OpenedDevice
 ) -> DeviceIdentity:
     """Return what identifies the device that kernels run on here.
 
     :param machine_identity: what ``-march=native`` meant where they were built.
-    :param device_text: what the library said of the device.
+    :param opened: what the library said of the device.
     """
+    seen = opened.identity or DeviceIdentity(model=opened.text)
     if isinstance(target, DeviceIdentifier):
         known = target.device_identity(arch, options.device)
         if known is not None:
-            return replace(known, model=known.model or device_text)
+            # the runtime knows what the driver's tools do not say
+            missing = {
+                name: getattr(seen, name)
+                for name in ("model", "compute_units", "memory_bytes", "partition", "driver")
+                if not getattr(known, name)
+            }
+            return replace(known, **missing)
     if target.embedded:
         return DeviceIdentity(
             model=cpu_model(),
@@ -108,7 +119,7 @@ def identify_device(
             # what -march=native means here
             partition=machine_identity[:16],
         )
-    return DeviceIdentity(model=device_text)
+    return seen
 
 
 def _headers(recipe: BuildRecipe) -> str:

@@ -13,6 +13,7 @@ from ckprof.model.outcome import MAX_TIME, TIMEOUT, Outcome, Status
 from ckprof.run.device_lock import device_lock
 from ckprof.run.events import OperandsReady, ProblemStarted, WorkerReady, ignore_event
 from ckprof.run.executor import Executor
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.scratch import scratch_folder
 from ckprof.sweep.engine import VisitResult
@@ -174,7 +175,7 @@ class KernelBench:
         #: why no kernel can run on the current problem
         self._blocking: VisitResult | None = None
         #: what the target says of the device; empty until it is opened, or without a library
-        self.device = ""
+        self.device = OpenedDevice()
 
     def __enter__(self) -> KernelBench:
         if self._library.path is None:
@@ -296,7 +297,7 @@ class KernelBench:
 
     def _pass_on(self, event: RunEvent) -> None:
         if isinstance(event, WorkerReady):
-            self.device = event.device
+            self.device = OpenedDevice.of(event)
         self._on_event(event)
 
 

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 4
+#define CKPROF_ABI_VERSION 5
 
 /* Most sizes of a problem, and most tensors of an operation. */
 #define CKPROF_MAX_VALUES 22
@@ -96,16 +96,29 @@ typedef struct ckprof_kernel
                                   void* context);
     /* CK Builder's text of the instance. */
     ckprof_status (*instance_string)(char* text, size_t text_size);
-    /* Runs the kernel once. With time_it != 0, *time_ms is the duration measured by the launcher
-     * (including its own zeroing of outputs and workspace); otherwise it is set to 0. Returns after
-     * the kernel is done. */
+    /* Runs the kernel. With launches > 0 it is launched that many times in a row, and *time_ms is
+     * the duration of one of them: what the launcher measured around all (including its own zeroing
+     * of outputs and workspace), divided by their number. With 0 it is launched once, and *time_ms
+     * is set to 0. Returns after the kernel is done. */
     ckprof_status (*run)(const ckprof_problem* problem,
                          const ckprof_buffers* buffers,
-                         int32_t time_it,
+                         int32_t launches,
                          double* time_ms,
                          char* reason,
                          size_t reason_size);
 } ckprof_kernel;
+
+/* The device that was selected, as far as it bears on times: what really computes, whatever
+ * architecture is modelled. Texts are terminated; empty and 0 stand for what is not known. */
+typedef struct ckprof_device
+{
+    char model[128];       /* name and what tells variants apart */
+    char driver[64];       /* version of the device's driver, major number first */
+    char partition[64];    /* partition mode */
+    uint64_t memory_bytes; /* all of it, 0 where it is the host's */
+    uint32_t compute_units;
+    uint32_t event_clock; /* 1: launchers measure with the device's own clock */
+} ckprof_device;
 
 /* What the target offers to the worker. */
 typedef struct ckprof_target
@@ -135,6 +148,8 @@ typedef struct ckprof_target
     /* Text of the device's error in the last call that failed; empty if memory was short. The
      * function may be NULL. */
     void (*last_error)(char* text, size_t text_size);
+    /* Fills *device, which is zeroed. The function may be NULL: nothing is known then. */
+    ckprof_status (*identify_device)(ckprof_device* device);
 } ckprof_target;
 
 typedef struct ckprof_library

@@ -153,13 +153,14 @@ struct first_reason
     }
 };
 
-// A launch that is timed once: only that makes the launcher wait for the kernel.
-inline ck_tile::stream_config single_run()
+// Launches that are timed together, one if there are none: only that makes the launcher wait for
+// the kernel.
+inline ck_tile::stream_config timed_launches(int32_t launches)
 {
     ck_tile::stream_config config{};
     config.time_kernel_ = true;
     config.cold_niters_ = 0;
-    config.nrepeat_     = 1;
+    config.nrepeat_     = launches > 0 ? launches : 1;
     return config;
 }
 
@@ -231,7 +232,7 @@ struct functions
     // Not cold: the compiler would take the kernel for cold as well.
     static ckprof_status run(const ckprof_problem* problem,
                              const ckprof_buffers* buffers,
-                             int32_t time_it,
+                             int32_t launches,
                              double* time_ms,
                              char* reason,
                              size_t reason_size) noexcept
@@ -247,14 +248,14 @@ struct functions
             if(status != CKPROF_OK) return status;
 #ifdef CKPROF_SUPPORT_ONLY
             (void)buffers;
-            (void)time_it;
+            (void)launches;
             copy_text("built to answer questions, not to run", reason, reason_size);
             return CKPROF_FAILED;
 #else
             const HostArgs args =
                 Operation::template make_args<HostArgs>(param, *buffers, plan.split_k);
-            const float elapsed_ms = Launcher::launch(args, single_run());
-            if(time_it != 0) *time_ms = elapsed_ms;
+            const float elapsed_ms = Launcher::launch(args, timed_launches(launches));
+            if(launches > 0) *time_ms = elapsed_ms;
             return CKPROF_OK;
 #endif
         }
