@@ -104,7 +104,8 @@ def run_until_killed(store, problems, chance):
         env=environment,
     ) as child:
         assert child.stdout.readline() == b"ready\n"
-        worker_at, end_at = chance.randrange(1, 60), chance.randrange(30, 150)
+        end_at = chance.randrange(15, 6 * problems // 5 if problems < 100 else 150)
+        worker_at = chance.randrange(1, end_at)
         for number, line in enumerate(child.stdout):
             if line == b"done\n":
                 return True
@@ -155,7 +156,7 @@ def check_kills(tmp_path, kills, problems):
 
 
 def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
-    check_kills(tmp_path, 2, 40)
+    check_kills(tmp_path, 2, 16)
 
 
 @pytest.mark.slow
