@@ -165,8 +165,10 @@ def card_table(cards: Sequence[CardRow]) -> Table:
         )
         for one in cards
     )
-    numeric = ("problems", "attempts", "reference, ms", "checks", "ratio", "clock, MHz", "hottest, °C")
-    numeric = (*numeric, "not counted")
+    numeric = (
+        *("problems", "attempts", "reference, ms", "checks", "ratio", "clock, MHz", "hottest, °C"),
+        "not counted",
+    )
     return Table(columns=columns("card", *numeric, numeric=numeric), rows=rows, id="card-table")
 
 
