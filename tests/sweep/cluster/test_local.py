@@ -156,7 +156,7 @@ def check_kills(tmp_path, kills, problems):
 
 
 def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
-    check_kills(tmp_path, 2, 16)
+    check_kills(tmp_path, 1, 12)
 
 
 @pytest.mark.slow
