@@ -104,7 +104,7 @@ def run_until_killed(store, problems, chance):
         env=environment,
     ) as child:
         assert child.stdout.readline() == b"ready\n"
-        end_at = chance.randrange(15, 6 * problems // 5 if problems < 100 else 150)
+        end_at = chance.randrange(15, min(150, 4 * problems))
         worker_at = chance.randrange(1, end_at)
         for number, line in enumerate(child.stdout):
             if line == b"done\n":
