@@ -198,6 +198,10 @@ class Profiler(OpenedProfiler):
 
         :raises CkprofError: as :meth:`sweep`.
         """
+        if options.on_engine:
+            from ckprof.api.engine_sweep import run_on_engine
+
+            return run_on_engine(self._session, request, options)
         from ckprof.api.sweeping import run_sweep
 
         return run_sweep(self._session, request, options)

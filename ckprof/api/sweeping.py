@@ -101,10 +101,6 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
 
     :raises CkprofError: the store cannot be written, no toolchain, or a plugin broke its contract.
     """
-    if options.on_engine:
-        from ckprof.api.engine_sweep import run_on_engine
-
-        return run_on_engine(session, request, options)
     with ExitStack() as stack:
         # The store first: who cannot write it need not build for hours.
         sink = open_sink(session, options)

@@ -69,6 +69,8 @@ class LeaseTable:
         self._policy = policy
         self._journal = journal
         self._leases: dict[str, Lease] = {}
+        #: ends the line that a coordinator was killed in
+        self._line_end = b"\n"
 
     def give(self, unit: str, task: str) -> None:
         """Note that a unit was handed out; its time begins with the worker's first sign of life."""
@@ -110,7 +112,8 @@ class LeaseTable:
         try:
             descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
-                os.write(descriptor, msgspec.json.encode(line) + b"\n")
+                os.write(descriptor, self._line_end + msgspec.json.encode(line) + b"\n")
+                self._line_end = b""
             finally:
                 os.close(descriptor)
         except OSError as exc:

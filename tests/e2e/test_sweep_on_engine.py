@@ -1,0 +1,121 @@
+"""Sweeps on several workers, as a user runs them: with real kernels on the CPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import ExitCode
+from ckprof.store.maintenance import check
+from ckprof.store.store import Store
+from tests.e2e.conftest import Ckprof
+
+pytestmark = pytest.mark.compiler
+
+PROBLEMS = ("2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1", "2 1 1 16 16 1 1 12 12 1 1 1 1 0 0 0 0")
+QUICK = ("--round-time", "0.02", "--min-rounds", "2", "--max-rounds", "2")
+
+
+def command(short_list: Path, *arguments: str) -> list[str]:
+    lines = [part for problem in PROBLEMS for part in ("--problem", problem)]
+    return ["sweep", "fwd", "--conf", str(short_list), *lines, "--store", "r.db", *QUICK, *arguments]
+
+
+def test_two_workers_share_the_problems(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    first = ckprof(*command(short_list, "--devices", "0,1", "--tag", "two"))
+    assert first.code == ExitCode.OK, first.err
+    assert "done: 2 of 2 rankings are finished" in first.out
+    assert "card " in first.out and "reference kernel " in first.out
+    with Store(tmp_path / "r.db") as store:
+        attempts = list(store)
+        assert {one.tags for one in store.sessions()} == {("two",)}
+    assert len({one.key for one in attempts}) == 8
+    assert all(one.session.card.split(":")[1] in ("0", "1") for one in attempts)
+    cards: dict[object, set[str]] = {}
+    for one in attempts:
+        cards.setdefault(one.key.problem, set()).add(one.session.card)
+    assert all(len(found) == 1 for found in cards.values())
+    assert check(tmp_path / "r.db") == []
+    # everything was merged: a new store of that name begins without these outcomes
+    assert not (tmp_path / "r.db.sweep").exists()
+
+    planned = ckprof(*command(short_list, "--devices", "0,1", "--dry-run"))
+    assert "left: 0 of 2 rankings" in planned.out
+    assert "tasks: 0 problems for 2 devices; builds on this machine, 4 kernels" in planned.out
+
+
+def test_wrong_settings(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('engine = "parsl"\n\n[pools.run]\ngpus = 2\nnode = 1\n')
+    wrong = ckprof(*command(short_list, "--cluster", "c.toml"))
+    wrong.fails_with(ExitCode.INPUT, "c.toml:5: pools.run.node: unknown key 'node'")
+    assert not (tmp_path / "r.db").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_merges_its_shards_and_goes_on(
+    ckprof: Ckprof, short_list: Path, tmp_path: Path
+) -> None:
+    long = command(short_list, "--devices", "0,1", "--exhaustive")
+    long[long.index("--max-rounds") + 1] = "200"
+    with subprocess.Popen(
+        [sys.executable, "-m", "ckprof", *long], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        end = time.monotonic() + 200
+        while time.monotonic() < end:
+            if (tmp_path / "r.db").exists():
+                with Store(tmp_path / "r.db") as store:
+                    if len(store) > 20:
+                        break
+            time.sleep(0.2)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=120)
+    assert child.returncode == ExitCode.INTERRUPTED, err.decode()
+    assert b"stopped; the same command goes on" in out
+    assert not (tmp_path / "r.db.sweep").exists()
+    with Store(tmp_path / "r.db") as store:
+        before = len(store)
+    assert ckprof(*command(short_list, "--devices", "0,1")).code == ExitCode.OK
+    with Store(tmp_path / "r.db") as store:
+        assert len(store) >= before
+    assert check(tmp_path / "r.db") == []
+
+
+_CLUSTER = """
+engine = "parsl"
+
+[pools.run]
+provider = "local"
+gpus = 2
+environment = ["export CKPROF_CACHE_DIR={run}"]
+
+[pools.build]
+provider = "local"
+workers = 2
+environment = ["export CKPROF_CACHE_DIR={build}"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(importlib.util.find_spec("parsl") is None, reason="Parsl is not installed")
+@pytest.mark.parametrize("shared", [False, True])
+def test_parsl_builds_and_measures(ckprof: Ckprof, short_list: Path, tmp_path: Path, shared: bool) -> None:
+    text = _CLUSTER.format(run=tmp_path / "run", build=tmp_path / "build")
+    if shared:
+        text += f'\n[transport]\nkind = "folder"\npath = "{tmp_path / "shared"}"\n'
+    (tmp_path / "c.toml").write_text(text)
+    own = {"CKPROF_CACHE_DIR": str(tmp_path / "own")}
+    done = ckprof(*command(short_list, "--cluster", "c.toml"), env={**os.environ, **own}, timeout=800)
+    assert done.code == ExitCode.OK, done.err
+    assert "4 kernels are compiled by 2 workers in 4 tasks" in done.err
+    assert "built 4 of 4 kernels: 0 compiled, 4 from the cache, 0 failed" in done.err
+    assert "done: 2 of 2 rankings are finished" in done.out
+    with Store(tmp_path / "r.db") as store:
+        assert len({one.key for one in store}) == 8
