@@ -76,12 +76,13 @@ class KilledRun:
         if not after:
             timer.start()
         self.err = ""
-        for line in child.stderr:
-            self.err += line
-            if after and line.startswith(after):
-                timer.start()
-        self.out = child.stdout.read()
-        self.code = child.wait()
+        with child:
+            for line in child.stderr:
+                self.err += line
+                if after and line.startswith(after) and not timer.is_alive():
+                    timer.start()
+            self.out = child.stdout.read()
+        self.code = child.returncode
         timer.cancel()
         last.cancel()
         #: times in milliseconds that the run said
