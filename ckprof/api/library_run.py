@@ -12,7 +12,9 @@ from ckprof.api.pace import Pace
 from ckprof.api.run_conditions import RunConditions
 from ckprof.flow.profile import profile
 from ckprof.flow.run_environment import run_environment
+from ckprof.run.baselines import Baselines
 from ckprof.run.events import KernelMeasured, RoundsAbandoned, RoundStarted, WorkerReady, ignore_event
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -32,10 +34,16 @@ class Run:
     :param library: the built kernels.
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
+    :param baselines: what is measured as well.
     """
 
     def __init__(
-        self, session: Session, library: BuiltLibrary, problems: Sequence[ProblemRun], options: RunOptions
+        self,
+        session: Session,
+        library: BuiltLibrary,
+        problems: Sequence[ProblemRun],
+        options: RunOptions,
+        baselines: Baselines | None = None,
     ) -> None:
         self._session = session
         self.library = library
@@ -45,8 +53,10 @@ class Run:
             last_level_cache_bytes=library.recipe.last_level_cache_bytes,
             peak_flops=library.recipe.peak_flops,
         )
+        #: what is compared with the kernels; it collects its outcomes itself
+        self.baselines = Baselines() if baselines is None else baselines
         #: what the target says of the device; empty until a worker has opened it
-        self.device = ""
+        self.device = OpenedDevice()
         #: what was measured of kernels whose outcome was not known when the run was ended
         self.abandoned: tuple[Outcome, ...] = ()
         #: told each event of the run before anybody else
@@ -77,7 +87,14 @@ class Run:
         tell(RunStarted(total=total))
         try:
             with closing(
-                profile(self.library, self.problems, self.options, self._session.manager, self._on_event)
+                profile(
+                    self.library,
+                    self.problems,
+                    self.options,
+                    self._session.manager,
+                    self._on_event,
+                    self.baselines,
+                )
             ) as found:
                 for done, outcome in enumerate(found, 1):
                     # First to who keeps it: what is shown must not be lost when a signal comes now.
@@ -89,11 +106,11 @@ class Run:
 
     def environment(self) -> dict[str, object]:
         """Return what it takes to reproduce the run."""
-        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
+        return run_environment(self.library.recipe, self.device.text, self.options.as_plain(), Path.cwd())
 
     def _on_event(self, event: RunEvent) -> None:
         if isinstance(event, WorkerReady):
-            self.device = event.device
+            self.device = OpenedDevice.of(event)
         elif isinstance(event, RoundsAbandoned):
             self.abandoned = event.outcomes
         self.first_told(event)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions
     from ckprof.api.session import Session
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.run.events import RunEvent
     from ckprof.store.query import SharedKey
     from ckprof.store.shard import ShardWriter
@@ -83,7 +83,7 @@ class _Recorder:
         #: sequence numbers of this round's attempts, and of each cell's latest one
         self._of_round: list[int] = []
         self._latest: dict[_Cell, int] = {}
-        self._rounds: dict[tuple[SharedKey, ConvProblem], int] = {}
+        self._rounds: dict[tuple[SharedKey, Problem], int] = {}
         self._sequence = 0
         self._shared: SharedKey | None = None
 
@@ -162,7 +162,7 @@ class _Recorder:
             ),
         )
 
-    def _rounds_before(self, shared: SharedKey, problem: ConvProblem) -> int:
+    def _rounds_before(self, shared: SharedKey, problem: Problem) -> int:
         """Return how many rounds the store has already."""
         place = (shared, problem)
         if place not in self._rounds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.flow.code_objects import CodeObjects
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.gemm_work import Estimate
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Target
     from ckprof.plugin.registry import Registry
 
@@ -76,7 +77,7 @@ def inspect_build(
     target: Target,
     *,
     candidates: Sequence[Candidate] = (),
-    problem: ConvProblem | None = None,
+    problem: Problem | None = None,
     splits: int = 1,
 ) -> Inspection:
     """Read the code objects of a build.
@@ -99,11 +100,13 @@ def inspect_build(
         if not variants:
             unattributed.append(kernel.name)
             continue
-        inspected = InspectedKernel(name=kernel.name, key=kernel.key, variants=variants)
+        inspected = InspectedKernel(
+            name=kernel.name, key=kernel.key, variants=variants, warnings=kernel.warnings
+        )
         candidate = by_key.get(kernel.key)
         if candidate is not None and problem is not None:
             bounds = _estimate(target, candidate, inspected, problem, splits)
-            inspected = InspectedKernel(name=kernel.name, key=kernel.key, variants=variants, estimate=bounds)
+            inspected = replace(inspected, estimate=bounds)
         kernels.append(inspected)
     return Inspection(
         target=code.target,
@@ -128,7 +131,7 @@ def _estimate(
     target: InspectableTarget,
     candidate: Candidate,
     kernel: InspectedKernel,
-    problem: ConvProblem,
+    problem: Problem,
     splits: int,
 ) -> Estimate | None:
     if not isinstance(candidate.pipeline, MatrixPipeline):

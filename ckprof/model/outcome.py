@@ -69,6 +69,8 @@ class Measurement:
     stopped_by: str
     #: the raw samples, in the order they were taken
     samples_ms: tuple[float, ...] = ()
+    #: launches in a row that each sample is the mean of: more than one for short kernels on warm caches
+    launches: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ from ckprof.model.ranking import Ranked, ranking
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class RunInstance:
     dtype: DataType
     #: ``file:line`` of the list it came from, empty for a catalog
     source: str = ""
+    #: name of its layout
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class RunResults:
     environment: Mapping[str, object]
     conversions: tuple[Conversion, ...]
     instances: tuple[RunInstance, ...]
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[Problem, ...]
     build: BuildSummary
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage
@@ -74,11 +77,16 @@ class RunResults:
     partial: bool = False
     #: what disturbed the times, e.g. a high load
     warnings: tuple[str, ...] = ()
+    #: ids of the baselines that were asked for
+    baseline_ids: tuple[str, ...] = ()
+    #: what became of them
+    baselines: tuple[BaselineOutcome, ...] = ()
 
     @property
     def succeeded(self) -> bool:
-        """False if an outcome failed, or no instance could serve one of the problems."""
-        if any(outcome.status.is_failure for outcome in self.outcomes):
+        """False if an outcome failed, also of a baseline, or no instance could serve one of the problems."""
+        outcomes = (*self.outcomes, *(one.outcome for one in self.baselines))
+        if any(outcome.status.is_failure for outcome in outcomes):
             return False
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
         return len(served) == len(self.problems)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.rounds.visit import RoundReport
     from ckprof.run.rounds import RunCell
 
@@ -24,6 +26,8 @@ class WorkerReady:
     #: one line about the device
     device: str
     kernels: int
+    #: what really computes; ``None`` where the target does not say
+    identity: DeviceIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,7 @@ class WaitingForDevice:
     """Another run is measuring on the same device; this one goes on when it is over."""
 
     target: str
-    device: int
+    device: int | str
     lock: Path
 
 
@@ -40,7 +44,7 @@ class ProblemStarted:
     """The instances are about to be run on a problem."""
 
     problem_index: int
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,7 @@ class OperandsReady:
     """Operands and reference are computed for one layout and data type of a problem."""
 
     problem_index: int
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     #: instances that will use them
     instances: int
@@ -138,6 +142,13 @@ class WorkerLost:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineMeasured:
+    """A baseline was measured on the operands of some instances."""
+
+    outcome: BaselineOutcome
+
+
 RunEvent = (
     WorkerReady
     | WaitingForDevice
@@ -151,6 +162,7 @@ RunEvent = (
     | RoundsAbandoned
     | FlushReduced
     | WorkerLost
+    | BaselineMeasured
 )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ckprof.model.outcome import TIMEOUT, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import guards, messages
+from ckprof.run.batching import MOST_LAUNCHES
 from ckprof.run.messages import AbiStatus
 from ckprof.run.remote import RequestFailed
 from ckprof.run.samples import summarise
@@ -131,7 +132,7 @@ class KernelMeasurement:
 
     def _support(self) -> messages.Support | Measured:
         request = self._request
-        query = messages.SupportQuery(problem=self._prepared.request.problem, split_k=request.split_k)
+        query = messages.SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
         try:
             with self._clock() as clock:
                 (support,) = self._library.support(request.key, (query,), clock.limit_s)
@@ -188,7 +189,10 @@ class KernelMeasurement:
         return replace(
             last,
             verified=self._verified,
-            measurement=summarise(sampled.samples_ms, sampled.stopped_by, keep_samples=keep),
+            measurement=replace(
+                summarise(sampled.samples_ms, sampled.stopped_by, keep_samples=keep),
+                launches=sampled.launches,
+            ),
             timing_s=min(sampled.wall_s, elapsed_s),
             flush_s=sampled.flush_s,
             flush_bytes=sampled.flush_bytes,
@@ -213,7 +217,7 @@ class KernelMeasurement:
             return Measured(status=Status.OK, verification=comparison.verification)
         return Measured(
             status=Status.WRONG_RESULT,
-            reason=comparison.reason(prepared.axes, prepared.request.result.shape),
+            reason=comparison.reason(prepared.result.axes, prepared.result.stored_shape),
             verification=comparison.verification,
         )
 
@@ -221,20 +225,20 @@ class KernelMeasurement:
         prepared, request = self._prepared, self._request
         if prepared.exact:
             exact = Tolerance(rtol=0.0, atol=0.0)
-            return compare(self._result(), reference, prepared.request.dtype, exact)
+            return compare(self._result(), reference, prepared.types.result, exact)
         tolerance = derive_tolerance(
-            prepared.request.dtype,
+            prepared.types,
             reduction_length=prepared.reduction_length,
             magnitude=prepared.magnitude,
             deviation=prepared.deviation,
             split_k=self.split_k or 1,
             split_sum=request.split_sum,
         )
-        return compare(self._result(), reference, prepared.request.dtype, tolerance)
+        return compare(self._result(), reference, prepared.types.result, tolerance)
 
     def _result(self) -> Iterator[NDArray[np.generic]]:
         """Yield the stored values of the result, and take their digest."""
-        storage = storage_type(self._prepared.request.dtype)
+        storage = storage_type(self._prepared.types.result)
         self._digest = blake2b()
         for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
             self._digest.update(raw.data)
@@ -278,13 +282,17 @@ def implausible(sampled: messages.Sampled, elapsed_s: float, least_ms: float) ->
         return "the worker reported durations that are no positive numbers"
     if not 0 <= sampled.flush_s <= elapsed_s + _CLOCK_SLACK_S:
         return f"the worker reported {sampled.flush_s:.3g} s of flushing within {elapsed_s:.3g} s"
-    total_s = float(samples.sum()) / 1e3
+    launches = sampled.launches
+    if not 1 <= launches <= MOST_LAUNCHES:
+        return f"the worker reported samples of {launches} launches, expected 1 to {MOST_LAUNCHES}"
+    total_s = float(samples.sum()) * launches / 1e3
     if total_s > elapsed_s + _CLOCK_SLACK_S:
         return f"the launcher reported runs of {total_s:.3g} s, which took {elapsed_s:.3g} s with all else"
     taken_ms = (elapsed_s - sampled.flush_s) * 1e3 / (samples.size + max(0, sampled.warmup))
-    mean_ms = float(samples.mean())
+    mean_ms = float(samples.mean()) * launches
     if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
-        return f"the launcher reported {mean_ms:.3g} ms per run, which took {taken_ms:.3g} ms"
+        run_ms, whole_ms = mean_ms / launches, taken_ms / launches
+        return f"the launcher reported {run_ms:.3g} ms per run, which took {whole_ms:.3g} ms"
     median_ms = float(np.median(samples))
     if median_ms < least_ms:
         return f"the launcher reported {median_ms:.3g} ms, the device's peak allows {least_ms:.3g} ms"

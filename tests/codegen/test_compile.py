@@ -39,7 +39,7 @@ TARGET = """
 #include "ckprof_target.h"
 extern "C" const ckprof_target* ckprof_target_table(void)
 {
-    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     return &table;
 }
 """
@@ -169,7 +169,7 @@ def test_runs(library, index, time_it):
     problem = CProblem.of(PROBLEM, 1)
     reason = ctypes.create_string_buffer(256)
     assert Kernel(kernel).is_supported(problem) == Support(status=AbiStatus.OK, split_k=1)
-    buffers = CBuffers(tensors["input"].ctypes.data, tensors["weight"].ctypes.data, output.ctypes.data)
+    buffers = CBuffers.of(tensors["input"].ctypes.data, tensors["weight"].ctypes.data, output.ctypes.data)
     time_ms = ctypes.c_double(-1)
     status = kernel.run(problem, buffers, time_it, time_ms, reason, len(reason))
     assert (status, text_of(reason)) == (0, "")
@@ -189,14 +189,17 @@ def test_runs(library, index, time_it):
         ({"split_k": 2}, 1, "split-k", "split_k = 2: a forward kernel does not split"),
         ({"ndim": 3}, 1, "dimensions", "a kernel for 2D problems, this one is 3D"),
         ({"ndim": 9}, 2, "exception", "1, 2 or 3"),
-        ({"in_channels": 0}, 1, "problem", "C = 0 is less than 1"),
+        ({"values": (1, 1, 1, 0)}, 1, "problem", "C = 0 is less than 1"),
     ],
 )
 def test_rejections(library, change, status, condition, words):
     kernel = library[0].kernels[0].contents
     problem = CProblem.of(PROBLEM, 1)
     for name, value in change.items():
-        setattr(problem, name, value)
+        if name == "values":
+            problem.values[: len(value)] = value
+        else:
+            setattr(problem, name, value)
     reason = ctypes.create_string_buffer(256)
     support = Kernel(kernel).is_supported(problem)
     assert support.status == status
