@@ -15,6 +15,7 @@ PLUGIN_MODULES: Final = (
     "ckprof_plugins.pipelines.implicit_gemm.plugin",
     "ckprof_plugins.pipelines.stream_k.plugin",
     "ckprof_plugins.pipelines.two_stage.plugin",
+    "ckprof_plugins.pipelines.universal_gemm.plugin",
     "ckprof_plugins.rule_sets.plugin",
     "ckprof_plugins.targets.cpu.plugin",
     "ckprof_plugins.targets.cuda.plugin",

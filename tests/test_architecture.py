@@ -41,6 +41,7 @@ LAYERS = (
     ("sweep",),
     ("compare",),
     ("store_report",),
+    ("tune",),
     ("api",),
     ("cli", "testing"),
 )

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.api.build_worker import BUILD_HANDLER
 from ckprof.api.building import build_library
 from ckprof.api.engines import DEFAULT, find_engine
 from ckprof.api.events import EngineProgress, SweepMessage, SweepPlanned, SweepWarning
+from ckprof.api.pool_build import PoolBuild
 from ckprof.api.sweep_worker import HANDLER
 from ckprof.api.sweeping import (
     SweepResult,
@@ -105,6 +107,7 @@ def choose_engine(session: Session, request: RunRequest, options: SweepOptions) 
         engine=engine,
         request=EngineRequest(
             handler=HANDLER,
+            build_handler=BUILD_HANDLER,
             devices=options.devices,
             embedded=session.target(request.build.target).embedded,
             settings=settings,
@@ -140,7 +143,8 @@ def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) 
         can measure anything.
     """
     chosen = choose_engine(session, request, options)
-    chosen.engine.pools(chosen.request)  # what is wrong with the settings shows before anything is built
+    # what is wrong with the settings shows before anything is built
+    pools = chosen.engine.pools(chosen.request)
     with ExitStack() as stack:
         writer = open_sink(session, options)
         stack.callback(writer.close)
@@ -154,6 +158,8 @@ def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) 
             session.tell(
                 SweepMessage(text=f"merged {len(left.added)} outcomes of workers of an earlier call")
             )
+        if pools.get(Pool.BUILD, 0):
+            _build_in_pool(session, request, options, chosen)
         library = build_library(
             session,
             request.selection.candidates,
@@ -162,6 +168,23 @@ def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) 
             keep_invalid=request.selection.keep_invalid,
         )
         return _Sweep(session, request, options, chosen, folder).run(library, writer, merger)
+
+
+def _build_in_pool(
+    session: Session, request: RunRequest, options: SweepOptions, chosen: ChosenEngine
+) -> None:
+    """Have the build pool compile what the cache lacks, and give its workers back before devices are used."""
+    settings = chosen.settings
+    shared = settings is not None and settings.folder is not None
+    build = PoolBuild(session, request, sweep_folder(options, settings) if shared else None)
+    tasks = build.missing()
+    if not tasks:
+        return
+    engine = chosen.engine.open(replace(chosen.request, wanted=(Pool.BUILD,)))
+    try:
+        build.run(tasks, engine, options.should_stop)
+    finally:
+        engine.close(now=True)
 
 
 class _Sweep:
@@ -216,9 +239,11 @@ class _Sweep:
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
             coordinator.note_card(first)
-            summary = coordinator.run()
+            coordinator.run()
         finally:
             engine.close(now=True)
+        # the devices are free while the rest is merged
+        summary = coordinator.finish()
         if not coordinator.outstanding and not merger.merge().bad:
             # everything is in the store; a new store of that name shall not begin with these outcomes
             self._folder.remove()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ckprof.sweep.cluster.coordinator import ClusterProgress
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
+    from ckprof.tune.loop import Progress as SearchProgress
+    from ckprof.tune.space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +210,14 @@ class SweepMessage:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneProgress:
+    """A batch of a search is measured."""
+
+    progress: SearchProgress
+    space: SearchSpace
+
+
 Event: TypeAlias = (
     ListRead
     | InvalidLeftOut
@@ -231,6 +241,7 @@ Event: TypeAlias = (
     | SweepRound
     | SweepWarning
     | SweepMessage
+    | TuneProgress
     | RunEvent
 )
 

@@ -162,6 +162,7 @@ class Fitting:
             dtype=parsed.dtype,
             layout=parsed.layout if parsed.layout in layouts else None,
             splits=parsed.splits,
+            count=parsed.count,
         )
 
     def notes(self, problems: Iterable[ParsedProblem]) -> list[str]:

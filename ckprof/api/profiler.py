@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.batch import Batch, BatchRequest
     from ckprof.api.comparison import CompareOptions, SideInput
+    from ckprof.api.emitting import EmittedList
     from ckprof.api.instances import Selection
     from ckprof.api.kernel_selection import KernelChoice
     from ckprof.api.model_training import TrainedModel
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ckprof.api.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.api.sweeping import SweepResult
+    from ckprof.api.tune_requests import ReplayOptions, TuneOptions
     from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.compare.self_test import SelfTest
     from ckprof.flow.kernel_library import BuiltLibrary
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
     from ckprof.sweep.plan import Plan as SweepPlan
+    from ckprof.tune.result import TuneResult
 
 
 class Profiler(OpenedProfiler):
@@ -395,6 +398,64 @@ class Profiler(OpenedProfiler):
         from ckprof.api.kernel_selection import select_kernels
 
         return select_kernels(self._session, options)
+
+    # --- guided searches ------------------------------------------------------------------------------------
+
+    def tune(
+        self,
+        query: InstanceQuery,
+        problems: Sequence[str | Problem],
+        options: TuneOptions,
+        *,
+        build: BuildOptions | None = None,
+        run: RunOptions | None = None,
+    ) -> TuneResult:
+        """Find the best kernels for some problems without measuring them all: what ``ckprof tune`` does.
+
+        A problem that is named several times counts as often. The same call goes on where an earlier one was
+        stopped, at whatever moment.
+
+        :param query: which instances, all of one direction, type, layout and number of dimensions.
+        :param problems: lines or problems.
+        :param options: how kernels are looked for, how long, and where the outcomes go.
+        :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
+        :raises CkprofError: as the single steps, or the store cannot be written.
+        """
+        from ckprof.sweep.defaults import round_run_options
+
+        how = build or BuildOptions()
+        query = replace(query, arch=query.arch or how.arch, target=query.target or how.target)
+        run = run or round_run_options(self.settings.timeout)
+        return self.execute_tune(self.plan(query, problems, build=how, run=run), options)
+
+    def execute_tune(self, request: RunRequest, options: TuneOptions) -> TuneResult:
+        """Do the same as :meth:`tune` for what was planned.
+
+        :raises CkprofError: as :meth:`tune`.
+        """
+        from ckprof.api.tuning import tune
+
+        return tune(self._session, request, options)
+
+    def replay(self, options: ReplayOptions) -> TuneResult:
+        """Search recorded measurements: nothing is built or run, the time that it would take is counted.
+
+        :raises UsageError: the strategy is unknown, or a value is out of range.
+        :raises InputError: a table or the model is wrong.
+        """
+        from ckprof.api.tuning import replay
+
+        return replay(self._session, options)
+
+    def list_text(self, selection: Selection, names: Sequence[str]) -> EmittedList:
+        """Return some kernels of a selection as an instance list, and as a catalog.
+
+        :param names: names of the kernels.
+        :raises InputError: a kernel cannot be said in a list, or is not in the selection.
+        """
+        from ckprof.api.emitting import emitted_list
+
+        return emitted_list(self._session, selection, names)
 
     # --- what was measured ----------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ckprof.api.requests import StoreOptions, SweepOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
+    from ckprof.api.tune_requests import TuneOptions
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
     from ckprof.model.roof import Roof
@@ -81,11 +82,11 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
             units = run.cpu_threads or cpus_per_worker(available_cpus(), len(options.devices))
             shared = replace(shared, device=replace(shared.device, compute_units=units))
         elif not target.embedded:
-            shared = replace(shared, device=_only_device(store, shared))
+            shared = replace(shared, device=only_device(store, shared))
         return make_plan(plan_request(request, options, kernels, shared), store.past_visits)
 
 
-def _only_device(store: Store, shared: SharedKey) -> DeviceKey:
+def only_device(store: Store, shared: SharedKey) -> DeviceKey:
     """Return the store's device of that target and architecture, if there is just one.
 
     A device says its name only to a library that is built.
@@ -140,7 +141,9 @@ def _roofs(target: Target, bench: KernelBench, arch: str, device: int) -> tuple[
     return (*recorded, *bench.measure_roofs())
 
 
-def open_sink(session: Session, options: SweepOptions | StoreOptions) -> StoreWriter | ShardWriter:
+def open_sink(
+    session: Session, options: SweepOptions | StoreOptions | TuneOptions
+) -> StoreWriter | ShardWriter:
     """Open the store, or make a shard in a folder of shards."""
     if is_shard_folder(options.store):
         return ShardWriter(Path(options.store))

@@ -142,7 +142,7 @@ def parse_duration(text: str) -> float:
     """
     found = _DURATION.fullmatch(text.strip())
     if not text.strip() or found is None:
-        raise UsageError(f"--max-time: expected a time such as 90s, 30m or 2h, got {text!r}")
+        raise UsageError(f"expected a time such as 90s, 30m or 2h, got {text!r}")
     hours, minutes, seconds = (float(part) if part else 0.0 for part in found.groups())
     return 3600 * hours + 60 * minutes + seconds
 

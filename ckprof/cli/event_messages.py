@@ -47,6 +47,8 @@ class EventMessages:
             self._batch(event)
         elif isinstance(event, SWEEP_EVENTS):
             self._sweep(event)
+        elif isinstance(event, events.TuneProgress):
+            self._console.info(_tune_progress(event))
         elif isinstance(event, events.RunStarted):
             self._progress = self._console.progress("run")
         elif isinstance(event, events.RunFinished):
@@ -150,4 +152,14 @@ def _build_summary(library: BuiltLibrary) -> str:
         f"{summary.from_cache} from the cache, {summary.failed} failed"
         + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
         + f"; {summary.wall_s:.1f} s on {summary.jobs} job{'s' if summary.jobs != 1 else ''}"
+    )
+
+
+def _tune_progress(event: events.TuneProgress) -> str:
+    """Return one line: time, what is built and measured, and the best so far."""
+    now, space = event.progress, event.space
+    return (
+        f"tune: {now.seconds:.4g} s, {now.built} of {len(space.kernels)} kernels built, "
+        f"{now.measured} measurements, {now.problems} of {len(space.problems)} problems, "
+        f"best so far {now.total_us:.4g} us in sum"
     )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.cli import completion
 from ckprof.cli.commands import COMMANDS
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.stop_signals import StopSignals
@@ -48,6 +49,8 @@ exit codes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if completion.is_asked():
+        arguments = completion.typed_words()
     # Until the last word is said: a terminal that is closed sends several signals.
     with StopSignals() as signals:
         try:
@@ -109,6 +112,8 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         if known is command and session is not None:
             importlib.import_module(known.module).add_arguments(sub, session)
             session.manager.call("ckprof_add_arguments", command=known.name, parser=sub)
+    if completion.is_asked():
+        completion.complete(parser, session)
     parsed = parser.parse_all(arguments)
     if command is None or session is None:
         if parsed.command is None:

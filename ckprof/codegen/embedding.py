@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 #: Kernels of one registration source.
 DEFAULT_CHUNK_SIZE: Final = 25
 
+#: what makes code for the machine that compiles it; what a user names instead stays
+NATIVE_FLAGS: Final = frozenset({"-march=native", "-mcpu=native", "-mtune=native"})
+
 _REGISTRATION: Final = "registration"
 _HEADERS: Final = frozenset({".h", ".hpp"})
 
@@ -133,6 +136,8 @@ def embedding_files(
     kernel_files = [_relative(kernel.entry, root) for kernel in kernels]
     needs_ck_tile = any(not _ships_with_ckprof(folder) for folder in embedding.recipe.include_dirs)
     recipe = embedding.recipe
+    native = [flag for flag in recipe.compile_flags if flag in NATIVE_FLAGS]
+    portable = [flag for flag in recipe.compile_flags if flag not in NATIVE_FLAGS]
     files["CMakeLists.txt"] = render(
         __package__,
         "CMakeLists.txt.j2",
@@ -143,9 +148,10 @@ def embedding_files(
         registration_files=registration,
         support_files=support,
         library_files=[*own, table],
-        further_include=" ${CK_TILE_INCLUDE_DIR}" if needs_ck_tile else "",
-        flags=" ".join(recipe.compile_flags),
-        kernel_flags=" ".join((*recipe.compile_flags, *recipe.kernel_flags)),
+        native_flags=" ".join(native),
+        machine=f" ${{{library}_MACHINE}}" if native else "",
+        flags=" ".join(portable),
+        kernel_flags=" ".join((*portable, *recipe.kernel_flags)),
         link_flags=" ".join(flag for flag in recipe.link_flags if not _names_library(flag)),
         linked_libraries=" ".join(flag for flag in recipe.link_flags if _names_library(flag)),
         thread_flags=" ".join(flag for flag in recipe.link_flags if flag == "-pthread"),

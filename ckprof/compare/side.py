@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import geometric_mean, median
 from typing import Final
 
+from ckprof.compare.cards import CardCounter, CardRow
 from ckprof.model.outcome import Measurement, Status
 from ckprof.model.problem import Problem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
@@ -103,6 +104,8 @@ class Side:
     rows: Mapping[RowKey, Row]
     #: commands whose attempts are in the rows, oldest first
     sessions: tuple[Session, ...] = ()
+    #: cards that they used, where a sweep used several; the slowest first
+    cards: tuple[CardRow, ...] = ()
 
     @cached_property
     def by_problem(self) -> Mapping[ProblemKey, tuple[Row, ...]]:
@@ -127,15 +130,17 @@ def side_of(label: str, attempts: Iterable[Attempt], *, by_device: bool = False)
     """
     measured: dict[bytes, list[Attempt]] = defaultdict(list)
     sessions: dict[str, Session] = {}
+    cards = CardCounter()
     for attempt in attempts:
         sessions.setdefault(attempt.session.uid, attempt.session)
+        cards.add(attempt)
         measured[attempt.key.digest].append(attempt)
     groups: dict[RowKey, list[list[Attempt]]] = defaultdict(list)
     for group in measured.values():
         groups[row_key(group[0], by_device=by_device)].append(group)
     rows = {key: _row(key, candidates) for key, candidates in groups.items()}
     ordered = sorted(sessions.values(), key=lambda session: (session.started, session.uid))
-    return Side(label=label, rows=rows, sessions=tuple(ordered))
+    return Side(label=label, rows=rows, sessions=tuple(ordered), cards=cards.rows())
 
 
 def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:

@@ -94,10 +94,3 @@ class Outcome:
     verification: Verification | None = None
     #: ``None`` where it was not measured in rounds
     standing: Standing | None = None
-
-    @property
-    def ranked_ms(self) -> float | None:
-        """Time by which it is ranked in milliseconds: of the rounds that all share, if there were any."""
-        if self.standing is not None:
-            return self.standing.ranked_ms
-        return self.measurement.median_ms if self.measurement is not None else None

@@ -22,6 +22,8 @@ class ProblemRun:
     layout: str | None = None
     #: numbers of splits of the reduction; empty for those of the run's options
     splits: tuple[int, ...] = ()
+    #: how often it occurs in what the user runs
+    count: int = 1
 
     def takes(self, instance: Instance) -> bool:
         """Say whether an instance is run on the problem; whether it supports it is another question."""

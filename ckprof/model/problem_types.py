@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.problem import SIZE_NAMES, ConvProblem
+from ckprof.model.problem import SIZE_NAMES, ConvProblem, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from ckprof.model.problem import Problem
 
 #: names of the fields -> type
 _TYPES: dict[frozenset[str], type[object]] = {frozenset(SIZE_NAMES): ConvProblem}
@@ -47,6 +45,19 @@ def problem_from(values: Mapping[str, Any]) -> Problem:
         f"no loaded plugin knows a problem with {', '.join(sorted(values))}: "
         "load the one that it was made with"
     )
+
+
+def decode_problem(kind: type[object], value: object) -> object:
+    """Decode a problem within a record: a hook for decoders of msgspec.
+
+    :raises ValueError: no known type has such fields, or a value is wrong.
+    """
+    if kind is not Problem or not isinstance(value, dict):
+        return value
+    try:
+        return problem_from(value)
+    except InputError as exc:
+        raise ValueError(exc.message) from None
 
 
 def sizes(problem: Problem) -> dict[str, Any]:

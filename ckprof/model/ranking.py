@@ -32,9 +32,9 @@ def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[R
     """
 
     def order(outcome: Outcome) -> tuple[int, float, int]:
-        timed = outcome.status is Status.OK and outcome.ranked_ms is not None
-        kind = 0 if _is_ranked(outcome) else 1 if timed else 2
-        return kind, (outcome.ranked_ms or 0.0) if timed else 0.0, positions[outcome.key]
+        measured = outcome.measurement if outcome.status is Status.OK else None
+        kind = 0 if _is_ranked(outcome) else 1 if measured is not None else 2
+        return kind, measured.median_ms if measured is not None else 0.0, positions[outcome.key]
 
     ordered = sorted(outcomes, key=order)
     if not ordered or not _is_ranked(ordered[0]):
@@ -54,16 +54,16 @@ def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[R
 def are_tied(outcome: Outcome, best: Outcome) -> bool:
     """Say whether it cannot be told which of the two is faster.
 
-    What was measured in the same rounds is compared round by round. Otherwise the middle halves of both
-    samples must overlap.
+    Of what was measured in the same rounds, these have told. Otherwise the middle halves of both samples must
+    overlap.
     """
     if outcome.standing is not None and best.standing is not None:
         if outcome.standing.group == best.standing.group:
             return outcome.standing.tied
     first, second = outcome.measurement, best.measurement
-    if first is None or second is None or outcome.ranked_ms is None or best.ranked_ms is None:
+    if first is None or second is None:
         return False
-    return outcome.ranked_ms - first.spread_ms <= best.ranked_ms + second.spread_ms
+    return first.median_ms - first.spread_ms <= second.median_ms + second.spread_ms
 
 
 def _is_ranked(outcome: Outcome) -> bool:

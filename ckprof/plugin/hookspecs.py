@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ckprof.strings.kind import StringKind
     from ckprof.sweep.cluster.engine import Engine
     from ckprof.sweep.observer import Observer
+    from ckprof.tune.strategy import SearchStrategy
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -187,6 +188,14 @@ def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
     """Return the output formats that the plugin adds to ``ckprof report``.
 
     Called once, after all plugins are loaded. Two formats with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_strategies() -> Sequence[SearchStrategy]:
+    """Return the ways to search that the plugin adds to ``ckprof tune``.
+
+    Called once per search. Two strategies with the same id are an error.
     """
 
 

@@ -40,6 +40,7 @@ BUILTIN_PACKAGES: Final = (
     "ckprof.sweep",
     "ckprof.compare",
     "ckprof.store_report",
+    "ckprof.tune",
     "ckprof_converters",
     "ckprof_plugins",
 )

@@ -728,7 +728,8 @@ class StoreReportFormat:
     label: str
     #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
     suffix: str
-    render: Callable[[ReportContent], str]
+    #: text, or the bytes of a file that is no text
+    render: Callable[[ReportContent], str | bytes]
 
 
 class BuilderReader(Protocol):

@@ -25,7 +25,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "CatalogRecord": "msgspec",
     "Conversion": "ckprof.model.conversion",
     "ConvProblem": "ckprof.model.problem",
-    "Problem": "ckprof.model.problem",
+    "DeviceIdentity": "ckprof.model.device",
     "DeviceKernel": "ckprof.model.device_kernel",
     "DispatcherForm": "ckprof.plugin.protocols",
     "Estimate": "ckprof.model.gemm_work",
@@ -42,6 +42,8 @@ _MODULES: Final[Mapping[str, str]] = {
     "NDArray": "numpy",
     "ParsedProblem": "ckprof.problems.tokens",
     "PositionalForm": "ckprof.plugin.protocols",
+    "Problem": "ckprof.model.problem",
+    "Roof": "ckprof.model.roof",
     "RuleSetEntry": "ckprof.plugin.protocols",
     "TreePlan": "ckprof.model.conversion_tree",
     "TypeSet": "ckprof.model.type_set",
@@ -60,7 +62,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "frozenset": (frozenset,),
 }
 
-_PLAIN: Final[Mapping[str, type]] = {"str": str, "bool": bool, "float": float}
+_PLAIN: Final[Mapping[str, type]] = {"str": str, "bytes": bytes, "bool": bool, "float": float}
 
 
 @cache

@@ -125,6 +125,7 @@ def _listed(path: Path, direction: Operation) -> ProblemFile:
             dtype=one.dtype,
             layout=one.layout,
             splits=one.splits,
+            count=one.count,
         )
         for one in listed
         if one.direction in (None, direction.id)

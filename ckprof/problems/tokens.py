@@ -85,6 +85,8 @@ class ParsedProblem:
     usual_dtype: DataType | None = None
     #: numbers of splits of the reduction, if the line names any; :data:`AUTO` lets the kernel choose
     splits: tuple[int, ...] = ()
+    #: how often the problem occurs, if its source counts: its weight in a real model
+    count: int = 1
     #: parts of the line that have no meaning here, as written
     ignored: tuple[str, ...] = ()
     #: what else readers of the line should know

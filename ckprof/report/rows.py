@@ -151,7 +151,7 @@ def _note(ranked: Ranked) -> str:
     if ranked.tied:
         notes.append("tied with the best")
     if standing is not None and standing.left_early:
-        notes.append(f"{standing.ratio:.2f} x the best, left after {_rounds(standing.rounds)}")
+        notes.append(f"{standing.ratio:.2f} x the best, left after {_rounds(standing.taken)}")
     notes += filter(None, [_noise(measured)])
     return ", ".join(notes)
 

@@ -15,7 +15,7 @@ from typing import Final, Generic
 import numpy as np
 
 from ckprof.rounds.options import RoundOptions
-from ckprof.rounds.visit import Cell, Ending, Place, RoundReport, Timing, Visit
+from ckprof.rounds.visit import Cell, Ending, RoundReport, Timing, Visit
 from ckprof.statistics.intervals import Interval, Noise, paired_interval, pooled_noise
 
 #: a reference kernel that moves by less has not moved, whatever the noise seems to be
@@ -28,8 +28,6 @@ _GROSS_FACTOR: Final = 2.0
 _DROP_CONFIDENCE: Final = 0.998
 #: resamples of later decisions differ from those of earlier ones only by chance
 _SEED_STEP: Final = 7919
-#: how the best compares with itself
-_ITSELF: Final = Interval(estimate=0.0, low=0.0, high=0.0)
 
 
 @dataclass(slots=True)
@@ -80,6 +78,11 @@ class Contest(Generic[Cell]):
     def drifted(self) -> frozenset[int]:
         """Rounds that do not count because the machine drifted."""
         return frozenset(self._state.drifted)
+
+    @property
+    def dropped(self) -> frozenset[Cell]:
+        """The cells that left because they are surely slower."""
+        return frozenset(self._state.dropped)
 
     def listen(self, on_round: Callable[[RoundReport[Cell]], None]) -> None:
         """Have somebody told after each round, in place of whoever was told before."""
@@ -268,30 +271,6 @@ class Contest(Generic[Cell]):
             if cell not in self._state.failed
         ]
         return pooled_noise(np.array(table)) if table and counted else None
-
-    def places(self) -> dict[Cell, Place]:
-        """Return how each kernel that can be ranked compares with the best, that one included."""
-        state, best = self._state, self.best()
-        if best is None:
-            return {}
-        margin, noise = math.log1p(self._options.tie), self.noise()
-        found: dict[Cell, Place] = {}
-        for cell in self._cells:
-            if cell in state.failed or not state.times[cell]:
-                continue
-            left = cell in state.dropped
-            interval = self.interval(cell, best, noise) if cell != best else _ITSELF
-            if not self._ratios(cell, best):
-                # only in rounds that do not count
-                ratio = math.log(self._least_time(cell) / self._least_time(best))
-                interval = Interval(estimate=ratio, low=-math.inf, high=math.inf)
-            found[cell] = Place(
-                rounds=len(self._logs(cell)),
-                interval=interval,
-                tied=not left and interval.low <= margin,
-                left_early=left,
-            )
-        return found
 
     def _decide(self, number: int, *, drifted: bool, drift: float | None, ask_ending: bool = True) -> None:
         dropped: dict[Cell, float] = {}

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from ckprof.statistics.intervals import Interval
+from typing import Generic, NamedTuple, TypeVar
 
 Cell = TypeVar("Cell", bound=Hashable)
 
@@ -44,20 +41,6 @@ class Ending(Enum):
     MAX_ROUNDS = "max-rounds"
     #: one kernel, or none, can be ranked
     NO_CONTEST = "no-contest"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """How the times of one kernel compare with those of the best."""
-
-    #: rounds that count
-    rounds: int
-    #: of log(time of the kernel / time of the best) over the rounds in common
-    interval: Interval
-    #: it may be as fast as the best, or slower by no more than what counts as a tie
-    tied: bool
-    #: it left the rounds because it is surely slower
-    left_early: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,15 @@
 """Kernels of one problem, measured in rounds instead of one after the other.
 
-A machine that is busy for a while makes every kernel slow that is measured meanwhile. In rounds it makes all
-of them slow, and ratios within a round stay what they are.
+A machine that is busy for a while makes every kernel slow that is measured meanwhile. In rounds that concerns
+few measurements of all kernels instead of all measurements of a few; and measurements that are much slower
+than others of the same kernel do not count.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -24,11 +26,11 @@ from ckprof.run.samples import summarise, without_samples
 from ckprof.run.stopping import CRITERIA, make_criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ckprof.model.instance import Instance
     from ckprof.model.outcome import Measurement, Verification
-    from ckprof.rounds.visit import Place, RoundReport, Visit
+    from ckprof.rounds.visit import RoundReport, Visit
     from ckprof.run.events import RunEvent
     from ckprof.run.executor import Executor
     from ckprof.run.measure import Verified
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
 
 #: rounds that are repeated at most on one problem: a run, unlike a sweep, shall be over soon
 _MOST_REPEATS: Final = 2
+#: a kernel leaves that is surely slower than the best by more than this share. Other work can make a kernel
+#: twice as slow in the few rounds of a run: with the margin of a sweep, good kernels would leave.
+_KEEP_WITHIN: Final = 1.0
+#: a measurement that is slower than the fastest one of its kernel by this factor was disturbed
+_DISTURBED: Final = 1.1
 
 
 class RunCell(NamedTuple):
@@ -46,13 +53,11 @@ class RunCell(NamedTuple):
     split_k: int
 
 
-@dataclass(slots=True)
-class _Seen:
-    """What the visits of one cell gave."""
+class _Visited(NamedTuple):
+    """What one visit gave."""
 
-    #: (round, what it gave)
-    visits: list[tuple[int, Outcome]] = field(default_factory=list)
-    verified: Verified | None = None
+    round: int
+    outcome: Outcome
 
 
 def round_options(options: RunOptions) -> RoundOptions:
@@ -61,6 +66,7 @@ def round_options(options: RunOptions) -> RoundOptions:
     return RoundOptions(
         min_rounds=min(usual.min_rounds, options.rounds),
         max_rounds=options.rounds,
+        keep_within=_KEEP_WITHIN,
         max_repeats=_MOST_REPEATS,
         seed=options.seed,
     )
@@ -107,14 +113,15 @@ class GroupRounds:
         self._problem_index, self._group = place
         self._options = options
         self._on_event = on_event
-        rounds = round_options(options)
+        self._rounds = rounds = round_options(options)
         self._first = share_of_round(options, rounds)
         #: the run before the samples, which is not timed, warms up as well
         self._later = share_of_round(replace(options, warmup=max(0, options.warmup - 1)), rounds)
         self._cells = [RunCell(instance.key, split) for split in splits for instance in instances]
         self._ended: list[RoundReport[RunCell]] = []
         self._contest = Contest(self._cells, rounds, self._ended.append)
-        self._seen = {cell: _Seen() for cell in self._cells}
+        self._seen: dict[RunCell, list[_Visited]] = {cell: [] for cell in self._cells}
+        self._verified: dict[RunCell, Verified] = {}
         #: cells whose outcome has reached the caller
         self._told: set[RunCell] = set()
 
@@ -138,7 +145,7 @@ class GroupRounds:
             # Also of those that have left: what they are compared with has changed since.
             yield from self._tell(self._cells)
         except BaseException:
-            left = [cell for cell in self._cells if cell not in self._told and self._seen[cell].visits]
+            left = [cell for cell in self._cells if cell not in self._told and self._seen[cell]]
             if left:
                 outcomes = tuple(self._outcomes(left))
                 self._on_event(RoundsAbandoned(problem_index=self._problem_index, outcomes=outcomes))
@@ -152,12 +159,13 @@ class GroupRounds:
     def _measure(self, visit: Visit[RunCell]) -> Outcome:
         cell, seen = visit.cell, self._seen[visit.cell]
         instance = self._instances[cell.key]
-        repeat = Repeat(timing=self._later if seen.visits else self._first, verified=seen.verified)
+        repeat = Repeat(timing=self._later if seen else self._first, verified=self._verified.get(cell))
         outcome = self._executor.measure(
             cell.key, self._problem_index, cell.split_k, instance.split_sum, repeat
         )
-        seen.visits.append((visit.round, outcome))
-        seen.verified = self._executor.verified or seen.verified
+        seen.append(_Visited(visit.round, outcome))
+        if self._executor.verified is not None:
+            self._verified[cell] = self._executor.verified
         return outcome
 
     def _tell_measured(self, visit: Visit[RunCell], outcome: Outcome) -> None:
@@ -181,44 +189,48 @@ class GroupRounds:
 
     def _outcomes(self, cells: Sequence[RunCell]) -> list[Outcome]:
         """Return everything that is known of some cells."""
-        places = self._contest.places()
-        best = self._contest.best()
-        best_ms = math.nan
-        if best is not None:
-            measured = self._pooled(best, places.get(best))
-            best_ms = measured.median_ms if measured is not None else math.nan
-        return [self._outcome(cell, places.get(cell), best_ms) for cell in cells]
+        counted = {cell: self._counted(cell) for cell in self._cells}
+        pooled = {cell: self._pooled(cell, visits) for cell, visits in counted.items() if visits}
+        best_ms = min((one.median_ms for one in pooled.values()), default=math.nan)
+        tie = best_ms * (1 + self._rounds.tie) * (1 + _difference_of_rounds(counted.values()))
+        outcomes = []
+        for cell in cells:
+            outcome, measured = self._seen[cell][-1].outcome, pooled.get(cell)
+            if measured is not None:
+                left_early = cell in self._contest.dropped
+                standing = Standing(
+                    group=self._group,
+                    counted=len(counted[cell]),
+                    taken=len(self._seen[cell]),
+                    ratio=measured.median_ms / best_ms,
+                    tied=measured.median_ms <= tie and not left_early,
+                    left_early=left_early,
+                )
+                verification = _worst(one.outcome.verification for one in self._seen[cell])
+                outcome = replace(outcome, measurement=measured, verification=verification, standing=standing)
+            outcomes.append(outcome if self._options.keep_samples else without_samples(outcome))
+        return outcomes
 
-    def _outcome(self, cell: RunCell, place: Place | None, best_ms: float) -> Outcome:
-        last = self._seen[cell].visits[-1][1]
-        measured = self._pooled(cell, place)
-        if measured is None:
-            return last
-        outcome = replace(
-            last,
-            measurement=measured,
-            verification=_worst(one.verification for _, one in self._seen[cell].visits),
-            standing=_standing(self._group, place, best_ms) if place is not None else None,
-        )
-        return outcome if self._options.keep_samples else without_samples(outcome)
+    def _counted(self, cell: RunCell) -> list[Measurement]:
+        """Return the measurements that count; none if the kernel has failed."""
+        visits = self._seen[cell]
+        if not visits or visits[-1].outcome.measurement is None:
+            return []
+        timed = [(one.round, one.outcome.measurement) for one in visits]
+        calm = [one for number, one in timed if one is not None and number not in self._contest.drifted]
+        chosen = calm or [one for _, one in timed if one is not None]
+        limit_ms = min(one.median_ms for one in chosen) * _DISTURBED
+        return [one for one in chosen if one.median_ms <= limit_ms]
 
-    def _pooled(self, cell: RunCell, place: Place | None) -> Measurement | None:
-        """Return the samples of all rounds that count; ``None`` if the kernel has failed."""
-        visits = self._seen[cell].visits
-        if not visits or visits[-1][1].measurement is None:
-            return None
-        timed = [(number, one.measurement) for number, one in visits if one.measurement is not None]
-        counted = [one for number, one in timed if number not in self._contest.drifted]
-        chosen = counted or [one for _, one in timed]
-        samples = [sample for one in chosen for sample in one.samples_ms]
-        return summarise(samples, self._stopped_by(chosen, samples, place), keep_samples=True)
+    def _pooled(self, cell: RunCell, visits: Sequence[Measurement]) -> Measurement:
+        """Return the samples of several measurements as those of one."""
+        samples = [sample for one in visits for sample in one.samples_ms]
+        return summarise(samples, self._stopped_by(cell, visits, samples), keep_samples=True)
 
-    def _stopped_by(
-        self, visits: Sequence[Measurement], samples: Sequence[float], place: Place | None
-    ) -> str:
+    def _stopped_by(self, cell: RunCell, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
         if any(one.stopped_by == TIMEOUT for one in visits):
             return TIMEOUT
-        if place is not None and place.left_early:
+        if cell in self._contest.dropped:
             return LEFT_EARLY
         options = self._options
         if not any(one.stopped_by in CUT_OFF for one in visits):
@@ -249,15 +261,11 @@ def _worst(verifications: Iterator[Verification | None]) -> Verification | None:
     return max((one for one in verifications if one is not None), key=lambda one: one.max_error, default=None)
 
 
-def _standing(group: int, place: Place, best_ms: float) -> Standing:
-    interval = place.interval
-    return Standing(
-        group=group,
-        rounds=place.rounds,
-        ratio=interval.ratio,
-        low=math.exp(interval.low) if math.isfinite(interval.low) else None,
-        high=math.exp(interval.high) if math.isfinite(interval.high) else None,
-        tied=place.tied,
-        left_early=place.left_early,
-        ranked_ms=best_ms * interval.ratio,
-    )
+def _difference_of_rounds(kernels: Iterable[Sequence[Measurement]]) -> float:
+    """Return by which share the two fastest measurements of a kernel differ: the median over the kernels."""
+    found = []
+    for visits in kernels:
+        if len(visits) > 1:
+            first, second, *_ = sorted(one.median_ms for one in visits)
+            found.append(second / first - 1)
+    return median(found) if found else 0.0

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof.selection.arithmetic import Value
 
-    #: problem -> sizes of its matrix products, m, n, k, and lengths of the runs along n and k if they are told
+    #: problem -> sizes of its matrix products, m, n, k; where a direction tells them, lengths of the runs
+    #: along n and k as well
     GemmSizes = Callable[[ConvProblem], tuple[Value, ...]]
 
 

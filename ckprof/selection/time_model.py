@@ -13,7 +13,7 @@
 ``norm4`` is the fourth root of the sum of fourth powers: the largest of the terms, with a smooth transition
 where two are alike. The terms are a kernel that is never faster, one workgroup on its own whose iterations
 wait for memory, compute units that are busy with all of their workgroups, and memory that delivers every
-tensor once. What stands in brackets is there for parts of a reduction that meet, and for kernels that take runs
+tensor once. What is in brackets is there for parts of a reduction that meet, and for kernels that take runs
 in chunks, see :class:`~ckprof.model.kernel_traits.RunChunks`. All times are in microseconds.
 """
 

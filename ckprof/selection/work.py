@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: bytes of an element of a workspace in which parts of a reduction meet
 PARTIAL_BYTES = 4
+#: a chunk, its half and its quarter: what memory and caches deliver at once
+_ACCESSES = (1, 2, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,8 @@ class Sizes:
 class RunCosts:
     """What runs cost a kernel that takes them in chunks."""
 
-    #: 1 if a run ends within a chunk, else 0
+    #: 0 if runs are whole chunks; a third for each of a chunk, its half and its quarter that they are no
+    #: multiple of
     ragged: Value
     #: 1 if runs are too short for chunks, so that slower code computes the problem, else 0
     short: Value
@@ -81,7 +84,7 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
     """
     if traits.schedule is Schedule.WINDOW:
         return _windows(traits, sizes, units)
-    tiles, depth = _tiles(traits, sizes)
+    tiles, depth = tiles_of(traits, sizes)
     if traits.schedule is Schedule.STREAM:
         return _stream(traits, sizes, tiles, depth, units)
     loops = ceil_div(depth, splits)
@@ -100,8 +103,8 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
     )
 
 
-def _tiles(traits: KernelTraits, sizes: Sizes) -> tuple[Value, Value]:
-    """Return the tiles of all products, and the iterations over the whole reduction of one."""
+def tiles_of(traits: KernelTraits, sizes: Sizes) -> tuple[Value, Value]:
+    """Return the tiles of all products, and the iterations over the whole reduction of one tile."""
     tile_m, tile_n, tile_k = traits.tile
     across = ceil_div(sizes.n, tile_n)
     depth = ceil_div(sizes.k, tile_k)
@@ -134,10 +137,16 @@ def _run_costs(chunks: RunChunks, sizes: Sizes) -> RunCosts:
     axis = sizes.n if chunks.axis is RunAxis.COLUMNS else sizes.k
     padded = ceil_div(axis, run) * ceil_div(run, chunks.size) * chunks.size
     return RunCosts(
-        ragged=ceil_div(run, chunks.size) - run // chunks.size,
+        ragged=_misaligned(run, chunks.size),
         short=_short(chunks, sizes),
         gathered_bytes=rows * padded * sizes.batch * sizes.element_bytes,
     )
+
+
+def _misaligned(run: Value, size: int) -> Value:
+    """Return 0 for runs of whole chunks, more the less of an access is used where rows begin: up to 1."""
+    parts = [size // divisor for divisor in _ACCESSES if size >= divisor]
+    return sum(ceil_div(run, part) - run // part for part in parts) / len(parts)
 
 
 def _windows(traits: KernelTraits, sizes: Sizes, units: int) -> Work:

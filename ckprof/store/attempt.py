@@ -13,6 +13,8 @@ from ckprof.store.key import MeasurementKey
 
 #: name of what is known of a card in the environment of a session
 CARD: Final = "card"
+#: name, in the evidence of an attempt, of the time of the reference kernel before it, in milliseconds
+REFERENCE_MS: Final = "reference_ms"
 
 
 class Mark(Enum):

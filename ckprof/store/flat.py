@@ -85,18 +85,13 @@ def flat_row(attempt: Attempt) -> dict[str, object]:
 
 
 def _problem(problem: Problem) -> dict[str, object]:
-    shared: dict[str, object] = {"problem": problem.describe(), "ndim": problem.ndim, "flop": problem.flop}
     axes = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
-    if not isinstance(problem, ConvProblem):
-        return {**shared, **dict.fromkeys("GNKC"), **dict.fromkeys(axes, "")}
-    return {
-        **shared,
-        "G": problem.groups,
-        "N": problem.batch,
-        "K": problem.out_channels,
-        "C": problem.in_channels,
-        **{name: "x".join(map(str, getattr(problem, name))) for name in axes},
-    }
+    sizes: dict[str, object] = {**dict.fromkeys("GNKC"), **dict.fromkeys(axes, "")}
+    if isinstance(problem, ConvProblem):
+        channels = (problem.groups, problem.batch, problem.out_channels, problem.in_channels)
+        sizes.update(zip("GNKC", channels, strict=True))
+        sizes.update({name: "x".join(map(str, getattr(problem, name))) for name in axes})
+    return {"problem": problem.describe(), "ndim": problem.ndim, **sizes, "flop": problem.flop}
 
 
 def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.model.problem_types import decode_problem
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
 
@@ -56,7 +57,7 @@ class BadLine:
     torn: bool = False
 
 
-_LINES: Final = msgspec.json.Decoder(Line)
+_LINES: Final = msgspec.json.Decoder(Line, dec_hook=decode_problem)
 _HEADERS: Final = msgspec.json.Decoder(Header)
 _HEADER_START: Final = b'{"schema"'
 #: JSON has no infinity
@@ -163,7 +164,7 @@ def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
     :param samples_ms: raw samples that were kept apart from it.
     :raises msgspec.MsgspecError: it is none.
     """
-    attempt = _infinite(msgspec.convert(record, Attempt))
+    attempt = _infinite(msgspec.convert(record, Attempt, dec_hook=decode_problem))
     if samples_ms and attempt.measurement is not None:
         return replace(attempt, measurement=replace(attempt.measurement, samples_ms=tuple(samples_ms)))
     return attempt

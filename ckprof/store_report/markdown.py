@@ -11,6 +11,7 @@ from ckprof.plain_text import markdown_cell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.compare.cards import CardRow
     from ckprof.store_report.best import BestRow
     from ckprof.store_report.content import ReportContent
 
@@ -32,6 +33,8 @@ def render_markdown(content: ReportContent) -> str:
     if content.best:
         parts += ["### Best per problem", _best(content.best)]
         parts += ["### Coverage", _coverage(content)]
+    if content.side.cards:
+        parts += ["### Cards", _cards(content.side.cards)]
     if seen.failures:
         rows = [(one.status.value, one.reason, str(one.rows), one.example) for one in seen.failures]
         parts += [
@@ -71,6 +74,23 @@ def _best_cells(row: BestRow) -> tuple[str, ...]:
         row.lead.value,
         f"{row.ranked} of {row.rows}",
     )
+
+
+def _cards(cards: Sequence[CardRow]) -> str:
+    headers = ("card", "problems", "attempts", "reference, ms", "ratio", "clock, MHz", "not counted")
+    rows = [
+        (
+            card.id,
+            str(card.problems),
+            str(card.attempts),
+            f"{card.reference_ms:.4g}" if card.reference_ms is not None else "",
+            f"{card.ratio:.3f}" if card.ratio is not None else "",
+            f"{card.clock_mhz:.0f}" if card.clock_mhz is not None else "",
+            str(card.slow),
+        )
+        for card in cards
+    ]
+    return _table(headers, rows, "lrrrrrr")
 
 
 def _coverage(content: ReportContent) -> str:

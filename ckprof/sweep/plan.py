@@ -58,6 +58,8 @@ class PlanRequest:
     fresh: bool = False
     #: try again what failed
     retry_failed: bool = False
+    #: (problem, cell) -> it takes part; ``None``: all of them do
+    takes: Callable[[Problem, KernelCell], bool] | None = None
     #: each ranking is of one card alone: what others measured of it does not count
     one_card: bool = False
 
@@ -223,6 +225,8 @@ def _planned(
     )
     by_key = {kernel.instance: kernel for kernel in kernels}
     cells = [KernelCell(kernel.instance, split) for kernel in kernels for split in place.splits]
+    if request.takes is not None:
+        cells = [cell for cell in cells if request.takes(problem, cell)]
     visits = [
         visit for visit in past(shared, problem) if _same_object(visit, by_key) and not _doubtful(visit)
     ]

@@ -1,4 +1,4 @@
-"""Finding the best kernels without measuring them all: what to build and measure next, and when it is enough."""
+"""Finding the best kernels without measuring them all: what to measure next, and when it is enough."""
 
 from __future__ import annotations
 

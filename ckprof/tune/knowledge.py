@@ -20,18 +20,21 @@ _LATEST = 0.3
 class Costs:
     """Seconds that building and measuring take; learned while the search goes on."""
 
-    #: of one kernel more, compilers in parallel
-    kernel_s: float = 4.0
-    #: of each build, whatever it holds: generating, linking, starting a worker
-    batch_s: float = 0.0
+    #: of compiling as many kernels as run at once, with generating, linking and starting a worker
+    build_s: float = 4.0
+    #: kernels that are compiled at once: the first of them costs the time, the others come with it
+    at_once: int = 1
     #: of measuring a kernel on a problem for the first time
     visit_s: float = 0.1
 
     def saw_build(self, kernels: int, seconds: float) -> None:
         """Learn from a build."""
         if kernels > 0:
-            each = max(0.0, seconds - self.batch_s) / kernels
-            self.kernel_s += _LATEST * (each - self.kernel_s)
+            self.build_s += _LATEST * (seconds / -(-kernels // self.at_once) - self.build_s)
+
+    def further_build_s(self, before: int) -> float:
+        """Return the seconds that one kernel more adds to a batch with some kernels to be built."""
+        return self.build_s if before % self.at_once == 0 else 0.0
 
     def saw_visits(self, visits: int, seconds: float) -> None:
         """Learn from measured kernels."""
@@ -69,6 +72,13 @@ class Knowledge:
         return np.isfinite(self.log_us)
 
     @property
+    def tried(self) -> NDArray[np.bool_]:
+        """Kernel -> it is built, or was in an earlier session."""
+        found = self.built.copy()
+        found[self.space.kernel_of[self.measured.any(axis=0)]] = True
+        return found
+
+    @property
     def open(self) -> NDArray[np.bool_]:
         """Problems x choices -> it could be measured."""
         return self.possible & ~self.measured
@@ -76,7 +86,8 @@ class Knowledge:
     @property
     def best_log_us(self) -> NDArray[np.float64]:
         """Logarithm of the least time of each problem; infinity where nothing was measured."""
-        return np.where(self.measured, self.log_us, np.inf).min(axis=1, initial=np.inf)
+        best: NDArray[np.float64] = np.where(self.measured, self.log_us, np.inf).min(axis=1, initial=np.inf)
+        return best
 
     def note_time(self, cell: Cell, time_us: float) -> None:
         """Note a verified time in microseconds."""

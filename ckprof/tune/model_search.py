@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,7 @@ class ModelSearch:
 
     def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
         """Return the batch that gains most per second; nothing if no problem can be expected to improve."""
+        started = time.perf_counter()
         listed = self._forecaster.shortlist(knowledge)
         draws = listed.draws(DRAWS, self._request.seed + self._batches)
         self._batches += 1
@@ -41,11 +43,13 @@ class ModelSearch:
             return []
         draws = np.where(worth[None, :, None], draws, np.inf)
         offer = Offer(choices=listed.choices, draws=draws, weights=_weights(knowledge, listed.mean))
-        return best_batch(offer, knowledge, least_s=self._request.least_batch_s)
+        share = self._request.planning_share
+        least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
+        return best_batch(offer, knowledge, least_s=least_s)
 
 
 def _weights(knowledge: Knowledge, means: Array) -> Array:
-    """Return what a relative improvement of each problem is worth: the time it stands for in the user's model.
+    """Return what a relative improvement of each problem is worth: its time in the user's model.
 
     Problems that all occur once are equally important: no model is known.
     """

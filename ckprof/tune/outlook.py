@@ -24,7 +24,7 @@ LENGTH: Final = 16
 DRAWS: Final = 64
 #: earlier measurements of each problem that are taken into account, the best ones
 _LESSONS: Final = 8
-_MOST_LESSONS: Final = 480
+_MOST_LESSONS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +78,18 @@ class Forecaster:
         """Return how sure the best of each problem is; nothing is sure where nothing was measured."""
         draws = self.shortlist(knowledge, 2 * LENGTH).draws(4 * DRAWS, self._request.seed)
         return certainty_of(draws, knowledge.best_log_us, tie)
+
+    def least_lead(self, knowledge: Knowledge) -> Array:
+        """Return kernel -> how much slower than the best it is expected to be, at its best, as a logarithm.
+
+        Infinity for a kernel that has no open choice on a problem that was measured.
+        """
+        means = self.surrogate.means()[: self._count]
+        lead = means - knowledge.best_log_us[:, None]
+        lead = np.where(knowledge.open & np.isfinite(lead), lead, np.inf).min(axis=0, initial=np.inf)
+        found = np.full(len(knowledge.space.kernels), np.inf)
+        np.minimum.at(found, knowledge.space.kernel_of, lead)
+        return found
 
 
 def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:

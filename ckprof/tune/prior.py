@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import ConvProblem
     from ckprof.selection.model import ModelKernel, TimeModel
-    from ckprof.selection.sizes import GemmSizes, Sizes
+    from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.work import Sizes
     from ckprof.tune.space import SearchSpace
 
 #: A trained model's usual error; deviations of other kernels are given as multiples of it.
@@ -96,10 +97,10 @@ def _outside(model: TimeModel, sizes: Sequence[Sizes]) -> NDArray[np.float64]:
 
 
 def problem_features(problems: Sequence[ConvProblem], gemm_sizes: GemmSizes) -> NDArray[np.float64]:
-    """Return problems x features: sizes, alignment, padding, filter and stride, in steps of about a factor 4."""
+    """Return problems x features: sizes, alignment, padding, filter and stride."""
     rows = []
     for one in problems:
-        m, n, k = (float(size) for size in gemm_sizes(one))
+        m, n, k = (float(size) for size in gemm_sizes(one)[:3])
         rows.append(
             [
                 0.5 * np.log2(m),
@@ -122,7 +123,7 @@ def _padding(channels: int) -> float:
 
 
 def _alignment(channels: int) -> float:
-    """Return the binary logarithm of the largest power of two, up to 64, that divides a number of channels."""
+    """Return the binary logarithm of the largest power of two, up to 64, that divides the channels."""
     return float(np.log2(min(64, channels & -channels)))
 
 

@@ -16,7 +16,7 @@ from ckprof.tune.space import Choice, SearchKernel, SearchSpace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.measurements import Measurements
     from ckprof.tune.space import Cell
 
@@ -31,10 +31,10 @@ class ReplayCosts:
     visit_s: float = 0.02
 
 
-def replay_space(table: Measurements, counts: Mapping[ConvProblem, int] | None = None) -> SearchSpace:
+def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = None) -> SearchSpace:
     """Return what can be searched in a table.
 
-    Of kernels with equal predictions, those that :func:`~ckprof.selection.selector.precedence` prefers come first.
+    Of kernels with equal predictions, those come first that the selector prefers.
 
     :param counts: occurrences of the problems; 1 for those that are missing.
     """
@@ -73,7 +73,7 @@ class ReplayBench:
 
     def knowledge(self, space: SearchSpace) -> Knowledge:
         """Return what a search knows at its beginning: what is supported, and what things cost."""
-        found = Knowledge(space, Costs(kernel_s=self._costs.build_s, visit_s=self._costs.visit_s))
+        found = Knowledge(space, Costs(build_s=self._costs.build_s, visit_s=self._costs.visit_s))
         found.possible[:] = self.possible
         return found
 

@@ -34,8 +34,9 @@ class SearchRequest:
     tie: float = 0.02
     #: of everything that is drawn at random
     seed: int = 0
-    #: seconds that a batch takes at least, so that planning stays cheap beside it; 0: as short as it is good
-    least_batch_s: float = 0.0
+    #: share of the time that planning may take: batches are made long enough for that. 0: as short as is
+    #: good, so that the search does not depend on what else the machine does
+    planning_share: float = 0.0
 
 
 class Search(Protocol):

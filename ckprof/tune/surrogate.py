@@ -7,8 +7,8 @@ The logarithm of a measured time is the prediction plus an error that consists o
 * a part of each kernel that is alike on problems that are alike;
 * a part of a single kernel on a single problem, which nothing predicts, and noise.
 
-So what is measured on one problem corrects the predictions on others, and a kernel that was never built is known
-from its kin. The scale of the errors is the one that makes the measurements most likely.
+So what is measured on one problem corrects the predictions on others, and a kernel that was never built is
+known from its kin. The scale of the errors is the one that makes the measurements most likely.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SCALES: Final = (0.63, 0.8, 1.0, 1.26, 1.6)
 #: fewer measurements say nothing about the scale
 _FEW: Final = 8
 #: measurements beyond this number that are far from the best of their problem are not taken into account
-MOST: Final = 900
+MOST: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class Surrogate:
 
     def means(self) -> Array:
         """Return problems x choices -> expected logarithm of microseconds."""
-        found = self._prior.log_us.copy()
+        found: Array = self._prior.log_us.copy()
         seen = self._known
         if seen is None:
             return found
@@ -204,7 +204,7 @@ class Surrogate:
         return joint
 
     def _covariances(self, seen: Observations) -> tuple[Array, Array]:
-        """Return the covariances of measurements: what does not depend on the scale of errors, and what does."""
+        """Return the covariances of measurements: what the scale of errors leaves, and what it changes."""
         kin, own = self._kin(seen.choice, seen.choice)
         like = self._like[np.ix_(seen.problem, seen.problem)]
         same = seen.problem[:, None] == seen.problem[None]

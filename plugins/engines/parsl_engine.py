@@ -165,13 +165,13 @@ class ParslSession:
         from parsl.config import Config
         from parsl.dataflow.dflow import DataFlowKernel
 
-        self._handler = request.handler
+        self._handlers = {Pool.RUN: request.handler, Pool.BUILD: request.build_handler}
         self._settings = settings
         path = os.environ.get("PATH", "")
         if _scripts() not in path.split(os.pathsep):
             # Parsl looks for its own programs there
             os.environ["PATH"] = f"{_scripts()}{os.pathsep}{path}"
-        pools = [pool for pool in Pool if settings.pool(pool) is not None]
+        pools = [pool for pool in request.wanted if settings.pool(pool) is not None]
         self._kernel = DataFlowKernel(
             Config(
                 executors=[make_executor(pool, settings) for pool in pools],
@@ -204,7 +204,7 @@ class ParslSession:
             "Future[bytes]",
             self._kernel.submit(
                 parsl_task.run,
-                app_args=(self._handler, payload, pool is Pool.RUN),
+                app_args=(self._handlers[pool], payload, pool is Pool.RUN),
                 executors=[pool.value],
                 cache=False,
                 ignore_for_cache=[],

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 #: seconds between looks at shards and leases
 _POLL_S: Final = 0.5
+#: bytes of shards that are merged before the next look at answers: about a quarter of a second
+_MERGE_BYTES: Final = 2 * 2**20
+#: share of the silence of a lease after which shards are looked at for signs of life
+_LOOK_SHARE: Final = 0.05
 #: seconds between notes of how much was merged
 _SAVE_S: Final = 10.0
 #: tasks per slot that wait at the engine, so that no worker waits for the coordinator
@@ -146,6 +150,9 @@ class _Flying:
     open: OpenUnit
     objects: frozenset[str]
     given: float
+    #: shard of its worker, and its size at the last look
+    shard: str = ""
+    size: int = 0
     #: its lease is over: whatever comes of it is welcome, but nobody waits for it
     abandoned: bool = False
 
@@ -179,10 +186,6 @@ class Coordinator:
         self._instance = ""
         #: card -> sessions of its workers
         self._sessions: dict[str, set[str]] = {}
-        #: problem, type and layout -> unit
-        self._by_problem: dict[tuple[object, ...], str] = {
-            _place(one.unit): one.unit.id for one in work.units
-        }
         self._done = work.rankings - len(work.units)
         self._attempts = 0
         self._statuses: Counter[Status] = Counter()
@@ -192,7 +195,10 @@ class Coordinator:
         self._device_s = 0.0
         self._device_attempts = 0
         self._unit_s: list[float] = []
-        self._started = self._saved = watch.clock()
+        self._started = self._saved = self._looked = watch.clock()
+        self._stop = Stop.DONE
+        #: everything that was in the shards at the last look is in the store
+        self._merged = True
 
     @property
     def outstanding(self) -> int:
@@ -203,8 +209,8 @@ class Coordinator:
         """Note a card that has answered before the first unit was handed out."""
         self._note_card(reply, None)
 
-    def run(self) -> ClusterSummary:
-        """Work until nothing is left, the time is over, or a stop is requested.
+    def run(self) -> Stop:
+        """Work until nothing is left, the time is over, or a stop is requested; then call :meth:`finish`.
 
         :raises CkprofError: the store cannot be written, or no worker can measure anything.
         """
@@ -219,9 +225,15 @@ class Coordinator:
                 break
             self._hand_out()
             self._wait(self._watch.poll_s)
-        self._merge()
+        self._stop = stop
+        return stop
+
+    def finish(self) -> ClusterSummary:
+        """Merge what is left in the shards, which takes no workers."""
+        while not self._merge():
+            self._progress()
         self._merger.save()
-        return self._summary(stop)
+        return self._summary(self._stop)
 
     # --- handing out ----------------------------------------------------------------------------------------
 
@@ -290,22 +302,23 @@ class Coordinator:
     # --- answers --------------------------------------------------------------------------------------------
 
     def _wait(self, timeout_s: float) -> None:
+        if not self._merged:
+            timeout_s = 0.0
         if self._flying:
             wait(self._flying, timeout=timeout_s, return_when=FIRST_COMPLETED)
         else:
             time.sleep(min(timeout_s, _POLL_S))
-        # in this order: what an answer speaks of is in the shards already
         answered = [future for future in self._flying if future.done()]
         self._merge()
         for future in answered:
             flying = self._flying.pop(future)
-            self._work.folder.started_file(flying.task.id).unlink(missing_ok=True)
             error = None if future.cancelled() else future.exception()
             if future.cancelled() or error is not None:
                 self._worker_lost(flying, str(error or "the engine cancelled the task"))
             else:
                 self._answered(flying, decode_reply(future.result()))
-        self._note_starts()
+            self._work.folder.started_file(flying.task.id).unlink(missing_ok=True)
+        self._note_life()
         self._expire()
         self._progress()
 
@@ -349,6 +362,10 @@ class Coordinator:
         self._lost_tasks += 1
         if flying.abandoned:
             return
+        if not self._work.sends:
+            # what it had measured counts when the problem is handed out again
+            shard = flying.shard or self._work.folder.read_start(flying.task.id)
+            self._count(self._merger.merge_shard(shard))
         self._watch.on_message(
             f"a worker was lost on problem {flying.open.unit.problem_index}: {_first_line(reason)}; "
             "the problem is handed out again"
@@ -371,16 +388,21 @@ class Coordinator:
 
     # --- leases ---------------------------------------------------------------------------------------------
 
-    def _note_starts(self) -> None:
-        """Begin the leases of tasks that workers have begun."""
-        now = self._watch.clock()
+    def _note_life(self) -> None:
+        """Begin the leases of tasks that workers have begun, and prolong those whose shards grow."""
+        now, wall = self._watch.clock(), time.time()
+        if now - self._looked < min(self._watch.poll_s, 1.0) + _LOOK_SHARE * self._work.leases.silence_s:
+            return
+        self._looked = now
         for future, flying in self._flying.items():
-            if not self._leases.is_waiting(flying.task.id):
-                continue
-            started = self._work.folder.started_file(flying.task.id)
-            if future.running() or (not self._work.sends and started.exists()):
-                self._leases.renew(flying.task.id, now, time.time())
-                started.unlink(missing_ok=True)
+            task = flying.task.id
+            if not flying.shard and not self._work.sends:
+                flying.shard = self._work.folder.read_start(task)
+            size = self._merger.size(flying.shard) if flying.shard else 0
+            begun = self._leases.is_waiting(task) and (future.running() or bool(flying.shard))
+            if begun or size > flying.size:
+                self._leases.renew(task, now, wall)
+            flying.size = size
 
     def _expire(self) -> None:
         for lease in self._leases.expired(self._watch.clock()):
@@ -436,6 +458,9 @@ class Coordinator:
 
     def _doubt(self, units: Sequence[str]) -> None:
         """Mark what a card measured since it was last found sound, and have it measured again elsewhere."""
+        if units and not self._work.sends:
+            # only what is in the store can be marked
+            self._count(self._merger.merge())
         for name in units:
             one = next((one for one in self._work.units if one.unit.id == name), None)
             if one is None:
@@ -454,25 +479,27 @@ class Coordinator:
 
     # --- the store ------------------------------------------------------------------------------------------
 
-    def _merge(self) -> None:
+    def _merge(self) -> bool:
+        """Merge some of what is new; say whether nothing is left.
+
+        Workers never wait for that: their shards are on the disk.
+        """
+        self._merged = True
         if not self._work.sends:
-            self._count(self._merger.merge())
+            merged = self._merger.merge(_MERGE_BYTES)
+            self._count(merged)
+            self._merged = merged.complete
         now = self._watch.clock()
         if now - self._saved > _SAVE_S:
             self._merger.save()
             self._saved = now
+        return self._merged
 
     def _count(self, merged: Merged) -> None:
-        """Note outcomes as signs of life, and tell the caller of them."""
-        now, wall = self._watch.clock(), time.time()
+        """Tell the caller of new outcomes."""
         for attempt in merged.added:
             self._attempts += 1
             self._statuses[attempt.status] += 1
-            unit = self._by_problem.get((attempt.key.problem, attempt.kernel.dtype, attempt.kernel.layout))
-            if unit is not None:
-                task = self._leases.task_of(unit)
-                if task is not None:
-                    self._leases.renew(task, now, wall)
             self._sessions.setdefault(attempt.session.card, set()).add(attempt.session.uid)
             self._watch.on_attempt(attempt)
         for bad in merged.bad:
@@ -553,10 +580,6 @@ class Coordinator:
             given_up=self._given_up,
             lost=self._lost_tasks,
         )
-
-
-def _place(unit: Unit) -> tuple[object, ...]:
-    return unit.problem, unit.dtype, unit.layout
 
 
 def _first_line(text: str) -> str:

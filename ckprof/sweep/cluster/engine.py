@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -50,8 +50,11 @@ Handler = Callable[[bytes, Slot], bytes]
 class EngineRequest:
     """What an engine is opened for."""
 
-    #: ``module:name`` of the :data:`Handler`
+    #: ``module:name`` of the :data:`Handler` of workers that measure, and of those that compile
     handler: str
+    build_handler: str = ""
+    #: pools that are opened
+    wanted: tuple[Pool, ...] = (Pool.RUN,)
     #: indices of devices that the user named; empty for those that the settings say
     devices: tuple[int, ...] = ()
     #: the kernels compute on the host's CPUs, which workers then share out among themselves
@@ -60,8 +63,6 @@ class EngineRequest:
     settings: ClusterSettings | None = None
     #: where the engine may keep logs
     folder: Path = Path()
-    #: module names and files of plugins that the workers load
-    environment: Mapping[str, str] = field(default_factory=dict)
     #: told what users should know
     say: Callable[[str], None] = lambda text: None
 

@@ -56,6 +56,13 @@ class SweepFolder:
         """Return the file by which a worker says that it has begun a task."""
         return self.root / "started" / task
 
+    def read_start(self, task: str) -> str:
+        """Return the name of the shard of the worker that has begun a task; empty if none has."""
+        try:
+            return self.started_file(task).read_text()
+        except OSError:
+            return ""
+
     def remove(self) -> None:
         """Remove everything; what cannot be removed stays."""
         shutil.rmtree(self.root, ignore_errors=True)

@@ -95,10 +95,6 @@ class LeaseTable:
         if lease is not None and lease.until is not None:
             self._note(JournalLine(unit=lease.unit, task=task))
 
-    def task_of(self, unit: str) -> str | None:
-        """Return the task that has a unit."""
-        return next((one.task for one in self._leases.values() if one.unit == unit), None)
-
     def is_waiting(self, task: str) -> bool:
         """Say whether the worker of a task has given no sign of life yet."""
         lease = self._leases.get(task)

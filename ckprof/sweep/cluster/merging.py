@@ -38,6 +38,8 @@ class Merged:
     #: attempts that the store had
     known: int = 0
     bad: list[BadLine] = field(default_factory=list)
+    #: nothing was left when it ended
+    complete: bool = True
 
 
 class Merger:
@@ -53,10 +55,13 @@ class Merger:
         self._shards = shards
         self._state = state
         self._offsets: dict[str, int] = self._read_state()
+        #: shard with which the last turn ended
+        self._last = ""
 
-    def merge(self) -> Merged:
-        """Add all complete lines that were appended since the last time.
+    def merge(self, most_bytes: int | None = None) -> Merged:
+        """Add the complete lines that were appended since the last time.
 
+        :param most_bytes: about how much is read at most, in turns from all shards; ``None`` for everything.
         :raises StoreError: a shard cannot be read, or the store cannot be written.
         """
         merged = Merged()
@@ -64,9 +69,32 @@ class Merger:
             found = sorted(self._shards.glob(f"*{SUFFIX}"))
         except OSError as exc:
             raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
-        for path in found:
-            self._merge_file(path, merged)
+        left = most_bytes
+        # begin where the last turn ended, so that no shard waits for ever
+        start = next((i for i, path in enumerate(found) if path.name > self._last), 0)
+        for path in (*found[start:], *found[:start]):
+            read = self._merge_file(path, merged, left)
+            if left is not None:
+                left -= read
+                self._last = path.name
+                if left <= 0:
+                    merged.complete = False
+                    break
         return merged
+
+    def merge_shard(self, name: str) -> Merged:
+        """Add everything that one shard holds by now."""
+        merged = Merged()
+        if name and (self._shards / name).exists():
+            self._merge_file(self._shards / name, merged, None)
+        return merged
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a shard, merged or not; 0 if it is not there."""
+        try:
+            return (self._shards / name).stat().st_size
+        except OSError:
+            return 0
 
     def merge_bytes(self, data: bytes, name: str) -> Merged:
         """Add what a worker sent of its shard."""
@@ -82,21 +110,25 @@ class Merger:
         except OSError:
             return  # only costs time
 
-    def _merge_file(self, path: Path, merged: Merged) -> None:
-        start = self._offsets.get(path.name, 0)
+    def _merge_file(self, path: Path, merged: Merged, most: int | None) -> int:
+        """Add what is new in a shard; return how many bytes that was."""
+        first = start = self._offsets.get(path.name, 0)
         try:
-            while path.stat().st_size > start:
+            while path.stat().st_size > start and (most is None or start - first < most):
                 with path.open("rb") as stream:
                     stream.seek(start)
-                    data = stream.read(_MOST_BYTES)
+                    data = stream.read(_MOST_BYTES if most is None else min(most, _MOST_BYTES))
+                    # a line is as long as it is
+                    data += stream.readline() if not data.endswith(b"\n") else b""
                 end = data.rfind(b"\n") + 1
                 if end == 0:
-                    return  # its writer is at it, or was killed
+                    break  # its writer is at it, or was killed
                 self._add(data[:end], path, merged)
                 start += end
                 self._offsets[path.name] = start
         except OSError as exc:
             raise StoreError(f"cannot be read: {exc.strerror}", path) from None
+        return start - first
 
     def _add(self, data: bytes, path: Path, merged: Merged) -> None:
         attempts: list[Attempt] = []

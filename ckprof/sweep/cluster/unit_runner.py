@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.outcome import Status
 from ckprof.model.problem_run import ProblemRun
 from ckprof.rounds.visit import Visit
+from ckprof.store.attempt import REFERENCE_MS
 from ckprof.store.key import MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
 from ckprof.store.shard import ShardWriter
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from ckprof.sweep.observer import Reading
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
 
-#: name, in the evidence of an attempt, of the time of the reference kernel before it
-REFERENCE_MS: Final = "reference_ms"
 #: seconds between looks for a request to stop while a card waits
 _LOOK_S: Final = 0.2
 #: kernels that are tried until one runs on the reference problem
@@ -65,7 +64,7 @@ class UnitRunner:
         folder = SweepFolder(root=Path(task.folder)) if task.folder else None
         if folder is not None:
             with suppress(OSError):
-                folder.started_file(task.id).write_text(self.card.id)
+                folder.started_file(task.id).write_text(self._open_shard(folder).path.name)
         known = task.shared
         if known is not None and known.device != self.card.device:
             self._wait(task, folder)
@@ -202,7 +201,7 @@ class UnitRunner:
             return ()
         self._instance = cell.instance
         reading = self.bench.observe()
-        self._evidence = {REFERENCE_MS: sorted(times)[len(times) // 2]}
+        self._evidence = {REFERENCE_MS: min(times)}
         return (
             ReferenceCheck(
                 card=self.card.id,

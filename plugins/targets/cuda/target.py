@@ -14,7 +14,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cuda import doctor, identity
+from ckprof_plugins.targets.cuda import doctor, execution, identity
 from ckprof_plugins.targets.cuda.devices import devices
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.recipe import BuildRequest
     from ckprof.model.roof import Roof
+    from ckprof.plugin.timing import TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
 DEFAULT_ARCH: Final = "gfx942"
@@ -137,6 +139,15 @@ class CudaTarget:
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return nothing: no bounds are modelled for these devices."""
         return None
+
+    def executed(self, kernel: TimedKernel) -> KernelTraits:
+        """Return what a kernel does here: the engine that computes it, its tile, stages and blocks."""
+        return execution.executed(kernel)
+
+    def device_name(self) -> str:
+        """Return the name of the first NVIDIA GPU of this machine; empty without one."""
+        found = devices()
+        return found[0].name if found else ""
 
 
 def _answers(request: BuildRequest) -> BuildRecipe:

@@ -50,7 +50,7 @@ DEFAULT_ARCH: Final = "gfx942"
 _HERE: Final = Path(__file__).parent
 SHIM_DIR: Final = _HERE / "include"
 _SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
-_RUNTIME: Final = (_HERE / "src" / "target.cpp",)
+_RUNTIME: Final = tuple(sorted((_HERE / "src").glob("*.cpp")))
 _ANSWERS: Final = (_HERE / "src_answers" / "target.cpp",)
 
 PREFIX_HEADER: Final = """\

@@ -121,7 +121,8 @@ class Setup:
         coordinator = Coordinator(
             self.work(**changes), session, self.writer, self.merger, watch or ClusterWatch(poll_s=0.02)
         )
-        return coordinator.run()
+        coordinator.run()
+        return coordinator.finish()
 
 
 def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, **planning):
