@@ -149,3 +149,24 @@ def test_a_kernel_reads_the_precompiled_header_instead_of_the_text(
     prefix.precompiled.unlink()
     done = subprocess.run(command, cwd=tree.root, capture_output=True, text=True, check=False)
     assert "read as text" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [("print('warning: loops'); print('more')", "warning: loops\nmore\n"), ("0", None), ("print()", None)],
+)
+def test_messages_are_kept_with_the_product(tmp_path, code, kept):
+    """They must not be lost when the product comes from the cache."""
+    folder, entry = tmp_path / "staged", tmp_path / "cache" / "entry"
+    folder.mkdir()
+    status, _ = run(
+        tmp_path,
+        *python(f"{code}; open('staged/out', 'w').write('x')"),
+        output=folder / "out",
+        final=None,
+        entry=entry,
+        stamp="entry.json",
+    )
+    assert status == 0 and (entry / "out").is_file()
+    messages = entry / compile_step.MESSAGES_FILE
+    assert (messages.read_text() if messages.exists() else None) == kept

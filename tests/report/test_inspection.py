@@ -18,6 +18,7 @@ from ckprof.report.inspection_report import (
     render_comparison,
     render_csv,
     render_table,
+    row_of,
     rows_of,
     sort_rows,
 )
@@ -170,3 +171,11 @@ def test_a_comparison_names_what_is_worse_first():
     assert "only before: two" in lines
     assert "only after: new" in lines
     assert lines[-1] == "1 kernels differ, 1 of them with new spills or lost occupancy"
+
+
+def test_warnings_of_the_compiler_are_shown():
+    warned = replace(ONE, warnings=("ptxas info : (C7510) Potential Performance Loss: serialized",))
+    found = replace(inspection(warned), kernels=(warned,))
+    assert row_of(warned)["warnings"] == 1 and row_of(ONE)["warnings"] == 0
+    text = render_table(found, [row_of(warned)])
+    assert "one: ptxas info : (C7510) Potential Performance Loss: serialized" in text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -132,6 +134,47 @@ class TestMachineCode:
         assert counts["first"]["HGMMA"] == counts["first"]["LDG:128"] == counts["first"]["STG:32"] == 1
         assert counts["second"]["all"] == 1
 
+    @pytest.mark.parametrize(
+        ("registers", "lanes", "shared", "capability", "blocks", "limit"),
+        [
+            # 65536 registers: 168 x 384 take all but 1024 of them
+            (168, 384, 1024, 90, 1, "vgpr"),
+            (128, 128, 1024, 90, 4, "vgpr"),
+            # 228 KiB, with 1 KiB of each block's own
+            (32, 128, 77824, 90, 3, "lds"),
+            (32, 128, 77824, 80, 2, "lds"),
+            # what is not known has no more than the smallest
+            (32, 128, 77824, 77, 1, "lds"),
+            (16, 1024, 0, 90, 2, "waves"),
+        ],
+    )
+    def test_resident_blocks(
+        self, registers: int, lanes: int, shared: int, capability: int, blocks: int, limit: str
+    ) -> None:
+        """Registers, shared memory and warps bound them; warps are spread over four schedulers."""
+        found = machine_code.occupancy(registers, lanes, shared, capability)
+        assert (found.workgroups_per_cu, found.limited_by) == (blocks, limit)
+        assert found.waves_per_simd == blocks * lanes // 32 // 4
+
+    def test_a_file_names_its_capability(self) -> None:
+        """As nvcc 13.0 writes it for sm_90a."""
+        assert machine_code._capability(0x6005A04) == 90
+
+    def test_tools_of_packages_are_found(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also without an nvcc beside them."""
+        tool = tmp_path / "nvidia" / "cu13" / "bin" / "cuobjdump"
+        tool.parent.mkdir(parents=True)
+        tool.touch()
+        monkeypatch.setattr(
+            toolchain,
+            "find_spec",
+            lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path / "nvidia")]),
+        )
+        monkeypatch.setattr(machine_code.shutil, "which", lambda name: None)
+        monkeypatch.setattr(machine_code, "candidates", lambda: iter(()))
+        assert machine_code.find_tool("cuobjdump") == tool
+        assert machine_code.find_tool("nvdisasm") is None
+
     def test_reads_attributes(self) -> None:
         """Values with a length of their own, and short ones."""
         data = struct.pack("<BBHI", 4, 0x05, 4, 384) + struct.pack("<BBH", 3, 0x19, 320)
@@ -170,19 +213,22 @@ def test_answers_are_those_of_the_cpu_target(direction: str, listed: str, tmp_pa
     assert reports[0] == reports[1]
 
 
+#: list, its direction, kernel -> names of the device functions and what one of them must have
+COMPILED = [
+    ("fwd", "forward/tests/nhwgc_bf16.conf", "compv4.*128x128x32_2x2x1.*dsb$", "hopper_gemm", "HGMMA"),
+    ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm", "HMMA"),
+    ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm", ""),
+    ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise", ""),
+]
+
+
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
-@pytest.mark.parametrize(
-    "direction,listed,pattern,opcode",
-    [
-        ("fwd", "forward/tests/nhwgc_bf16.conf", "compv4.*128x128x32_2x2x1.*dsb$", "hopper_gemm"),
-        ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm"),
-        ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm"),
-        ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise"),
-    ],
-)
-def test_kernels_compile(direction: str, listed: str, pattern: str, opcode: str, tmp_path: Path) -> None:
-    """A handful of kernels of each engine becomes machine code whose registers can be read."""
+@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
+def test_kernels_compile(
+    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
+) -> None:
+    """A handful of kernels of each engine becomes machine code that can be read."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "ckprof", "inspect", direction, "--conf", listed, "--filter", pattern),
@@ -194,4 +240,22 @@ def test_kernels_compile(direction: str, listed: str, pattern: str, opcode: str,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert opcode in done.stdout
+    variants = [
+        variant
+        for kernel in json.loads(done.stdout)["inspection"]["kernels"]
+        for variant in kernel["variants"]
+        if function in variant["symbol"]
+    ]
+    assert variants
+    for variant in variants:
+        assert variant["vgprs"] > 16 and variant["vgpr_spills"] == 0
+        assert variant["occupancy"]["workgroups_per_cu"] >= 1
+        # tiles lie in memory that is asked for at the launch
+        assert variant["lds_bytes"] > 1024
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    assert all(variant["instructions"] > 100 for variant in variants)
+    if product:
+        assert all(variant["matrix_instructions"][product] > 0 for variant in variants)
+    if product == "HGMMA":
+        assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
