@@ -18,6 +18,8 @@ Names:
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
 * :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
   iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
+* :class:`TuneOptions` with :class:`SearchOptions`: searches for the best kernels; :class:`ReplayOptions`: the
+  same in recorded measurements.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
 * :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`SettleOptions`, :class:`ReportOptions`: how
   measurements are judged and shown.
@@ -40,15 +42,16 @@ if TYPE_CHECKING:
     from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, SweepOptions
     from ckprof.api.results import Results
     from ckprof.api.settling import SettleOptions
+    from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
     from ckprof.bindings.conv_library import ConvLibrary
     from ckprof.model.extraction import ExtractRequest
     from ckprof.model.problem import ConvProblem
+    from ckprof.rounds.options import RoundOptions
     from ckprof.run.options import RunOptions
     from ckprof.statistics.change import ChangePolicy
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
     from ckprof.store_report.options import ReportOptions
-    from ckprof.sweep.options import RoundOptions
 
 __all__ = [
     "BuildOptions",
@@ -62,14 +65,17 @@ __all__ = [
     "ListReading",
     "Problem",
     "Profiler",
+    "ReplayOptions",
     "ReportOptions",
     "Results",
     "RoundOptions",
     "RunOptions",
+    "SearchOptions",
     "SettleOptions",
     "Store",
     "StoreQuery",
     "SweepOptions",
+    "TuneOptions",
     "__version__",
     "hookimpl",
     "jit",
@@ -88,14 +94,17 @@ _LAZY = {
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",
     "Profiler": "ckprof.api.profiler",
+    "ReplayOptions": "ckprof.api.tune_requests",
     "ReportOptions": "ckprof.store_report.options",
     "Results": "ckprof.api.results",
-    "RoundOptions": "ckprof.sweep.options",
+    "RoundOptions": "ckprof.rounds.options",
     "RunOptions": "ckprof.run.options",
+    "SearchOptions": "ckprof.api.tune_requests",
     "Store": "ckprof.store.store",
     "SettleOptions": "ckprof.api.settling",
     "StoreQuery": "ckprof.store.query",
     "SweepOptions": "ckprof.api.requests",
+    "TuneOptions": "ckprof.api.tune_requests",
     "jit": "ckprof.api.jit",
 }
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.builder_list import BuilderList, BuilderString
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.layout import layout_of_tensors
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.model.requirement import UnmetRequirement
@@ -122,7 +122,7 @@ class _Reading:
                 continue
             if family.layout_fields and family.dtype_fields:
                 orders = [fields[name] for name in family.layout_fields]
-                known = {dtype.value: dtype for dtype in DataType}
+                known = {dtype.value: dtype for dtype in SHARED_TYPES}
                 self._layout = self._layout or layout_of_tensors(orders[0], orders[1], orders[2])
                 self._dtype = self._dtype or known.get(fields[family.dtype_fields[0]])
                 return
@@ -175,7 +175,7 @@ class _Reading:
     def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[Kernel]:
         if family.index_ids:
             asked = self._request.dtype or self._dtype
-            for dtype in (asked,) if asked else DataType:
+            for dtype in (asked,) if asked else SHARED_TYPES:
                 yield depthwise_kernel(fields, dtype.value)
             return
         try:

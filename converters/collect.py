@@ -10,7 +10,7 @@ import msgspec
 
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.drop_rules import ANNOUNCED
@@ -207,7 +207,7 @@ class Collector:
             layout = bucket.layout
             assert layout is not None  # noqa: S101  # lines without a layout are errors
             dtype = bucket.dtype or properties.dtype.value
-            for each in (dtype,) if dtype is not None else DataType:
+            for each in (dtype,) if dtype is not None else SHARED_TYPES:
                 catalogs.append(
                     Catalog(
                         variant=variant,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.layout import ConvLayout
 
 #: catalog variant -> kind of text
 KERNELS: Final = MappingProxyType(
@@ -58,7 +59,7 @@ def to_native(catalog: Catalog) -> list[str]:
     """
     compiled = _family_of(catalog)
     properties = LineProperties(
-        layout=catalog.layout,
+        layout=_layout(catalog),
         dtype=catalog.dtype,
         mma_k_table=MMA_K_TABLE,
         is_float=catalog.dtype is DataType.FP32,
@@ -117,7 +118,7 @@ def native_line(catalog: Catalog, record: Any) -> str:
         numbers = [str(getattr(record, name)) for name in record.__struct_fields__[1:]]
         return f"{DEPTHWISE_KERNEL}<{','.join(numbers)}>"
     kernel = KERNELS[catalog.variant]
-    layout, dtype = catalog.layout, catalog.dtype.value
+    layout, dtype = _layout(catalog), catalog.dtype.value
     values: dict[str, Any] = {
         **{name: getattr(record, name) for name in record.__struct_fields__},
         "ndim": catalog.ndim,
@@ -145,3 +146,8 @@ def _spelled(words: Mapping[str, str], record: CatalogRecord, name: str) -> str:
         known = ", ".join(words)
         raise InputError(f"instance {record.id}: {name} {value!r} has no native spelling (known: {known})")
     return words[value]
+
+
+def _layout(catalog: Catalog) -> ConvLayout:
+    """Return the layout of a catalog of one of these families, which are all of convolutions."""
+    return cast("ConvLayout", catalog.layout)

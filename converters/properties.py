@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.dtype import DataType, spellings
+from ckprof.model.dtype import SHARED_TYPES, DataType, spellings
 from ckprof.model.layout import LAYOUTS, ConvLayout, find_layout, layout_of_tensors
 from ckprof_converters.conf_family import LineProperties
 
@@ -51,7 +51,7 @@ def layout_in_name(path: Path) -> ConvLayout | None:
 
 def dtype_in_name(path: Path) -> DataType | None:
     """Return the data type that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
-    known = {dtype.value: dtype for dtype in DataType}
+    known = {dtype.value: dtype for dtype in SHARED_TYPES}
     found = {known[word] for word in _words(path) if word in known}
     return found.pop() if len(found) == 1 else None
 
@@ -205,12 +205,13 @@ def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | Proper
                 message=f"data types within a line must agree: {first} is {text}, {name} is {values[name]}",
                 field=name,
             )
-    try:
-        return DataType(text)
-    except ValueError:
+    dtype = {one.value: one for one in SHARED_TYPES}.get(text)
+    if dtype is None:
         return PropertyProblem(
-            message=f"data type {text} is not supported: expected one of {spellings(DataType)}", field=first
+            message=f"data type {text} is not supported: expected one of {spellings(SHARED_TYPES)}",
+            field=first,
         )
+    return dtype
 
 
 def differ_in_depth(one: ConvLayout, other: ConvLayout) -> bool:

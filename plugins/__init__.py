@@ -1,4 +1,4 @@
-"""What ships with ckprof: directions, pipelines, rule sets and targets, each working through hooks alone."""
+"""What ships with ckprof: directions, pipelines, rule sets, targets, baselines, each through hooks alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import Final
 
 #: modules with hook implementations, loaded by the plugin manager
 PLUGIN_MODULES: Final = (
+    "ckprof_plugins.baselines.plugin",
     "ckprof_plugins.directions.plugin",
+    "ckprof_plugins.engines.plugin",
+    "ckprof_plugins.operations.gemm.plugin",
     "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines._gemm.plugin",
     "ckprof_plugins.pipelines.implicit_gemm.plugin",
     "ckprof_plugins.pipelines.stream_k.plugin",
     "ckprof_plugins.pipelines.two_stage.plugin",
+    "ckprof_plugins.pipelines.universal_gemm.plugin",
     "ckprof_plugins.rule_sets.plugin",
     "ckprof_plugins.targets.cpu.plugin",
     "ckprof_plugins.targets.cuda.plugin",

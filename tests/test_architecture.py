@@ -23,6 +23,7 @@ LAYERS = (
     ("errors", "version"),
     ("model",),
     ("statistics",),
+    ("rounds",),
     ("arch",),
     ("strings",),
     ("plugin",),
@@ -40,6 +41,7 @@ LAYERS = (
     ("sweep",),
     ("compare",),
     ("store_report",),
+    ("tune",),
     ("api",),
     ("cli", "testing"),
 )

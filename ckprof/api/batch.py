@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ckprof.api.instances import Selection
     from ckprof.api.requests import BuildOptions, InstanceQuery
     from ckprof.api.session import Session
-    from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Direction
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
     from ckprof.run.options import RunOptions
 
 
@@ -38,7 +38,7 @@ class BatchRequest:
     set_name: str = ""
     #: how each list is read and filtered; ``conf`` and ``rule_set`` are empty
     query: InstanceQuery
-    problems: tuple[str | ConvProblem, ...] = ()
+    problems: tuple[str | Problem, ...] = ()
     problem_files: tuple[Path, ...] = ()
     build: BuildOptions
     options: RunOptions
@@ -55,7 +55,7 @@ class PlannedList:
     """One list of a batch, ready to be run."""
 
     name: str
-    direction: Direction
+    direction: Operation
     request: RunRequest
 
 
@@ -83,7 +83,7 @@ class Batch:
             raise UsageError("a tree is run for one direction or for all: name one, or none")
         self._session = session
         self._request = request
-        self._only = session.registry.direction(names[0]) if names else None
+        self._only = session.registry.operation(names[0]) if names else None
         session.target(request.build.target)
         self._root = find_tree(request.root)
         #: all lists that were found
@@ -144,11 +144,11 @@ class Batch:
             return replace(blamed, results=end.results, seconds=result.seconds), None
         return result, error
 
-    def _plan(self, path: Path) -> tuple[Direction, RunRequest]:
+    def _plan(self, path: Path) -> tuple[Operation, RunRequest]:
         request = self._request
         stages = Stages()
         selection = self._select(path)
-        direction = self._session.registry.direction(selection.direction)
+        direction = self._session.registry.operation(selection.direction)
         problems = self._fitting(selection, direction)
         options = request.options
         if request.splits:
@@ -196,7 +196,7 @@ class Batch:
             )
         raise InputError("no instance is left; the dropped lines are counted above", path)
 
-    def _fitting(self, selection: Selection, direction: Direction) -> list[ProblemRun]:
+    def _fitting(self, selection: Selection, direction: Operation) -> list[ProblemRun]:
         """Return the problems that can be meant for a list, or the default ones if none was given."""
         if self._problems is None:
             return [
@@ -225,7 +225,7 @@ class Batch:
             return None
         found: dict[str, GivenProblems] = {}
         errors: list[InputError] = []
-        directions = (self._only,) if self._only else tuple(self._session.registry.directions)
+        directions = (self._only,) if self._only else tuple(self._session.registry.operations)
         for direction in directions:
             try:
                 found[direction.id] = parse_problems(

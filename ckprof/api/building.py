@@ -57,7 +57,7 @@ def build_dir_for(
         embed=embed,
         chunk_size=options.chunk_size,
     )
-    direction = session.registry.direction(candidates[0].instance.direction)
+    direction = session.registry.operation(candidates[0].instance.direction)
     return prepare_build_dir(candidates, direction, target, request, place)
 
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from ckprof.api.requests import CallOptions
     from ckprof.api.session import Session
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 _LEAST = (("device", 0), ("warmup", 0), ("repeat", 1), ("flush_bytes", 0), ("seed", 0))
 
 
 def call_library(
-    session: Session, library: Path, direction: str, problem: str | ConvProblem, options: CallOptions
+    session: Session, library: Path, direction: str, problem: str | Problem, options: CallOptions
 ) -> dict[str, object]:
     """Run a kernel in a process of its own and return everything about the run as plain JSON values.
 
@@ -34,7 +34,7 @@ def call_library(
             raise UsageError(f"--{name.replace('_', '-')} {value}: expected {least} or more")
     if not (math.isfinite(options.timeout_s) and options.timeout_s > 0):
         raise UsageError(f"--timeout {options.timeout_s:g}: expected a positive number of seconds")
-    found = session.registry.direction(direction)
+    found = session.registry.operation(direction)
     (parsed,) = parse_problems(session, found, [problem]).named
     split_k = options.split_k if options.split_k is not None else parsed.split_k
     return call_kernel(

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from ckprof.model.batch_results import ListResult
     from ckprof.model.conversion import Conversion
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
+    from ckprof.rounds.visit import RoundReport
+    from ckprof.sweep.cluster.coordinator import ClusterProgress
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
-    from ckprof.sweep.visit import RoundReport
+    from ckprof.tune.loop import Progress as SearchProgress
+    from ckprof.tune.space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class InvalidLeftOut:
 class DefaultProblemUsed:
     """No problem was given: the instances are run on this one."""
 
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,29 @@ class OutcomeKnown:
     name: str
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """A kernel was measured once more."""
+
+    #: its name
+    name: str
+    #: the outcome of this measurement alone
+    outcome: Outcome
+    round: int
+    #: measurements so far, and with those that are left at most
+    done: int
+    total: int
+    #: seconds that are left
+    eta_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWarning:
+    """Something disturbs the times of a run; told once of each kind."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +182,13 @@ class SweepProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProgress:
+    """How far the workers of an engine are together."""
+
+    progress: ClusterProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRound:
     """A round of a sweep is over."""
 
@@ -177,6 +210,14 @@ class SweepMessage:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneProgress:
+    """A batch of a search is measured."""
+
+    progress: SearchProgress
+    space: SearchSpace
+
+
 Event: TypeAlias = (
     ListRead
     | InvalidLeftOut
@@ -187,6 +228,8 @@ Event: TypeAlias = (
     | BuildFinished
     | RunStarted
     | OutcomeKnown
+    | RunProgress
+    | RunWarning
     | RunFinished
     | BatchListStarted
     | BatchListFinished
@@ -194,9 +237,11 @@ Event: TypeAlias = (
     | ConversionNotes
     | SweepPlanned
     | SweepProgress
+    | EngineProgress
     | SweepRound
     | SweepWarning
     | SweepMessage
+    | TuneProgress
     | RunEvent
 )
 

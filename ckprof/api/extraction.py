@@ -52,7 +52,7 @@ def extract_lists(session: Session, request: ExtractRequest) -> ExtractionReport
     :raises CkprofError: the request is wrong, or the library is missing or cannot be read.
     """
     extractor = find_extractor(session, request.extractor)
-    directions = tuple(session.registry.direction(name).id for name in request.directions)
+    directions = tuple(session.registry.operation(name).id for name in request.directions)
     report = extractor.extract(replace(request, directions=directions))
     if not report.lists and not report.failures:
         raise NothingLeftError(

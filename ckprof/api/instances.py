@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof.arch.architecture import Architecture
     from ckprof.flow.validity import InvalidInstance
     from ckprof.model.conversion import Conversion
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
 
 #: what a rule set is asked for when the query does not say it
 _NDIMS = (2, 3)
@@ -111,7 +111,7 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
     """
     for id_ in as_tuple(query.pipelines):
         session.registry.pipelines.find(id_)
-    directions = [session.registry.direction(name) for name in as_tuple(query.directions)]
+    directions = [session.registry.operation(name) for name in as_tuple(query.directions)]
     if len({direction.id for direction in directions}) < len(directions):
         raise UsageError("the same direction is named twice")
     from_plugins = _instances_of_plugins(session, query, directions)
@@ -203,7 +203,7 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
 def _of_entries(
     session: Session,
     query: InstanceQuery,
-    directions: Sequence[Direction],
+    directions: Sequence[Operation],
     from_plugins: Sequence[Instance] | None,
 ) -> Selection:
     arch = chosen_architecture(session, query)
@@ -303,7 +303,7 @@ def _added(session: Session, instance: Instance, index: int, names: KernelNames)
 
 
 def _instances_of_plugins(
-    session: Session, query: InstanceQuery, directions: Sequence[Direction]
+    session: Session, query: InstanceQuery, directions: Sequence[Operation]
 ) -> list[Instance] | None:
     """Return the instances that plugins make of their own options; ``None`` if none is used."""
     answers = session.manager.call(

@@ -12,7 +12,7 @@ from ckprof.api.requests import BuildOptions, InstanceQuery
 from ckprof.arch.architectures import find_architecture
 from ckprof.bindings.conv_library import ConvLibrary, Timing
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.recipe import BuildRequest
 from ckprof.plugin.protocols import OnDemandRuleSet
 
@@ -98,7 +98,7 @@ def jit(
     if conf and rule_set:
         raise UsageError("conf and rule_set contradict each other: name the instances once")
     session = profiler or Profiler()
-    dtypes = tuple(DataType) if dtype is None else (DataType.parse(dtype),)
+    dtypes = SHARED_TYPES if dtype is None else (DataType.parse(dtype),)
     query = InstanceQuery(
         conf=conf if isinstance(conf, (str, Path)) else tuple(conf),
         rule_set=None if conf else rule_set or _on_demand_rule_set(session),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
+from ckprof.api.model_training import Use, gemm_sizes_of, load_model, require_use
+from ckprof.api.timed_kernels import KernelKind, executed_traits
 from ckprof.errors import InputError, NothingLeftError
 from ckprof.model.kernel_traits import Schedule
 from ckprof.model.outcome import Status
@@ -65,14 +66,20 @@ def select_kernels(session: Session, options: SelectOptions) -> KernelChoice:
         raise InputError(f"the model is of {model.direction}, not {selection.direction}", options.model)
     target = session.target(options.build.target)
     arch = options.build.arch or session.settings.arch or target.default_arch
-    require_device(model, arch, options.model, force=options.force)
+    if not options.force:
+        require_use(session, model, Use(target=target.id, arch=arch), options.model)
     listed, warnings = _predictable(selection, model, options)
-    candidates = [_candidate(one, model) for one in listed.values()]
-    selector = Selector(model, candidates, gemm_sizes_of(session.registry, model.direction))
+    candidates = [_candidate(session, one, model) for one in listed.values()]
+    selector = Selector(
+        model, candidates, gemm_sizes_of(session.registry, model.direction), boost=options.boost
+    )
     wanted = max(options.top, options.measure)
     support = _Support(session, options, listed, selector)
     ranking = selector.rank(
-        options.problem, top=wanted, supported=support.asks if options.check_support else None
+        options.problem,
+        top=wanted,
+        supported=support.asks if options.check_support else None,
+        distinct=options.measure > 0,
     )
     if not ranking.predictions:
         raise NothingLeftError(
@@ -115,10 +122,11 @@ def _predictable(
     return found, warnings
 
 
-def _candidate(one: ListedKernel, model: TimeModel) -> Candidate:
+def _candidate(session: Session, one: ListedKernel, model: TimeModel) -> Candidate:
     if not isinstance(one.pipeline, TimedPipeline):
         raise TypeError(one.pipeline)
-    traits = one.pipeline.traits(one.instance.fields())
+    fields = one.instance.fields()
+    traits = executed_traits(session.registry, KernelKind.of(model), fields, one.pipeline.traits(fields))
     splits = model.splits if traits.schedule is Schedule.TILES else (1,)
     return Candidate(name=one.name, traits=traits, splits=splits)
 

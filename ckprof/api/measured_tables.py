@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
-from ckprof.plugin.timing import NamedKernels, TimedPipeline
+from ckprof.model.problem import as_convolution
+from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements, merged
 
@@ -22,27 +25,35 @@ if TYPE_CHECKING:
 _SQLITE: Final = b"SQLite format 3\0"
 
 
-def read_tables(
-    registry: Registry, paths: tuple[Path, ...], *, direction: str = "", dtype: str = ""
-) -> Measurements:
+def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -> Measurements:
     """Return the measured times of some files as one table.
 
-    :param direction: id of the direction whose measurements are taken from stores.
-    :param dtype: type whose measurements are taken from stores.
+    :param kind: direction and type whose measurements are taken from stores; what ran the kernels of tables.
     :raises InputError: a file is wrong, or they are of several devices.
     """
     naming = [one for one in registry.pipelines if isinstance(one, NamedKernels)]
 
     def describe(name: str) -> KernelTraits | None:
-        return next((traits for one in naming if (traits := one.traits_of_name(name)) is not None), None)
+        for one in naming:
+            traits = one.traits_of_name(name)
+            if traits is not None:
+                fields = one.fields_of_name(name) if isinstance(one, NamedFields) else None
+                return executed_traits(registry, kind, fields or {}, traits)
+        return None
 
     tables = tuple(
-        _of_store(registry, path, direction, dtype) if _is_store(path) else read_csv(path, describe)
+        _of_store(registry, path, kind)
+        if _is_store(path)
+        else replace(read_csv(path, describe), target=kind.target)
         for path in paths
     )
-    arches = sorted({table.arch for table in tables if table.arch})
-    if len(arches) > 1:
-        raise InputError(f"the files are of several devices: {', '.join(arches)}", paths[0])
+    for what, values in (
+        ("devices", {table.arch for table in tables if table.arch}),
+        ("targets", {table.target for table in tables}),
+    ):
+        if len(values) > 1:
+            names = ", ".join(sorted(value or "the architecture itself" for value in values))
+            raise InputError(f"the files are of several {what}: {names}", paths[0])
     return merged(tables)
 
 
@@ -54,7 +65,7 @@ def _is_store(path: Path) -> bool:
         return False  # the reader of tables says why
 
 
-def _of_store(registry: Registry, path: Path, direction: str, dtype: str) -> Measurements:
+def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     """Return what a store holds: verified measurements alone.
 
     :raises InputError: it holds none, or those of several devices.
@@ -65,37 +76,43 @@ def _of_store(registry: Registry, path: Path, direction: str, dtype: str) -> Mea
     problems: dict[ConvProblem, int] = {}
     times: dict[tuple[int, str, int], float] = {}
     kernels: dict[str, KernelTraits] = {}
-    devices: set[tuple[str, str, int]] = set()
+    devices: set[tuple[str, str, str, int]] = set()
     dropped: dict[str, None] = {}
     with Store(path) as store:
-        for row in store.measurements(StoreQuery(direction=direction or None, dtype=dtype or None)):
+        for row in store.measurements(StoreQuery(direction=kind.direction or None, dtype=kind.dtype or None)):
             reason = _reason_to_drop(registry, row)
             if reason:
                 dropped[reason] = None
             if reason or row.median_ms is None:
                 continue
             name = row.kernel.name
+            device = row.key.device
             pipeline = registry.pipelines.find(row.kernel.pipeline)
             if name not in kernels and isinstance(pipeline, TimedPipeline):
-                kernels[name] = pipeline.traits(row.kernel.fields)
-            device = row.key.device
-            devices.add((device.model, device.arch, device.compute_units))
-            index = problems.setdefault(row.key.problem, len(problems))
+                kernels[name] = executed_traits(
+                    registry,
+                    replace(kind, target=device.target),
+                    row.kernel.fields,
+                    pipeline.traits(row.kernel.fields),
+                )
+            devices.add((device.target, device.model, device.arch, device.compute_units))
+            index = problems.setdefault(as_convolution(row.key.problem), len(problems))
             key = index, name, max(1, row.key.split_k)
             time = 1000 * row.median_ms
             times[key] = min(time, times.get(key, time))
     if not times:
-        raise InputError(f"it holds no verified time of {direction} {dtype}".rstrip(), path)
+        raise InputError(f"it holds no verified time of {kind.direction} {kind.dtype}".rstrip(), path)
     if len(devices) > 1:
-        known = ", ".join(sorted(f"{model} {arch}".strip() for model, arch, _ in devices))
+        known = ", ".join(sorted(f"{target} {model} {arch}".strip() for target, model, arch, _ in devices))
         raise InputError(f"it holds times of several devices, which no model can be of: {known}", path)
-    ((_, arch, units),) = devices
+    ((target, model, arch, units),) = devices
     return Measurements(
         sources=(path.name,),
         problems=tuple(problems),
         kernels=kernels,
         times=times,
-        arch=arch,
+        arch=device_of(registry, target, model, arch),
+        target=target if runs_elsewhere(registry, target) else "",
         units=units or None,
         dropped=tuple(dropped),
     )

@@ -6,7 +6,8 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
+from ckprof.api.model_training import Use, gemm_sizes_of, load_model, require_use
+from ckprof.api.timed_kernels import KernelKind, executed_traits
 from ckprof.codegen.time_model import TimeModelHeader
 from ckprof.errors import InputError, UsageError
 from ckprof.model.kernel_traits import Schedule
@@ -44,7 +45,8 @@ def with_time_model(
     direction = build_dir.direction.id
     if model.direction != direction:
         raise InputError(f"the model is of {model.direction}, not {direction}", path)
-    require_device(model, build_dir.arch, path, force=options.force_model)
+    if not options.force_model:
+        require_use(session, model, Use(target=build_dir.target.id, arch=build_dir.arch), path)
     header = TimeModelHeader(
         header=f"ckprof_time_model_{direction}.hpp",
         rank=f"ckprof::{namespace(direction)}::rank",
@@ -59,6 +61,7 @@ class _Renderer:
 
     def __init__(self, session: Session, model: TimeModel, listed: Sequence[ListedKernel]) -> None:
         self._model = model
+        self._registry = session.registry
         self._gemm_sizes = gemm_sizes_of(session.registry, model.direction)
         self._pipelines = {one.instance.pipeline: one.pipeline for one in listed}
 
@@ -68,7 +71,10 @@ class _Renderer:
             pipeline = self._pipelines[kernel.instance.pipeline]
             if not isinstance(pipeline, TimedPipeline):
                 continue
-            traits = pipeline.traits(kernel.instance.fields())
+            fields = kernel.instance.fields()
+            traits = executed_traits(
+                self._registry, KernelKind.of(self._model), fields, pipeline.traits(fields)
+            )
             splits = self._model.splits if traits.schedule is Schedule.TILES else (1,)
             candidates.append(Candidate(name=kernel.name, traits=traits, splits=splits))
         if not candidates:

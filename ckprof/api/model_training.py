@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.api.measured_tables import read_tables
+from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.timing import GemmDirection
+from ckprof.plugin.timing import GemmDirection, RunDirection, TimedTarget
 from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof.selection.training import TrainRequest, train
 from ckprof.selection.validation import ValidateRequest, validate
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.selection_requests import TrainOptions, ValidateOptions
     from ckprof.api.session import Session
+    from ckprof.model.inspection import Inspection
     from ckprof.plugin.registry import Registry
     from ckprof.selection.measurements import Measurements
     from ckprof.selection.metrics import Efficiency
@@ -44,17 +46,41 @@ class TrainedModel:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a model is used for."""
+
+    #: id of the target that will run the kernels
+    target: str
+    arch: str
+
+
 def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     """Fit a model to the measured times of files.
 
     :raises InputError: a file is wrong, there are too few problems, or the files are of several devices.
     :raises UsageError: the direction's kernels are no matrix products.
     """
+    from ckprof.flow.inspect_build import load_inspection
+    from ckprof.selection.boost import train_trees
     from ckprof.selection.cross_validation import cross_validated
 
-    direction = session.registry.direction(options.direction)
+    direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id)
-    table = read_tables(session.registry, options.files, direction=direction.id, dtype=options.dtype.value)
+    target = session.target(options.target).id if options.target else ""
+    table = read_tables(
+        session.registry,
+        options.files,
+        KernelKind(
+            direction=direction.id,
+            dtype=options.dtype.value,
+            target=target if runs_elsewhere(session.registry, target) else "",
+        ),
+    )
+    if options.inspection is not None:
+        table = with_occupancy(
+            table, load_inspection(options.inspection, session.registry), options.inspection
+        )
     device, units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
@@ -64,10 +90,13 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
         element_bytes=options.dtype.properties.size_bytes,
         device=device,
         units=units,
+        target=table.target,
         toolchain=options.toolchain,
         layout=options.layout,
     )
     model = train(request)
+    if options.boost:
+        model = replace(model, trees=train_trees(table, model, sizes))
     quality = cross_validated(request)
     clean = table.without_glitches()
     figures = dict.fromkeys(Quality.__struct_fields__) if quality is None else asdict(quality)
@@ -95,10 +124,13 @@ def validate_model(session: Session, options: ValidateOptions) -> Validation:
     model = load_model(options.model)
 
     def read(paths: tuple[Path, ...]) -> Measurements:
-        return read_tables(session.registry, paths, direction=model.direction, dtype=model.dtype)
+        kind = KernelKind(direction=model.direction, dtype=model.dtype, target=model.target)
+        return read_tables(session.registry, paths, kind)
 
     table = read(options.files)
-    require_device(model, table.arch, options.model, force=options.force)
+    if not options.force:
+        require_target(model, table.target, options.model)
+        require_device(model, table.arch, options.model)
     return validate(
         ValidateRequest(
             model=model,
@@ -106,8 +138,25 @@ def validate_model(session: Session, options: ValidateOptions) -> Validation:
             gemm_sizes=gemm_sizes_of(session.registry, model.direction),
             training=read(options.training) if options.training else None,
             top=options.top,
+            boost=options.boost,
         )
     )
+
+
+def with_occupancy(table: Measurements, inspection: Inspection, path: Path) -> Measurements:
+    """Return a table whose kernels share a compute unit as their machine code allows.
+
+    :param path: of the inspection, for messages.
+    :raises InputError: it is about none of the table's kernels.
+    """
+    known = {one.name: one.worst.occupancy.workgroups_per_cu for one in inspection.kernels}
+    kernels = {
+        name: replace(traits, workgroups_per_unit=max(1, known[name])) if name in known else traits
+        for name, traits in table.kernels.items()
+    }
+    if not known.keys() & kernels.keys():
+        raise InputError("it is about none of the kernels whose times are given, by their names", path)
+    return replace(table, kernels=kernels)
 
 
 def load_model(path: Path) -> TimeModel:
@@ -118,15 +167,46 @@ def load_model(path: Path) -> TimeModel:
     return model_of(read_document(path))
 
 
-def require_device(model: TimeModel, arch: str, path: Path, *, force: bool) -> None:
+def require_use(session: Session, model: TimeModel, used: Use, path: Path) -> None:
+    """Refuse a model of another device than the one that kernels are chosen for.
+
+    :raises InputError: the model's times are those of another target, architecture or device.
+    """
+    if not model.target:
+        require_device(model, used.arch, path)
+        return
+    require_target(model, used.target, path)
+    target = session.registry.targets.find(model.target)
+    here = target.device_name() if isinstance(target, TimedTarget) else ""
+    if here and model.device.casefold() not in here.casefold():
+        require_device(model, here, path)
+
+
+def require_target(model: TimeModel, target: str, path: Path) -> None:
+    """Refuse a model of kernels that another target ran.
+
+    :param target: what is used; empty for the architecture itself.
+    :raises InputError: the targets differ.
+    """
+    if model.target != target:
+        ran = f"target {model.target}" if model.target else f"{model.device or 'the architecture'} itself"
+        asked = f"target {target}" if target else "the architecture itself"
+        raise InputError(
+            f"the model's kernels ran on {ran}, its times say little about {asked}; "
+            "train one there, or take it all the same with --force",
+            path,
+        )
+
+
+def require_device(model: TimeModel, device: str, path: Path) -> None:
     """Refuse a model of another device.
 
-    :param arch: what it is used for; empty if unknown.
-    :raises InputError: the devices differ and ``force`` is not set.
+    :param device: what it is used for; empty if unknown.
+    :raises InputError: the devices differ.
     """
-    if model.device and arch and model.device != arch and not force:
+    if model.device and device and model.device != device:
         raise InputError(
-            f"the model was trained on {model.device}, its times say little about {arch}; "
+            f"the model was trained on {model.device}, its times say little about {device}; "
             "train one there, or take it all the same with --force",
             path,
         )
@@ -137,12 +217,15 @@ def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
 
     :raises UsageError: it is no matrix product.
     """
-    found = registry.direction(direction)
+    found = registry.operation(direction)
     if not isinstance(found, GemmDirection):
         raise UsageError(
             f"direction {found.id} does not say which matrix product it is: no times are predicted"
         )
-    return found.gemm_sizes
+    if not isinstance(found, RunDirection):
+        return found.gemm_sizes
+    runs = found.gemm_runs
+    return lambda problem: (*found.gemm_sizes(problem), *runs(problem))
 
 
 def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:

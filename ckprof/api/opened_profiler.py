@@ -95,7 +95,7 @@ class OpenedProfiler:
         """
         from ckprof.api.instances import read_lists
 
-        wanted = self.registry.direction(direction).id if direction else None
+        wanted = self.registry.operation(direction).id if direction else None
         query = InstanceQuery(conf=(name,), reading=reading or ListReading())
         (conversion,) = read_lists(self._session, query, wanted)
         return conversion

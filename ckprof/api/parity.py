@@ -83,7 +83,7 @@ def compare_files(session: Session, files: ComparedFiles, reading: ListReading) 
     """
     registry = session.registry
     strings = strings_reading(reading, files.revision)
-    wanted = registry.direction(files.direction).id if files.direction else None
+    wanted = registry.operation(files.direction).id if files.direction else None
     names = files.names
     first, second = (side_of_file(_path(name), registry, strings, wanted) for name in names)
     first, second = against_each_other(first, second)

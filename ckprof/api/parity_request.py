@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof.parity.lockfile import LockedStrings
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
 
 Source = Literal["library", "catalog", "both"]
@@ -126,7 +126,7 @@ def strings_reading(reading: ListReading, revision: str | None) -> Reading:
 class ParityTask:
     """Lists that are compared together."""
 
-    direction: Direction
+    direction: Operation
     paths: tuple[Path, ...]
     locked: LockedStrings | None = None
 
@@ -140,7 +140,7 @@ def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[Parit
     if request.locked is not None:
         return _locked_tasks(request, request.locked, registry)
     if request.conf and request.direction is not None:
-        direction = registry.direction(request.direction)
+        direction = registry.operation(request.direction)
         paths = tuple(dict.fromkeys(find_list(name) for name in request.conf))
         together = request.against is not None or request.source != "catalog"
         groups = [paths] if together else [(path,) for path in paths]
@@ -148,7 +148,7 @@ def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[Parit
     root = request.tree or conf_root()
     tasks = list(_tree_tasks(root, registry))
     if request.direction is not None:
-        wanted = registry.direction(request.direction).id
+        wanted = registry.operation(request.direction).id
         tasks = [task for task in tasks if task.direction.id == wanted]
     if not tasks:
         raise InputError("no instance list below it: expected <direction>/<set>/<name>.conf", root)
@@ -172,12 +172,12 @@ def _locked_tasks(
         revision = find_revision(lock.revision).name
     except UsageError as error:
         raise InputError(str(error), path) from None
-    wanted = registry.direction(request.direction).id if request.direction else None
+    wanted = registry.operation(request.direction).id if request.direction else None
     asked = {find_list(name).resolve() for name in request.conf}
     found: set[Path] = set()
     tasks = []
     for expected in lock.expected:
-        direction = registry.direction(expected.direction)
+        direction = registry.operation(expected.direction)
         if wanted is not None and wanted != direction.id:
             continue
         paths = tuple(_locked_list(item.path, path) for item in expected.lists)

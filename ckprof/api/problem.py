@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from ckprof.errors import InputError
-from ckprof.model.problem import ConvProblem, sizes_of
+from ckprof.errors import InputError, UsageError
+from ckprof.model.problem import ConvProblem, as_convolution, sizes_of
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
+    from ckprof.model.problem import Problem as ModelProblem
     from ckprof.plugin.registry import Registry
     from ckprof.problems.tokens import ParsedProblem
 
@@ -45,13 +46,19 @@ class Problem(ConvProblem):
         :raises InputError: the line is wrong; the message has the column and the expected form.
         :raises UsageError: there is no such direction.
         """
+        from ckprof.plugin.protocols import OwnProblems
         from ckprof.problems.parse_line import parse_problem
         from ckprof.problems.tokens import ProblemLine
 
         registry = _registry()
         known = sorted(registry.directions, key=lambda one: one.miopen_flag)
+        named = registry.operation(direction) if direction else None
+        if named is not None and isinstance(named, OwnProblems):
+            raise UsageError(
+                f"{named.id} is no direction of convolution: read its problems with Profiler.problems"
+            )
         first_error: InputError | None = None
-        for one in [registry.direction(direction)] if direction else known:
+        for one in known if named is None else [named]:
             try:
                 parsed = parse_problem(ProblemLine(text=line, path="problem"), one, known)
             except InputError as error:
@@ -64,7 +71,7 @@ class Problem(ConvProblem):
     def of(cls, parsed: ParsedProblem, direction: str) -> Problem:
         """Return what was parsed for a direction."""
         return cls(
-            **sizes_of(parsed.problem),
+            **sizes_of(as_convolution(parsed.problem)),
             direction=direction,
             dtype=parsed.dtype,
             layout=parsed.layout,
@@ -78,11 +85,17 @@ class Problem(ConvProblem):
         return plain(self)
 
 
-def plain(problem: ConvProblem) -> ConvProblem:
+@overload
+def plain(problem: ConvProblem) -> ConvProblem: ...
+
+
+@overload
+def plain(problem: ModelProblem) -> ModelProblem: ...
+
+
+def plain(problem: ModelProblem) -> ModelProblem:
     """Return the sizes of a problem alone, so that equal ones compare equal."""
-    if type(problem) is ConvProblem:
-        return problem
-    return ConvProblem(**sizes_of(problem))
+    return ConvProblem(**sizes_of(problem)) if isinstance(problem, Problem) else problem
 
 
 @cache

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.api.events import DefaultProblemUsed, ProblemNote
-from ckprof.api.problem import Problem, plain
+from ckprof.api.problem import Problem as NotedProblem
+from ckprof.api.problem import plain
 from ckprof.errors import InputError
 from ckprof.model.problem_run import ProblemRun
 from ckprof.problems.parse_line import parse_problem
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from ckprof.api.session import Session
     from ckprof.flow.candidates import Candidate
-    from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Direction
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,8 @@ class GivenProblems:
 
 def parse_problems(
     session: Session,
-    direction: Direction,
-    lines: Sequence[str | ConvProblem] = (),
+    direction: Operation,
+    lines: Sequence[str | Problem] = (),
     files: Sequence[Path] = (),
     *,
     name: str = "--problem",
@@ -58,7 +59,7 @@ def parse_problems(
     :param name: what messages call the lines.
     :raises InputError: a line is wrong, or one of ``lines`` asks for another direction.
     """
-    known = tuple(session.registry.directions)
+    known = tuple(session.registry.operations)
     named = [
         parse_problem(ProblemLine(text=line, path=name), direction, known)
         if isinstance(line, str)
@@ -77,7 +78,7 @@ def parse_problems(
 def problems_for(
     session: Session,
     given: GivenProblems,
-    direction: Direction,
+    direction: Operation,
     candidates: Sequence[Candidate],
     *,
     strict_layout: bool = False,
@@ -161,6 +162,7 @@ class Fitting:
             dtype=parsed.dtype,
             layout=parsed.layout if parsed.layout in layouts else None,
             splits=parsed.splits,
+            count=parsed.count,
         )
 
     def notes(self, problems: Iterable[ParsedProblem]) -> list[str]:
@@ -169,7 +171,9 @@ class Fitting:
         untyped: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
         lines_with_ignored = 0
+        said: Counter[str] = Counter()
         for one in problems:
+            said.update(one.notes)
             replaced = self._replaced_layout(one)
             if replaced:
                 other_layouts[one.layout or "", replaced] += 1
@@ -182,6 +186,7 @@ class Fitting:
             "the sizes are used"
             for (said, used), count in other_layouts.items()
         ]
+        notes += [text if count == 1 else f"{text} ({count} problem lines)" for text, count in said.items()]
         have = ", ".join(sorted(dtype.value for dtype in self._dtypes))
         notes += [
             f"{_lines(count)} name{'s' if count == 1 else ''} no type, which means {dtype} to MIOpen: "
@@ -204,7 +209,7 @@ class Fitting:
         return next(iter(layouts))
 
 
-def default_problems(direction: Direction, candidates: Sequence[Candidate]) -> list[ConvProblem]:
+def default_problems(direction: Operation, candidates: Sequence[Candidate]) -> list[Problem]:
     """Return, without repetitions, what each instance's family runs it on when no problem is given."""
     usual = direction.default_problem
     ordered = sorted(candidates, key=lambda candidate: candidate.instance.ndim)
@@ -220,8 +225,8 @@ def _lines(count: int) -> str:
     return f"{count} problem line{'s' if count != 1 else ''}"
 
 
-def _of_object(problem: ConvProblem, direction: Direction) -> ParsedProblem:
-    if not isinstance(problem, Problem):
+def _of_object(problem: Problem, direction: Operation) -> ParsedProblem:
+    if not isinstance(problem, NotedProblem):
         return ParsedProblem(problem=problem)
     if problem.direction and problem.direction != direction.id:
         raise InputError(f"the problem was read for {problem.direction}, expected {direction.id}")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.batch import Batch, BatchRequest
     from ckprof.api.comparison import CompareOptions, SideInput
+    from ckprof.api.emitting import EmittedList
     from ckprof.api.instances import Selection
     from ckprof.api.kernel_selection import KernelChoice
     from ckprof.api.model_training import TrainedModel
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ckprof.api.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof.api.support import SupportReport, SupportRequest
     from ckprof.api.sweeping import SweepResult
+    from ckprof.api.tune_requests import ReplayOptions, TuneOptions
     from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.compare.self_test import SelfTest
     from ckprof.flow.kernel_library import BuiltLibrary
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from ckprof.model.inspection import Comparison, Inspection
     from ckprof.model.outcome import Outcome
     from ckprof.model.parity import ParityFinding, ParityReport
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.parity.lockfile import Lock
     from ckprof.problems.tokens import ParsedProblem
     from ckprof.run.options import RunOptions
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
     from ckprof.sweep.plan import Plan as SweepPlan
+    from ckprof.tune.result import TuneResult
 
 
 class Profiler(OpenedProfiler):
@@ -71,7 +74,7 @@ class Profiler(OpenedProfiler):
     def run(
         self,
         library: BuiltLibrary,
-        problems: Sequence[str | ConvProblem] = (),
+        problems: Sequence[str | Problem] = (),
         options: RunOptions | None = None,
     ) -> Iterator[Outcome]:
         """Run a built library, and yield the outcomes as they come.
@@ -92,25 +95,28 @@ class Profiler(OpenedProfiler):
     def profile(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | ConvProblem] = (),
+        problems: Sequence[str | Problem] = (),
         *,
         build: BuildOptions | None = None,
         run: RunOptions | None = None,
+        baselines: Sequence[str] = (),
     ) -> Results:
         """Choose, build, run, verify, time and rank: what ``ckprof run`` does.
 
         :param query: which instances; their direction is that of the list, unless the query names it.
         :param problems: lines or problems; without any, what the kernel families run on by themselves.
+        :param baselines: ids of other libraries that are measured as well.
         :raises CkprofError: as the single steps.
         """
         options = build or BuildOptions()
         query = replace(query, arch=query.arch or options.arch, target=query.target or options.target)
-        return self.execute(self.plan(query, problems, build=options, run=run))
+        plan = self.plan(query, problems, build=options, run=run)
+        return self.execute(replace(plan, baselines=tuple(baselines)))
 
     def plan(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | ConvProblem] = (),
+        problems: Sequence[str | Problem] = (),
         *,
         files: Sequence[Path] = (),
         build: BuildOptions | None = None,
@@ -164,7 +170,7 @@ class Profiler(OpenedProfiler):
     def sweep(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | ConvProblem],
+        problems: Sequence[str | Problem],
         options: SweepOptions,
         *,
         build: BuildOptions | None = None,
@@ -205,8 +211,20 @@ class Profiler(OpenedProfiler):
 
         return plan_sweep(self._session, request, options)
 
+    def describe_engine(self, request: RunRequest, options: SweepOptions, plan: SweepPlan) -> list[str]:
+        """Return what a sweep costs on the engine that its options ask for; nothing without one.
+
+        :param plan: what :meth:`plan_sweep` returned.
+        :raises CkprofError: the engine or its settings are wrong.
+        """
+        if not options.on_engine:
+            return []
+        from ckprof.api.engine_sweep import describe_engine
+
+        return describe_engine(self._session, request, options, plan)
+
     def problems(
-        self, direction: str, lines: Sequence[str | ConvProblem] = (), *, files: Sequence[Path] = ()
+        self, direction: str, lines: Sequence[str | Problem] = (), *, files: Sequence[Path] = ()
     ) -> list[ParsedProblem]:
         """Return the problems of lines and files, with what the lines say besides.
 
@@ -216,7 +234,7 @@ class Profiler(OpenedProfiler):
         """
         from ckprof.api.problems import parse_problems
 
-        return list(parse_problems(self._session, self.registry.direction(direction), lines, files).all)
+        return list(parse_problems(self._session, self.registry.operation(direction), lines, files).all)
 
     def open_batch(self, request: BatchRequest) -> Batch:
         """Find the lists of a tree; :meth:`Batch.results <ckprof.api.batch.Batch.results>` runs them.
@@ -238,7 +256,7 @@ class Profiler(OpenedProfiler):
         self,
         library: Path | str,
         direction: str,
-        problem: str | ConvProblem,
+        problem: str | Problem,
         options: CallOptions | None = None,
     ) -> dict[str, object]:
         """Run one kernel of a library that is built already, in a process of its own.
@@ -263,7 +281,7 @@ class Profiler(OpenedProfiler):
         return check_support(self._session, request)
 
     def inspect(
-        self, selection: Selection, options: BuildOptions | None = None, *, problem: str | ConvProblem = ""
+        self, selection: Selection, options: BuildOptions | None = None, *, problem: str | Problem = ""
     ) -> Inspection:
         """Return registers, spills, LDS, occupancy and instructions of a selection's kernels.
 
@@ -381,6 +399,64 @@ class Profiler(OpenedProfiler):
 
         return select_kernels(self._session, options)
 
+    # --- guided searches ------------------------------------------------------------------------------------
+
+    def tune(
+        self,
+        query: InstanceQuery,
+        problems: Sequence[str | Problem],
+        options: TuneOptions,
+        *,
+        build: BuildOptions | None = None,
+        run: RunOptions | None = None,
+    ) -> TuneResult:
+        """Find the best kernels for some problems without measuring them all: what ``ckprof tune`` does.
+
+        A problem that is named several times counts as often. The same call goes on where an earlier one was
+        stopped, at whatever moment.
+
+        :param query: which instances, all of one direction, type, layout and number of dimensions.
+        :param problems: lines or problems.
+        :param options: how kernels are looked for, how long, and where the outcomes go.
+        :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
+        :raises CkprofError: as the single steps, or the store cannot be written.
+        """
+        from ckprof.sweep.defaults import round_run_options
+
+        how = build or BuildOptions()
+        query = replace(query, arch=query.arch or how.arch, target=query.target or how.target)
+        run = run or round_run_options(self.settings.timeout)
+        return self.execute_tune(self.plan(query, problems, build=how, run=run), options)
+
+    def execute_tune(self, request: RunRequest, options: TuneOptions) -> TuneResult:
+        """Do the same as :meth:`tune` for what was planned.
+
+        :raises CkprofError: as :meth:`tune`.
+        """
+        from ckprof.api.tuning import tune
+
+        return tune(self._session, request, options)
+
+    def replay(self, options: ReplayOptions) -> TuneResult:
+        """Search recorded measurements: nothing is built or run, the time that it would take is counted.
+
+        :raises UsageError: the strategy is unknown, or a value is out of range.
+        :raises InputError: a table or the model is wrong.
+        """
+        from ckprof.api.tuning import replay
+
+        return replay(self._session, options)
+
+    def list_text(self, selection: Selection, names: Sequence[str]) -> EmittedList:
+        """Return some kernels of a selection as an instance list, and as a catalog.
+
+        :param names: names of the kernels.
+        :raises InputError: a kernel cannot be said in a list, or is not in the selection.
+        """
+        from ckprof.api.emitting import emitted_list
+
+        return emitted_list(self._session, selection, names)
+
     # --- what was measured ----------------------------------------------------------------------------------
 
     def compare(
@@ -396,7 +472,7 @@ class Profiler(OpenedProfiler):
 
         how = options or CompareOptions()
         if how.direction is not None:
-            how = replace(how, direction=self.registry.direction(how.direction).id)
+            how = replace(how, direction=self.registry.operation(how.direction).id)
         return compare_inputs(self._session, old, new, how)
 
     def report(self, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.model.conversion import MMA_K_TABLE
-from ckprof.sweep.options import RoundOptions
+from ckprof.rounds.options import RoundOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.layout import Layout
+    from ckprof.model.problem import Problem
     from ckprof.run.options import RunOptions
 
 
@@ -23,7 +23,7 @@ class ListReading:
     """How lists are read."""
 
     #: layout of lists whose lines and file names do not say it
-    layout: ConvLayout | None = None
+    layout: Layout | None = None
     #: data type of lists whose lines and file names do not say it
     dtype: DataType | None = None
     #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
@@ -107,7 +107,7 @@ class RunPlanOptions:
     """What instances are run on, and how."""
 
     #: lines or problems; without any, what the kernel families run on by themselves
-    problems: tuple[str | ConvProblem, ...] = ()
+    problems: tuple[str | Problem, ...] = ()
     #: files with one problem a line
     files: tuple[Path, ...] = ()
     #: ``None`` for the defaults
@@ -144,8 +144,20 @@ class SweepOptions:
     max_time_s: float | None = None
     #: wait while another process writes the store, instead of failing
     wait: bool = False
+    #: id of the engine that hands problems to several devices; ``None`` for this process and one device,
+    #: unless ``devices`` or ``cluster`` ask for more
+    engine: str | None = None
+    #: indices of the devices of this machine that are used
+    devices: tuple[int, ...] = ()
+    #: settings file of the engine
+    cluster: Path | None = None
     #: asked before every attempt
     should_stop: Callable[[], bool] = _never
+
+    @property
+    def on_engine(self) -> bool:
+        """True when problems are handed to workers instead of being measured by this process."""
+        return self.engine is not None or bool(self.devices) or self.cluster is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Status
-from ckprof.report.csv_report import outcome_values
+from ckprof.report.csv_report import outcome_values, ratio_values
 from ckprof.report.rows import rows_of_problem
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas
 
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.model.results import RunInstance, RunResults
     from ckprof.plugin.protocols import ReportFormat
     from ckprof.report.rows import Row
@@ -26,7 +26,7 @@ class Result:
     """One kernel on one problem."""
 
     problem_index: int
-    problem: ConvProblem
+    problem: Problem
     row: Row
 
     @property
@@ -92,7 +92,7 @@ class Results:
         return f"<Results: {len(self)} outcomes of {len(self.data.problems)} problems>"
 
     @property
-    def problems(self) -> Sequence[ConvProblem]:
+    def problems(self) -> Sequence[Problem]:
         """What the kernels were run on."""
         return self.data.problems
 
@@ -118,7 +118,7 @@ class Results:
         outcomes = tuple(outcome for outcome in self.data.outcomes if id(outcome) in kept)
         return Results(replace(self.data, outcomes=outcomes))
 
-    def best(self, problem: int | ConvProblem = 0) -> Result | None:
+    def best(self, problem: int | Problem = 0) -> Result | None:
         """Return the fastest verified result of a problem; ``None`` if no kernel could serve it.
 
         :param problem: its position, or the problem itself.
@@ -134,7 +134,10 @@ class Results:
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return one flat dictionary per outcome, with the columns of the CSV report."""
-        return [outcome_values(one.problem_index, one.row, why=self.data.why) for one in self]
+        return [
+            outcome_values(one.problem_index, one.row, why=self.data.why) | ratio_values(self.data, one.row)
+            for one in self
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame with one row per outcome, with the columns of the CSV report.

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ckprof.api.baselines import baseline_sources
 from ckprof.api.building import build_library
 from ckprof.api.instances import choose_instances
 from ckprof.api.library_run import Run
@@ -14,6 +15,7 @@ from ckprof.api.stages import Stages
 from ckprof.flow.profile import as_run_instance
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
+from ckprof.run.baselines import Baselines
 from ckprof.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class RunRequest:
     why: bool = False
     #: store that the outcomes are added to
     store: StoreOptions | None = None
+    #: ids of the baselines that are measured as well
+    baselines: tuple[str, ...] = ()
     #: the clock of the run so far
     stages: Stages = field(default_factory=Stages)
 
@@ -51,7 +55,7 @@ def plan_run(
     """
     stages = Stages()
     selection = choose_instances(session, query).require()
-    direction = session.registry.direction(selection.direction)
+    direction = session.registry.operation(selection.direction)
     parsed = parse_problems(session, direction, options.problems, options.files)
     problems = problems_for(
         session, parsed, direction, selection.candidates, strict_layout=options.strict_layout
@@ -116,13 +120,14 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
     outcomes: list[Outcome] = []
     error: BaseException | None = None
     with ExitStack() as stack:
-        # The store first: who cannot write it need not build for hours.
+        # The store first: who cannot write it need not build for hours. So with a library that is missing.
+        sources = baseline_sources(session, request.baselines, request.build.target)
         record = _recording(session, request.store, stack)
         library = build_library(
             session, selection.candidates, request.build, Purpose.RUN, keep_invalid=selection.keep_invalid
         )
         stages.done("build")
-        run = Run(session, library, request.problems, request.options)
+        run = Run(session, library, request.problems, request.options, Baselines(sources))
         try:
             with closing(record(run)) as found:
                 for outcome in found:
@@ -130,6 +135,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         except BaseException as exc:
             # Whatever it is: what was measured until then must not be lost with it.
             error = exc
+            outcomes += [one for one in run.abandoned if one not in outcomes]
     stages.done("run")
     results = RunResults(
         direction=library.direction.id,
@@ -144,5 +150,8 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         stages_s=stages.seconds,
         why=request.why,
         partial=error is not None,
+        warnings=run.warnings,
+        baseline_ids=request.baselines,
+        baselines=tuple(run.baselines.outcomes),
     )
     return RunEnd(results=results, error=error)

@@ -28,10 +28,16 @@ class TrainOptions:
     layout: str = ""
     #: architecture that was measured; ``None``: what the files name
     arch: str | None = None
+    #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
+    target: str = ""
     #: compute units of the device; ``None``: those of the architecture, or what explains the times best
     units: int | None = None
     #: compiler and the like of the kernels; only recorded
     toolchain: str = ""
+    #: report of ``ckprof inspect``, or folder of a build: workgroups of each kernel on a compute unit
+    inspection: Path | None = None
+    #: train boosted trees as well, with LightGBM
+    boost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,8 @@ class ValidateOptions:
     training: tuple[Path, ...] = ()
     #: how many of the predicted best are taken as measured
     top: int = 3
+    #: correct predictions by the model's trees
+    boost: bool = False
     #: use a model of another device
     force: bool = False
 
@@ -61,6 +69,8 @@ class SelectOptions:
     measure: int = 0
     #: ask the kernels' own tests which of them support the problem; without that, all count as supported
     check_support: bool = True
+    #: correct predictions by the model's trees
+    boost: bool = False
     build: BuildOptions = field(default_factory=BuildOptions)
     #: use a model of another device
     force: bool = False

@@ -14,14 +14,14 @@ from ckprof.compare.settle import SettleLimits, settle
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Purpose
+from ckprof.rounds.contest import Contest
+from ckprof.rounds.options import RoundOptions
+from ckprof.rounds.visit import Visit
 from ckprof.statistics.verdict import Verdict
-from ckprof.sweep.contest import Contest
 from ckprof.sweep.defaults import round_run_options
 from ckprof.sweep.identity import built_kernels, shared_key
-from ckprof.sweep.kernel_bench import KernelBench
-from ckprof.sweep.options import RoundOptions
+from ckprof.sweep.kernel_bench import KernelBench, PluginHooks, bench_library
 from ckprof.sweep.plan import KernelCell, PlannedContest
-from ckprof.sweep.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -197,7 +197,14 @@ def _open_side(
         verify=True,
         keep_samples=True,
     )
-    with KernelBench(library, how, session.manager, (), session.tell, takes_lock=takes_lock) as bench:
+    with KernelBench(
+        bench_library(library),
+        how,
+        PluginHooks(library, session.manager),
+        (),
+        session.tell,
+        takes_lock=takes_lock,
+    ) as bench:
         target = session.target(build.target)
         shared = shared_key(library.direction.id, target, library.recipe, how, bench.device)
         yield _SideBench(library, bench, shared)

@@ -56,10 +56,9 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
     :raises CkprofError: no toolchain, or a library cannot be loaded.
     """
     selection, options = request.selection, request.build
-    queries = [
-        *request.queries,
-        *random_queries(request.random, selection.candidates[0].instance.ndim, request.seed),
-    ]
+    operation = session.registry.operation(selection.direction)
+    ndim = selection.candidates[0].instance.ndim
+    queries = [*request.queries, *random_queries(request.random, ndim, request.seed, operation)]
     target = session.target(options.target)
 
     def built(how: BuildOptions) -> BuiltLibrary:

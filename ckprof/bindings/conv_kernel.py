@@ -10,11 +10,13 @@ from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 from ckprof.model.suggestion import unknown_name
+from ckprof.plugin.operations import layout_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import ConvLayout, Layout
+    from ckprof.plugin.protocols import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +37,20 @@ class ConvKernel:
 
     @property
     def dtype(self) -> DataType:
-        """Type of all three tensors."""
+        """Type of the operands."""
         return DataType(self.fields["dtype"])
 
     @property
     def layout(self) -> ConvLayout:
         """Memory order of the tensors."""
         layout = find_layout(str(self.fields["layout"]))
+        if layout is None:
+            raise InputError(f"kernel {self.name} has an unknown layout: {self.fields['layout']}")
+        return layout
+
+    def layout_of(self, operation: Operation) -> Layout:
+        """Return the same for kernels of any operation."""
+        layout = layout_named(operation, str(self.fields["layout"]))
         if layout is None:
             raise InputError(f"kernel {self.name} has an unknown layout: {self.fields['layout']}")
         return layout

@@ -254,6 +254,7 @@ class ConvLibrary:
             *(CheckedTensor(name=n, size_bytes=v.nbytes, values=v) for n, v in operands.items()),
             result,
         ]
+        checked.sort(key=lambda tensor: TENSORS.index(tensor.name))
         tensors = DeviceTensors(target, {tensor.name: tensor.size_bytes for tensor in checked})
         try:
             for name, values in operands.items():

@@ -11,8 +11,7 @@ import msgspec
 from ckprof.catalog.schema import Document, Header, document_decoder
 from ckprof.errors import InputError
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import DataType, spellings
-from ckprof.model.layout import LAYOUTS, find_layout
+from ckprof.model.dtype import spellings
 from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
@@ -46,13 +45,14 @@ def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]
         known = sorted(variants)
         raise InputError(f"variant: {unknown_name('catalog variant', header.variant, known)}", path)
     document = _decode(document_decoder(variant.record_type), data, path)
-    return _checked(document, path)
+    return _checked(document, variant, path)
 
 
-def _checked(document: Document, path: Path) -> Catalog:
-    layout = find_layout(document.layout)
+def _checked(document: Document, variant: CatalogVariant, path: Path) -> Catalog:
+    layouts = {layout.name: layout for layout in variant.layouts}
+    layout = layouts.get(document.layout.lower())
     if layout is None:
-        names = [known.name for known in LAYOUTS]
+        names = [*layouts]
         raise InputError(f"layout: {unknown_name('layout', document.layout, sorted(names))}", path)
     if layout.ndim != document.ndim_spatial:
         raise InputError(
@@ -60,12 +60,11 @@ def _checked(document: Document, path: Path) -> Catalog:
             f"which has {layout.ndim} spatial dimensions",
             path,
         )
-    try:
-        dtype = DataType(document.datatype)
-    except ValueError:
+    dtype = {one.value: one for one in variant.dtypes}.get(document.datatype)
+    if dtype is None:
         raise InputError(
-            f"datatype: expected one of {spellings(DataType)}, got {document.datatype!r}", path
-        ) from None
+            f"datatype: expected one of {spellings(variant.dtypes)}, got {document.datatype!r}", path
+        )
     seen: dict[int, int] = {}
     for index, record in enumerate(document.instances):
         first = seen.setdefault(record.id, index)

@@ -40,7 +40,7 @@ def write_catalog(path: Path, catalog: Catalog) -> bool:
     return _write(path, _pieces(catalog))
 
 
-def write_atomically(path: Path, text: str) -> bool:
+def write_atomically(path: Path, text: str | bytes) -> bool:
     """Write ``text`` beside ``path`` and rename it, so that no reader ever sees half of it.
 
     Nothing is touched if the file holds the same bytes already. Directories are made as needed. A symbolic
@@ -49,7 +49,7 @@ def write_atomically(path: Path, text: str) -> bool:
     :returns: whether the file was written.
     :raises InputError: the file or its directory cannot be written.
     """
-    return _write(path, (text.encode(),))
+    return _write(path, (text.encode() if isinstance(text, str) else text,))
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> bool:

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
-    direction = session.registry.direction(arguments.direction) if arguments.direction else None
+    direction = session.registry.operation(arguments.direction) if arguments.direction else None
     conversion = read_list(
         find_list(arguments.conf),
         session.registry,

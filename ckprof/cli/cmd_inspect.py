@@ -46,7 +46,7 @@ Exit code 1 when a kernel does not compile, or when --diff finds new spills or l
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof inspect``."""
     parser.epilog = _EPILOG
-    known = ", ".join(session.registry.directions.ids)
+    known = ", ".join(session.registry.operations.ids)
     parser.add_argument(
         "what",
         nargs="?",
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what is None:
         raise UsageError("name a direction with instances to build, a folder of a build, or a JSON report")
     failed = False
-    if arguments.what in session.registry.directions.ids:
+    if arguments.what in session.registry.operations.ids:
         inspection, failed = _built(arguments, session)
     else:
         inspection = session.profiler.load_inspection(arguments.what)
@@ -98,7 +98,7 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
     """Build the instances; return what is in their code objects, and whether one did not compile."""
     profiler = session.profiler
     selection = profiler.instances(chosen_query(arguments, [arguments.what])).require()
-    problems = parsed_problems(arguments, session, session.registry.direction(selection.direction))
+    problems = parsed_problems(arguments, session, session.registry.operation(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")
     inspection, library = profiler.inspect_built(

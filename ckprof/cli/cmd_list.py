@@ -109,7 +109,7 @@ _Table = tuple["Sequence[str]", "list[tuple[object, ...]]"]
 
 
 def _directions(arguments: argparse.Namespace, session: Session) -> _Table:
-    entries = session.registry.directions
+    entries = session.registry.operations
     return ("id", "aliases", "what", "plugin"), [
         (d.id, ", ".join(d.aliases), d.label, entries.provider(d.id)) for d in entries
     ]

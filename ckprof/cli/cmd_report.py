@@ -1,11 +1,11 @@
-"""``ckprof report``: a store as one HTML page, or as Markdown."""
+"""``ckprof report``: a store as one HTML page, as Markdown, or as an image."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.cli.report_file import write_report
+from ckprof.cli.report_file import check_report, write_report
 from ckprof.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.plugin.protocols import StoreReportFormat
+    from ckprof.store_report.content import ReportContent
     from ckprof.store_report.options import ReportOptions
 
 _EPILOG: Final = """\
@@ -20,10 +21,12 @@ examples:
   ckprof report results.db -o report.html
   ckprof report yesterday.db results.db -o report.html
   ckprof report results.db@main --format md
+  ckprof report results.db -o report.html --png report.png                   # needs the extra ckprof[report]
   ckprof report results.db -o report.html --roof theoretical=163400,5300 --roof measured=121000,4100
 
 With two stores, the report is of the second one, and compares it with the first. The page needs no network
-and no other file. Roofs are in GFLOP/s and GB/s.
+and no other file. A sweep keeps what its device reaches at most; roofs that are given, in GFLOP/s and GB/s,
+replace these.
 """
 
 
@@ -62,6 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         + "; ".join(f"{one.id}: {one.label}" for one in formats),
     )
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file")
+    group.add_argument(
+        "--png",
+        type=Path,
+        metavar="FILE",
+        help="write best kernels and charts as an image, too, for pull requests",
+    )
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -70,20 +79,31 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: an input or an option is wrong.
     """
     chosen = _format(arguments, session)
+    outputs = [(chosen, arguments.output)]
+    if arguments.png is not None:
+        image = session.registry.store_report_formats.find("png")
+        # an image alone, unless a page is asked for as well
+        outputs = [*(outputs if arguments.output or arguments.format else []), (image, arguments.png)]
+    for _, path in outputs:
+        check_report(path)
     content = session.profiler.report(*arguments.inputs, options=_options(arguments))
     if not content.overview.rows:
         session.console.warning(f"{content.side.label} has no measurements")
-    text = chosen.render(content)
-    if arguments.output is None:
-        session.console.exact(text)
-    else:
-        write_report(text, arguments.output)
-        size = len(text.encode()) / 1e6
-        session.console.info(
-            f"{arguments.output}: {content.overview.problems} problems, "
-            f"{content.overview.instances} instances, {size:.2f} MB"
-        )
+    for one, path in outputs:
+        _write(one.render(content), path, content, session)
     return ExitCode.OK
+
+
+def _write(report: str | bytes, path: Path | None, content: ReportContent, session: Session) -> None:
+    if path is not None:
+        write_report(report, path)
+        size = len(report.encode() if isinstance(report, str) else report) / 1e6
+        seen = content.overview
+        session.console.info(f"{path}: {seen.problems} problems, {seen.instances} instances, {size:.2f} MB")
+    elif isinstance(report, str):
+        session.console.exact(report)
+    else:
+        raise UsageError("the format is no text: name a file for it with --output")
 
 
 def _format(arguments: argparse.Namespace, session: Session) -> StoreReportFormat:
@@ -103,7 +123,8 @@ def _format(arguments: argparse.Namespace, session: Session) -> StoreReportForma
 
 
 def _options(arguments: argparse.Namespace) -> ReportOptions:
-    from ckprof.store_report.options import ReportOptions, Roof
+    from ckprof.model.roof import Roof
+    from ckprof.store_report.options import ReportOptions
 
     if not 0 < arguments.tie < 100:
         raise UsageError(f"--tie {arguments.tie:g}: expected more than 0 and less than 100 percent")

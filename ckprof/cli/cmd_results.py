@@ -184,7 +184,7 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     store = _target_store(arguments)
     formats = StoreFormats(session.manager)
-    direction = session.registry.direction(arguments.direction).id if arguments.direction else ""
+    direction = session.registry.operation(arguments.direction).id if arguments.direction else ""
     hints = ImportHints(
         direction=direction,
         target=arguments.target or "",

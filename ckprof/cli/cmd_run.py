@@ -69,6 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_problem_options(parser)
     shared_options.add_build_options(parser, session)
     add_run_options(parser, session)
+    parser.add_argument(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure another library on the same problems as well, in rows of their own, and say how many "
+        f"times as fast each instance is: {', '.join(session.registry.baselines.ids) or 'none installed'} "
+        "(repeatable)",
+    )
     group = parser.add_argument_group("output")
     group.add_argument(
         "--list-instances", action="store_true", help="print the instances with their numbers, and stop"
@@ -129,6 +138,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     _check_top(arguments)
     check_report(arguments.json)
     if arguments.tree is not None:
+        if arguments.baseline:
+            raise UsageError("--baseline and --tree do not go together: run list by list")
         if arguments.store is not None:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
         from ckprof.cli.batch import run_batch
@@ -137,7 +148,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
     if arguments.direction is None and not arguments.conf:
-        known = ", ".join(session.registry.directions.ids)
+        known = ", ".join(session.registry.operations.ids)
         raise UsageError(f"no DIRECTION given ({known}); only --conf and --tree go without")
     return _run_lists(arguments, session)
 
@@ -149,6 +160,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
     build = shared_options.chosen_build_options(arguments)
+    baselines = _baselines(arguments, session)
     plan = profiler.plan(
         query,
         given_problems(arguments),
@@ -159,6 +171,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         strict_layout=arguments.strict_layout,
         why=arguments.why,
     )
+    plan = replace(plan, baselines=baselines)
     if arguments.dry_run:
         target = profiler.target(build.target)
         print_plan(plan, target.id, session.console)
@@ -212,6 +225,14 @@ def _rendered(results: RunResults, arguments: argparse.Namespace, session: Sessi
 
         return render_for_terminal(results, terminal, all_rows=arguments.all)
     return session.registry.formats.find(arguments.format).render(results)
+
+
+def _baselines(arguments: argparse.Namespace, session: Session) -> tuple[str, ...]:
+    """Return the ids of ``--baseline``, each once.
+
+    :raises UsageError: there is no such baseline.
+    """
+    return tuple(session.registry.baselines.find(name).id for name in dict.fromkeys(arguments.baseline))
 
 
 def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:

@@ -12,6 +12,7 @@ from ckprof.api.selection_requests import SelectOptions
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
+from ckprof.model.problem import as_convolution
 
 if TYPE_CHECKING:
     import argparse
@@ -38,6 +39,7 @@ _LIMITS = {
     "waiting": "latency of the iterations",
     "computing": "throughput of the compute units",
     "memory": "bandwidth",
+    "gathering": "gathering rows from caches",
     "extra": "traffic of splits and workspaces",
 }
 
@@ -57,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--measure", type=_positive, default=0, metavar="K", help="build, run and time the K predicted best"
     )
+    group.add_argument("--boost", action="store_true", help="correct predictions by the model's trees")
     group.add_argument("--no-support-check", action="store_true", help="do not ask the kernels' own tests")
     group.add_argument("--force", action="store_true", help="take a model of another device or type")
     add_instance_options(parser, session)
@@ -78,9 +81,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         SelectOptions(
             model=arguments.model,
             selection=selection,
-            problem=problem.problem,
+            problem=as_convolution(problem.problem),
             top=arguments.top,
             measure=arguments.measure,
+            boost=arguments.boost,
             check_support=not arguments.no_support_check,
             build=shared_options.chosen_build_options(arguments),
             force=arguments.force,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.cli.problem_options import add_problem_options, given_problems
 from ckprof.cli.run_options import add_timing_options, chosen_run_options, chosen_splits
-from ckprof.cli.sweep_messages import summary_lines
+from ckprof.cli.sweep_messages import card_lines, summary_lines
 from ckprof.errors import ExitCode, UsageError
+from ckprof.rounds.options import RoundOptions
 from ckprof.sweep.defaults import round_run_options
-from ckprof.sweep.options import RoundOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +31,8 @@ examples:
   ckprof sweep fwd --conf legacy.conf --problem-set vgg16 --store results.db --dry-run
   ckprof sweep fwd --rule-set tiny --problems layers.txt --store results.db --tag nightly
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store shards/      # for 'ckprof results merge'
+  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --devices 0,1
+  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --cluster cluster.toml
 
 The same command goes on where it was stopped, by Ctrl-C, kill -9 or a power cut: every finished outcome is in
 the store before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is surely
@@ -70,10 +73,30 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--tag", action="append", default=[], metavar="NAME", help="name this session, to find it again"
     )
+    _add_engine_options(parser)
     _add_round_options(parser)
     shared_options.add_build_options(parser, session)
     add_timing_options(
         parser, session, round_run_options(session.settings.timeout), time_option="--round-time"
+    )
+
+
+def _add_engine_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several devices and machines")
+    group.add_argument(
+        "--devices",
+        type=parse_devices,
+        default=(),
+        metavar="I,J,...",
+        help="indices of the devices of this machine that measure at once, each problem on one of them",
+    )
+    group.add_argument(
+        "--engine",
+        metavar="NAME",
+        help="what hands problems to workers: local (default with --devices), or one that a plugin adds",
+    )
+    group.add_argument(
+        "--cluster", type=Path, metavar="FILE", help="settings of the engine: machines, pools, folders"
     )
 
 
@@ -98,6 +121,20 @@ def _add_round_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def parse_devices(text: str) -> tuple[int, ...]:
+    """Return the numbers of ``0,1`` or ``0-3``.
+
+    :raises UsageError: they are no such numbers.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise UsageError(f"--devices: expected numbers such as 0,1 or 0-3, got {text!r}")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
 def parse_duration(text: str) -> float:
     """Return the seconds of ``90``, ``90s``, ``30m``, ``2h`` or ``1h30m``.
 
@@ -105,7 +142,7 @@ def parse_duration(text: str) -> float:
     """
     found = _DURATION.fullmatch(text.strip())
     if not text.strip() or found is None:
-        raise UsageError(f"--max-time: expected a time such as 90s, 30m or 2h, got {text!r}")
+        raise UsageError(f"expected a time such as 90s, 30m or 2h, got {text!r}")
     hours, minutes, seconds = (float(part) if part else 0.0 for part in found.groups())
     return 3600 * hours + 60 * minutes + seconds
 
@@ -131,7 +168,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.dry_run:
         from ckprof.sweep.plan import describe
 
-        for line in describe(session.profiler.plan_sweep(request, options)):
+        plan = session.profiler.plan_sweep(request, options)
+        for line in [*describe(plan), *session.profiler.describe_engine(request, options, plan)]:
             session.console.result(line)
         return ExitCode.OK
     return report(session.profiler.execute_sweep(request, options), session)
@@ -177,6 +215,9 @@ def sweep_options(arguments: argparse.Namespace) -> SweepOptions:
         retry_failed=arguments.retry_failed,
         max_time_s=arguments.max_time,
         wait=arguments.wait,
+        engine=arguments.engine,
+        devices=arguments.devices,
+        cluster=arguments.cluster,
     )
 
 
@@ -191,6 +232,11 @@ def report(result: SweepResult, session: Session) -> ExitCode:
         return ExitCode.OK
     for line in summary_lines(summary, str(result.path)):
         session.console.result(line)
+    if result.cluster is not None:
+        for line in card_lines(result.cluster):
+            session.console.result(line)
     if session.signals.requested:
         return session.signals.exit_code
-    return ExitCode.FAILED if any(status.is_failure for status in summary.statuses) else ExitCode.OK
+    failed = any(status.is_failure for status in summary.statuses)
+    given_up = result.cluster is not None and bool(result.cluster.given_up)
+    return ExitCode.FAILED if failed or given_up else ExitCode.OK

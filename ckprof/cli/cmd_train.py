@@ -45,10 +45,27 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("--layout", default="", metavar="NAME", help="layout of the tensors, to be recorded")
     parser.add_argument("--arch", metavar="NAME", help="architecture (default: the one that the files name)")
     parser.add_argument(
+        "--target",
+        default="",
+        metavar="ID",
+        help="what ran the kernels of a table, if not the architecture itself (stores say it)",
+    )
+    parser.add_argument(
         "--compute-units",
         type=_positive,
         metavar="N",
         help="of the device (default: the architecture's, or the number that explains the times best)",
+    )
+    parser.add_argument(
+        "--inspection",
+        type=Path,
+        metavar="PATH",
+        help="report of 'ckprof inspect', or folder of a build: workgroups of each kernel on a compute unit",
+    )
+    parser.add_argument(
+        "--boost",
+        action="store_true",
+        help="train boosted trees on what is left unexplained, too (pip install 'ckprof[boost]')",
     )
     parser.add_argument("--toolchain", default="", metavar="TEXT", help="compiler etc., to be recorded")
     parser.add_argument(
@@ -69,8 +86,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             dtype=DataType.parse(arguments.dtype),
             layout=arguments.layout,
             arch=arguments.arch,
+            target=arguments.target,
             units=arguments.compute_units,
             toolchain=arguments.toolchain,
+            inspection=arguments.inspection,
+            boost=arguments.boost,
         )
     )
     for line in trained.warnings:
@@ -89,10 +109,12 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
     return {
         "model": str(path),
         "device": trained.model.device,
+        "target": trained.model.target,
         "compute_units": trained.model.units,
         "shapes": len(trained.table.problems),
         "kernels": len(trained.model.kernels),
         "rows": len(trained.table.times),
+        "trees": len(trained.model.trees),
         "dropped": list(trained.table.dropped),
         "cross_validation": None if trained.quality is None else asdict(trained.quality),
     }

@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "--top", type=_positive, default=3, metavar="K", help="best of the predicted best K (default: 3)"
     )
+    parser.add_argument("--boost", action="store_true", help="correct predictions by the model's trees")
     parser.add_argument("--force", action="store_true", help="take a model of another device")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
 
@@ -61,6 +62,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             files=tuple(arguments.files),
             training=tuple(arguments.training),
             top=arguments.top,
+            boost=arguments.boost,
             force=arguments.force,
         )
     )

@@ -28,6 +28,11 @@ COMMANDS: Final = (
         summary="measure many kernels on many problems in rounds, into a store; the same call goes on",
     ),
     Command(
+        name="tune",
+        module="ckprof.cli.cmd_tune",
+        summary="find the best kernels for some problems without measuring them all; the same call goes on",
+    ),
+    Command(
         name="results",
         module="ckprof.cli.cmd_results",
         summary="look at a result store, import, export, merge, check, recover or prune it",
@@ -110,7 +115,7 @@ COMMANDS: Final = (
     Command(
         name="report",
         module="ckprof.cli.cmd_report",
-        summary="show a store as one HTML page, or as Markdown",
+        summary="show a store as one HTML page, as Markdown, or as an image",
     ),
     Command(
         name="list",

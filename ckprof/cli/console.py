@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from ckprof.errors import InputError
 from ckprof.plain_text import one_line, plain
+from ckprof.report.duration import duration
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -126,17 +127,22 @@ class Progress:
     ) -> None:
         self._console.clear_bar()
 
-    def update(self, done: int, total: int, name: str = "") -> None:
-        """Show that ``done`` of ``total`` steps are over; ``name`` is the latest one."""
+    def update(self, done: int, total: int, name: str = "", *, eta_s: float | None = None) -> None:
+        """Show that ``done`` of ``total`` steps are over.
+
+        :param name: the latest one.
+        :param eta_s: seconds that the others take at most, if that is known.
+        """
         if self._console.verbosity < 0:
             return
+        left = f", at most {duration(eta_s)} left" if eta_s is not None and done < total else ""
         if self._console.interactive:
             filled = _BAR_WIDTH * done // total if total else _BAR_WIDTH
             bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-            self._console.show_bar(f"{self._title} [{bar}] {done}/{total} {name}"[: _terminal_width()])
+            self._console.show_bar(f"{self._title} [{bar}] {done}/{total}{left} {name}"[: _terminal_width()])
         elif time.monotonic() - self._last_line >= _LINE_INTERVAL_S and done < total:
             self._last_line = time.monotonic()
-            self._console.info(f"{self._title}: {done}/{total}")
+            self._console.info(f"{self._title}: {done}/{total}{left}")
 
 
 def _terminal_width() -> int:

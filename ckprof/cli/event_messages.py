@@ -9,7 +9,14 @@ from ckprof.api import events
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.report.run_table import status_counts
-from ckprof.run.events import FlushReduced, OperandsReady, WaitingForDevice, WorkerLost, WorkerReady
+from ckprof.run.events import (
+    BaselineMeasured,
+    FlushReduced,
+    OperandsReady,
+    WaitingForDevice,
+    WorkerLost,
+    WorkerReady,
+)
 
 if TYPE_CHECKING:
     from ckprof.api.events import Event
@@ -32,12 +39,16 @@ class EventMessages:
         """Print what is worth it."""
         if isinstance(event, (events.BuildProgress, events.OutcomeKnown)):
             self._step(event)
+        elif isinstance(event, (events.RunProgress, events.RunWarning)):
+            self._run(event)
         elif isinstance(event, (events.BuildStarted, events.BuildFinished)):
             self._build(event)
         elif isinstance(event, (events.BatchListStarted, events.BatchListFinished)):
             self._batch(event)
         elif isinstance(event, SWEEP_EVENTS):
             self._sweep(event)
+        elif isinstance(event, events.TuneProgress):
+            self._console.info(_tune_progress(event))
         elif isinstance(event, events.RunStarted):
             self._progress = self._console.progress("run")
         elif isinstance(event, events.RunFinished):
@@ -46,11 +57,21 @@ class EventMessages:
             self._message(event)
 
     def _step(self, event: events.BuildProgress | events.OutcomeKnown) -> None:
-        if self._progress is not None:
-            self._progress.update(event.done, event.total, event.name)
         if isinstance(event, events.OutcomeKnown):
             outcome = event.outcome
             self._console.detail(f"{outcome.status.value}: {event.name} {outcome.reason}".rstrip())
+        elif self._progress is not None:
+            self._progress.update(event.done, event.total, event.name)
+
+    def _run(self, event: events.RunProgress | events.RunWarning) -> None:
+        if isinstance(event, events.RunWarning):
+            self._console.warning(event.text)
+            return
+        measured = event.outcome.measurement
+        if measured is not None:
+            self._console.detail(f"round {event.round}: {measured.median_ms:.4g} ms {event.name}")
+        if self._progress is not None:
+            self._progress.update(event.done, event.total, event.name, eta_s=event.eta_s)
 
     def _build(self, event: events.BuildStarted | events.BuildFinished) -> None:
         if isinstance(event, events.BuildStarted):
@@ -103,6 +124,11 @@ class EventMessages:
                 )
             case FlushReduced():
                 console.warning(_flush_warning(event))
+            case BaselineMeasured():
+                outcome = event.outcome.outcome
+                console.detail(
+                    f"{outcome.status.value}: baseline {event.outcome.baseline} {outcome.reason}".rstrip()
+                )
             case WorkerLost():
                 console.detail(f"worker lost: {event.reason}")
 
@@ -126,4 +152,14 @@ def _build_summary(library: BuiltLibrary) -> str:
         f"{summary.from_cache} from the cache, {summary.failed} failed"
         + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
         + f"; {summary.wall_s:.1f} s on {summary.jobs} job{'s' if summary.jobs != 1 else ''}"
+    )
+
+
+def _tune_progress(event: events.TuneProgress) -> str:
+    """Return one line: time, what is built and measured, and the best so far."""
+    now, space = event.progress, event.space
+    return (
+        f"tune: {now.seconds:.4g} s, {now.built} of {len(space.kernels)} kernels built, "
+        f"{now.measured} measurements, {now.problems} of {len(space.problems)} problems, "
+        f"best so far {now.total_us:.4g} us in sum"
     )

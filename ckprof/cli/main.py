@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.cli import completion
 from ckprof.cli.commands import COMMANDS
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.stop_signals import StopSignals
@@ -48,21 +49,25 @@ exit codes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    try:
-        with StopSignals() as signals:
+    if completion.is_asked():
+        arguments = completion.typed_words()
+    # Until the last word is said: a terminal that is closed sends several signals.
+    with StopSignals() as signals:
+        try:
             return _dispatch(arguments, signals)
-    except CkprofError as exc:
-        _print_error(str(exc))
-        _print_traceback(exc, arguments)
-        return exc.exit_code
-    except KeyboardInterrupt as exc:
-        end = exc if isinstance(exc, Interrupted) else Interrupted()
-        _print_error(f"interrupted by {end.number.name}")
-        return end.exit_code
-    except BrokenPipeError:
-        # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+        except CkprofError as exc:
+            _print_error(str(exc))
+            _print_traceback(exc, arguments)
+            return exc.exit_code
+        except KeyboardInterrupt as exc:
+            signals.finish()
+            end = exc if isinstance(exc, Interrupted) else Interrupted()
+            _print_error(f"interrupted by {end.number.name}")
+            return end.exit_code
+        except BrokenPipeError:
+            # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return ExitCode.OK
 
 
 def _print_error(text: str) -> None:
@@ -107,6 +112,8 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         if known is command and session is not None:
             importlib.import_module(known.module).add_arguments(sub, session)
             session.manager.call("ckprof_add_arguments", command=known.name, parser=sub)
+    if completion.is_asked():
+        completion.complete(parser, session)
     parsed = parser.parse_all(arguments)
     if command is None or session is None:
         if parsed.command is None:

@@ -11,7 +11,7 @@ from ckprof.model.suggestion import suggestion, unknown_name
 from ckprof.plain_text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 #: how the names of instance lists end
 _LIST_SUFFIXES = (".conf", ".json")
@@ -34,6 +34,15 @@ class CommandParser(argparse.ArgumentParser):
             parser = self._called(parsed)
             parser.error(parser._unknown_message(unknown))
         return parsed
+
+    def all_actions(self) -> Iterator[argparse.Action]:
+        """Yield the options and arguments of this parser and of those of its commands."""
+        for action in self._actions:
+            yield action
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    if isinstance(inner, CommandParser):
+                        yield from inner.all_actions()
 
     def _called(self, parsed: argparse.Namespace) -> CommandParser:
         """Return the innermost parser that the words of the command line lead to."""

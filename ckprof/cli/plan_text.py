@@ -29,3 +29,5 @@ def print_plan(plan: RunRequest, target: str, console: Console) -> None:
     console.result(f"and run them on {len(problems)} problem{'s' if len(problems) != 1 else ''}:")
     for problem in problems:
         console.result(f"  {problem.problem.describe()}")
+    if plan.baselines:
+        console.result(f"and compare them with {', '.join(plan.baselines)}")

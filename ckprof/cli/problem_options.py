@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Direction
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
     from ckprof.problems.tokens import ParsedProblem
 
 
@@ -45,7 +45,7 @@ def add_problem_options(parser: argparse.ArgumentParser) -> None:
     add_problem_set_options(group)
 
 
-def given_problems(arguments: argparse.Namespace) -> list[str | ConvProblem]:
+def given_problems(arguments: argparse.Namespace) -> list[str | Problem]:
     """Return the lines of ``--problem``, and the problems of ``--problem-set``.
 
     :raises UsageError: a set is unknown, or ``--batch`` is given without one.
@@ -55,7 +55,7 @@ def given_problems(arguments: argparse.Namespace) -> list[str | ConvProblem]:
 
 
 def parsed_problems(
-    arguments: argparse.Namespace, session: Session, direction: Direction
+    arguments: argparse.Namespace, session: Session, direction: Operation
 ) -> list[ParsedProblem]:
     """Return the problems of ``--problem``, ``--problem-set`` and ``--problems``.
 

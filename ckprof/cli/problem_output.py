@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.catalog.writer import write_atomically
 from ckprof.errors import ExitCode, InputError
-from ckprof.model.dtype import DataType, spellings
+from ckprof.model.dtype import SHARED_TYPES, DataType, spellings
 from ckprof.problems.list_file import FORMS, render_problems
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
         help="write lines for this direction; problems of other directions are left out and counted",
     )
     group.add_argument(
-        "--dtype", metavar="TYPE", help=f"element type of lines that name none: {spellings(DataType)}"
+        "--dtype", metavar="TYPE", help=f"element type of lines that name none: {spellings(SHARED_TYPES)}"
     )
     group.add_argument("--layout", metavar="NAME", help="layout of lines that name none, e.g. nhwgc")
     group.add_argument(
@@ -75,7 +75,7 @@ def write_problems(
 def _completed(
     problems: Sequence[CountedProblem], arguments: argparse.Namespace, session: Session
 ) -> list[CountedProblem]:
-    direction = session.registry.direction(arguments.direction).id if arguments.direction else None
+    direction = session.registry.operation(arguments.direction).id if arguments.direction else None
     dtype = DataType.parse(arguments.dtype) if arguments.dtype else None
     found = [
         replace(

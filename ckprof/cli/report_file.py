@@ -39,7 +39,7 @@ def check_report(path: Path | None) -> None:
         raise InputError(f"cannot write the report: {exc.strerror}", path) from None
 
 
-def write_report(text: str, path: Path) -> None:
+def write_report(text: str | bytes, path: Path) -> None:
     """Write a report.
 
     :raises InputError: the file cannot be written.

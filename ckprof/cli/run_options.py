@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.cli import shared_options
 from ckprof.errors import UsageError
 from ckprof.run.operands import InitKind
 from ckprof.run.options import AUTO_SPLITS, CacheMode, RunOptions
@@ -24,6 +25,15 @@ def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
     group = add_timing_options(parser, session, default, time_option="--max-time")
     group.add_argument(
         "--no-verify", action="store_true", help="do not compare with the reference; nothing is ranked then"
+    )
+    group.add_argument(
+        "--rounds",
+        type=shared_options.positive,
+        default=default.rounds,
+        metavar="N",
+        help="rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
+        "shuffled order, those that are surely slower than the best leave, and it ends early where the order "
+        f"is known; 1: one kernel after the other (default: {default.rounds})",
     )
     group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
 
@@ -137,6 +147,7 @@ def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOp
         cpu_threads=arguments.threads,
         device=arguments.device,
         keep_samples=getattr(arguments, "samples", True),
+        rounds=getattr(arguments, "rounds", 1),
     )
 
 

@@ -16,7 +16,7 @@ from ckprof.model.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from ckprof.cli.session import Session
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
 
 #: of the largest number of an instance; no list comes near
 _DIGITS: Final = 6
@@ -24,7 +24,7 @@ _DIGITS: Final = 6
 
 def add_direction(parser: argparse.ArgumentParser, session: Session, *, optional: bool = False) -> None:
     """Add the positional DIRECTION."""
-    known = ", ".join(session.registry.directions.ids)
+    known = ", ".join(session.registry.operations.ids)
     parser.add_argument(
         "direction",
         metavar="DIRECTION",
@@ -159,7 +159,7 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
     group.add_argument("--keep", dest="build_dir", type=Path, help=argparse.SUPPRESS)
 
 
-def chosen_layout(arguments: argparse.Namespace) -> ConvLayout | None:
+def chosen_layout(arguments: argparse.Namespace) -> Layout | None:
     """Return the layout of ``--layout``.
 
     :raises UsageError: no such layout.

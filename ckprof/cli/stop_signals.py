@@ -32,6 +32,7 @@ class StopSignals:
         #: signals that are only noted
         self._noted_only = 0
         self._handlers: dict[signal.Signals, object] = {}
+        self._finished = False
         #: the first signal that came
         self.received: signal.Signals | None = None
 
@@ -53,6 +54,10 @@ class StopSignals:
         if self._say is _say_nothing:
             self._say = say
             self._noted_only = 1
+
+    def finish(self) -> None:
+        """From now on signals change nothing: the program is about to end anyway."""
+        self._finished = True
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
@@ -85,6 +90,8 @@ class StopSignals:
         first = self.received is None
         if first:
             self.received = signal.Signals(number)
+        if self._finished:
+            return
         if self._noted_only:
             self._noted_only -= 1
             # the terminal may be gone, or just be written to

@@ -7,9 +7,11 @@ import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.api import events
+from ckprof.report.duration import duration
 
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
+    from ckprof.sweep.cluster.coordinator import ClusterProgress, ClusterSummary
     from ckprof.sweep.engine import Progress, Summary
 
 #: seconds between two progress lines when standard error is no terminal
@@ -18,12 +20,18 @@ _LINE_INTERVAL_S: Final = 5.0
 SWEEP_EVENTS: Final = (
     events.SweepPlanned,
     events.SweepProgress,
+    events.EngineProgress,
     events.SweepRound,
     events.SweepWarning,
     events.SweepMessage,
 )
 SweepEvent: TypeAlias = (
-    events.SweepPlanned | events.SweepProgress | events.SweepRound | events.SweepWarning | events.SweepMessage
+    events.SweepPlanned
+    | events.SweepProgress
+    | events.EngineProgress
+    | events.SweepRound
+    | events.SweepWarning
+    | events.SweepMessage
 )
 
 
@@ -42,6 +50,8 @@ class SweepMessages:
         console = self._console
         if isinstance(event, events.SweepProgress):
             self._progress(event.progress)
+        elif isinstance(event, events.EngineProgress):
+            self._show(engine_text(event.progress))
         elif isinstance(event, events.SweepPlanned):
             from ckprof.sweep.plan import describe
 
@@ -59,13 +69,19 @@ class SweepMessages:
         last = progress.last
         if last is not None and last.status.is_failure:
             console.detail(f"{last.status.value}: {last.kernel.name} {last.reason}".rstrip())
+        if console.verbosity >= 0:
+            self._show(progress_text(progress))
+
+    def _show(self, text: str) -> None:
+        """Show how far it is: always on a terminal, now and then elsewhere."""
+        console = self._console
         if console.verbosity < 0:
             return
         if console.interactive:
-            console.show_bar(progress_text(progress))
+            console.show_bar(text)
         elif time.monotonic() - self._last_line >= _LINE_INTERVAL_S:
             self._last_line = time.monotonic()
-            console.info(progress_text(progress))
+            console.info(text)
 
     def _round(self, event: events.SweepRound) -> None:
         report, kernels = event.report, event.planned.kernels
@@ -85,8 +101,6 @@ class SweepMessages:
 
 def progress_text(progress: Progress) -> str:
     """Return one line: done, left, time, best so far, failures."""
-    from ckprof.sweep.plan import duration
-
     parts = [
         f"sweep: {progress.contests_done}/{progress.contests} rankings, {progress.attempts} attempts",
         f"at most {progress.left} left"
@@ -99,10 +113,43 @@ def progress_text(progress: Progress) -> str:
     return "; ".join(parts)
 
 
+def engine_text(progress: ClusterProgress) -> str:
+    """Return one line for all workers: done, cards, time, cost of an outcome, failures."""
+    cards = f"{progress.cards} card{'s' if progress.cards != 1 else ''}"
+    if progress.quarantined:
+        cards += f", {progress.quarantined} quarantined"
+    parts = [
+        f"sweep: {progress.units_done}/{progress.units} rankings, {progress.attempts} outcomes",
+        f"{progress.running} running on {cards}",
+    ]
+    if progress.eta_s is not None:
+        parts.append(f"{duration(progress.eta_s)} left")
+    if progress.device_s_per_attempt is not None:
+        parts.append(f"{progress.device_s_per_attempt:.2g} s per outcome")
+    if progress.failures:
+        parts.append(f"{progress.failures} failed")
+    return "; ".join(parts)
+
+
+def card_lines(summary: ClusterSummary) -> list[str]:
+    """Return the cards beside each other, and what was lost on the way."""
+    lines = []
+    for card in summary.cards:
+        parts = [f"card {card.id}: {card.units} rankings, {card.attempts} outcomes"]
+        if card.reference_ms is not None:
+            parts.append(f"reference kernel {card.reference_ms:.4g} ms")
+        if card.quarantine:
+            parts.append(f"quarantined: {card.quarantine}")
+        lines.append("; ".join(parts))
+    if summary.lost:
+        lines.append(f"{summary.lost} tasks were handed out again because their workers were lost")
+    lines += [f"given up: {reason}" for reason in summary.given_up.values()]
+    return lines
+
+
 def summary_lines(summary: Summary, store: str) -> list[str]:
     """Return what a sweep did, for people."""
     from ckprof.sweep.engine import Stop
-    from ckprof.sweep.plan import duration
 
     ends = {
         Stop.DONE: "done",

@@ -22,10 +22,10 @@ from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
 from ckprof.codegen.jinja import render
 from ckprof.codegen.library_api import (
-    CONV_API_SOURCES,
     EMBED_DIR,
-    conv_library_source,
+    api_sources,
     extension_headers,
+    table_source,
 )
 from ckprof.errors import UsageError
 from ckprof.version import __version__
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from ckprof.codegen.source_tree import KernelFiles
     from ckprof.codegen.time_model import TimeModelHeader
     from ckprof.model.recipe import BuildRecipe
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
 
 #: Kernels of one registration source.
 DEFAULT_CHUNK_SIZE: Final = 25
+
+#: what makes code for the machine that compiles it; what a user names instead stays
+NATIVE_FLAGS: Final = frozenset({"-march=native", "-mcpu=native", "-mtune=native"})
 
 _REGISTRATION: Final = "registration"
 _HEADERS: Final = frozenset({".h", ".hpp"})
@@ -76,7 +79,7 @@ def embedding_files(
     embedding: Embedding,
     root: Path,
     library: str,
-    direction: Direction,
+    direction: Operation,
     arch: str,
     kernels: Sequence[KernelFiles],
 ) -> dict[str, str]:
@@ -126,13 +129,15 @@ def embedding_files(
         names=[string_literal(kernel.name) for kernel in kernels],
     )
     registration = sorted(name for name in files if name.endswith(".cpp"))
-    support, own = _copies(embedding.recipe, files)
+    support, own = _copies(embedding.recipe, api_sources(direction), files)
     files |= {f"include/{path.name}": path.read_text() for path in extension_headers(direction)}
     table = f"support/{library}.cpp"
-    files[table] = conv_library_source(library, direction, arch, kernels, fields, model)
+    files[table] = table_source(library, direction, arch, kernels, fields, model)
     kernel_files = [_relative(kernel.entry, root) for kernel in kernels]
     needs_ck_tile = any(not _ships_with_ckprof(folder) for folder in embedding.recipe.include_dirs)
     recipe = embedding.recipe
+    native = [flag for flag in recipe.compile_flags if flag in NATIVE_FLAGS]
+    portable = [flag for flag in recipe.compile_flags if flag not in NATIVE_FLAGS]
     files["CMakeLists.txt"] = render(
         __package__,
         "CMakeLists.txt.j2",
@@ -143,9 +148,10 @@ def embedding_files(
         registration_files=registration,
         support_files=support,
         library_files=[*own, table],
-        further_include=" ${CK_TILE_INCLUDE_DIR}" if needs_ck_tile else "",
-        flags=" ".join(recipe.compile_flags),
-        kernel_flags=" ".join((*recipe.compile_flags, *recipe.kernel_flags)),
+        native_flags=" ".join(native),
+        machine=f" ${{{library}_MACHINE}}" if native else "",
+        flags=" ".join(portable),
+        kernel_flags=" ".join((*portable, *recipe.kernel_flags)),
         link_flags=" ".join(flag for flag in recipe.link_flags if not _names_library(flag)),
         linked_libraries=" ".join(flag for flag in recipe.link_flags if _names_library(flag)),
         thread_flags=" ".join(flag for flag in recipe.link_flags if flag == "-pthread"),
@@ -175,7 +181,9 @@ def _literal(value: object) -> str:
     return string_literal(str(value))
 
 
-def _copies(recipe: BuildRecipe, files: dict[str, str]) -> tuple[list[str], list[str]]:
+def _copies(
+    recipe: BuildRecipe, sources: Sequence[Path], files: dict[str, str]
+) -> tuple[list[str], list[str]]:
     """Copy headers and sources that ship with ckprof, and return the sources of the target and our own."""
     for folder in (ABI_INCLUDE_DIR, EMBED_DIR, *filter(_ships_with_ckprof, recipe.include_dirs)):
         for path in _headers_below(folder):
@@ -185,7 +193,7 @@ def _copies(recipe: BuildRecipe, files: dict[str, str]) -> tuple[list[str], list
         support.append(f"support/{source.name}")
         for path in (source, *_headers_below(source.parent)):
             files[f"support/{path.relative_to(source.parent).as_posix()}"] = path.read_text()
-    own = {f"support/{source.name}": source.read_text() for source in CONV_API_SOURCES}
+    own = {f"support/{source.name}": source.read_text() for source in sources}
     files.update(own)
     return support, list(own)
 

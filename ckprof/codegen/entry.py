@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.codegen.cpp import string_literal
 from ckprof.codegen.jinja import render
@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 
 #: Where the C interface lies; every source of a tree is compiled with this include directory.
 ABI_INCLUDE_DIR = Path(__file__).parent / "abi"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMaker:
+    """C++ that makes a kernel's row; by default that of convolutions."""
+
+    #: stands in front
+    entry: str = '#include "ckprof_entry.hpp"'
+    #: name of the function template
+    row: str = "ckprof::entry::table_row"
+
+
+_OF_CONVOLUTIONS: Final = RowMaker()
 
 
 def kernel_symbol(key: str) -> str:
@@ -46,14 +59,19 @@ class _KernelEntry:
     symbol: str
     launcher: str
     host_args: str
+    entry: str
+    row: str
 
 
-def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: str) -> str:
+def kernel_entry(
+    *, key: str, name: str, header: str, launcher: str, host_args: str, maker: RowMaker = _OF_CONVOLUTIONS
+) -> str:
     """Return the source of one kernel's translation unit.
 
     :param header: file name of the kernel's header, which lies in the same folder.
     :param launcher: C++ name of the launcher type.
     :param host_args: C++ type that its ``launch`` takes.
+    :param maker: how the row is made.
     """
     values = _KernelEntry(
         version=__version__,
@@ -65,6 +83,8 @@ def kernel_entry(*, key: str, name: str, header: str, launcher: str, host_args: 
         symbol=kernel_symbol(key),
         launcher=launcher,
         host_args=host_args,
+        entry=maker.entry,
+        row=maker.row,
     )
     return render_cached(__package__, "kernel_entry.cpp.j2", values, _KernelEntry.literal_fields)
 

@@ -12,18 +12,21 @@ from ckprof.codegen.cpp import string_literal
 from ckprof.codegen.entry import library_source
 from ckprof.codegen.jinja import render
 from ckprof.model.layout import TENSORS
+from ckprof.plugin.operations import as_direction
+from ckprof.plugin.protocols import KernelInterface
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.codegen.source_tree import KernelFiles
     from ckprof.codegen.time_model import TimeModelHeader
-    from ckprof.plugin.protocols import Direction, DispatcherForm
+    from ckprof.plugin.protocols import Direction, DispatcherForm, LibraryInterface, Operation
 
 #: The C interface of kernel libraries, and the registry for programs that embed kernels.
 EMBED_DIR: Final = Path(__file__).parent / "embed"
 #: Compiled once and linked into every library.
 CONV_API_SOURCES: Final = (EMBED_DIR / "ckprof_conv_api.cpp",)
+_LIBRARY_INFO_HEADER: Final = EMBED_DIR / "ckprof_library_info.h"
 _INFO_HEADER: Final = EMBED_DIR / "ckprof_conv_info.h"
 _API_HEADER: Final = EMBED_DIR / "ckprof_conv_api.h"
 
@@ -31,14 +34,25 @@ _API_HEADER: Final = EMBED_DIR / "ckprof_conv_api.h"
 _UNKNOWN: Final = -1
 
 
-def library_name(direction: str) -> str:
-    """Return the name of a direction's library, without prefix and suffix of the file."""
-    return f"ckprof_conv_{direction}"
+def library_name(operation: Operation) -> str:
+    """Return the name of an operation's library, without prefix and suffix of the file."""
+    own = interface_of(operation)
+    return own.library if own is not None else f"ckprof_conv_{operation.id}"
 
 
-def conv_library_source(
+def interface_of(operation: Operation) -> LibraryInterface | None:
+    """Return an operation's own C++; ``None`` for directions of convolution, whose is here."""
+    return operation.interface if isinstance(operation, KernelInterface) else None
+
+
+def api_sources(operation: Operation) -> tuple[Path, ...]:
+    """Return what is compiled once and linked into a library beside its kernels and its table."""
+    return () if interface_of(operation) is not None else CONV_API_SOURCES
+
+
+def table_source(
     library: str,
-    direction: Direction,
+    operation: Operation,
     arch: str,
     kernels: Sequence[KernelFiles],
     fields: Mapping[str, Mapping[str, Any]] | None = None,
@@ -50,6 +64,33 @@ def conv_library_source(
     :param fields: symbol -> fields of the instance, if somebody has computed them already.
     :param time_model: ranks the kernels; it must be rendered for the same kernels in the same order.
     """
+    own = interface_of(operation)
+    if own is None:
+        return _conv_library_source(library, as_direction(operation), arch, kernels, fields, time_model)
+    rows = [
+        _row(kernel, {**((fields or {}).get(kernel.symbol) or kernel.instance.fields()), **_sizes(kernel)})
+        for kernel in kernels
+    ]
+    info = render(
+        __package__,
+        "library_info.cpp.j2",
+        info_header=_text(_LIBRARY_INFO_HEADER),
+        kernels=rows,
+        operation=string_literal(operation.id),
+        arch=string_literal(arch),
+        interface="\n".join(_text(path) for path in (own.header, own.source)),
+    )
+    return library_source(library, [kernel.symbol for kernel in kernels]) + info
+
+
+def _conv_library_source(
+    library: str,
+    direction: Direction,
+    arch: str,
+    kernels: Sequence[KernelFiles],
+    fields: Mapping[str, Mapping[str, Any]] | None = None,
+    time_model: TimeModelHeader | None = None,
+) -> str:
     form = direction.dispatcher_form
     table = library_source(library, [kernel.symbol for kernel in kernels])
     return table + render(
@@ -76,8 +117,18 @@ def _row(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"ndim": kernel.instance.ndim, "fields": string_literal(text)}
 
 
-def extension_headers(direction: Direction) -> tuple[Path, ...]:
-    """Return the headers of the functions that only the libraries of a direction have."""
+def _sizes(kernel: KernelFiles) -> dict[str, int]:
+    """Return the bytes of one element of each tensor, for programs that allocate them."""
+    names = ("first_bytes", "second_bytes", "result_bytes")
+    types = kernel.instance.types.of_tensors
+    return {name: dtype.properties.size_bytes for name, dtype in zip(names, types, strict=True)}
+
+
+def extension_headers(direction: Operation) -> tuple[Path, ...]:
+    """Return the headers of the functions that only the libraries of an operation have."""
+    own = interface_of(direction)
+    if own is not None:
+        return (own.header,)
     form = getattr(direction, "dispatcher_form", None)
     return (form.extension.header,) if form and form.extension else ()
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ckprof.codegen import manifest, state
 from ckprof.codegen.embedding import embedding_files
-from ckprof.codegen.entry import kernel_entry, kernel_symbol
+from ckprof.codegen.entry import RowMaker, kernel_entry, kernel_symbol
 from ckprof.codegen.generated_files import write_if_changed
 from ckprof.codegen.kernel_names import KernelNames
-from ckprof.codegen.library_api import conv_library_source
+from ckprof.codegen.library_api import interface_of, table_source
 from ckprof.errors import PluginError
 from ckprof.plugin.protocols import NamedPipeline
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ckprof.codegen.embedding import Embedding
     from ckprof.model.instance import Instance
-    from ckprof.plugin.protocols import Direction, KernelSource, Pipeline
+    from ckprof.plugin.protocols import KernelSource, Operation, Pipeline
 
 #: Folder of the kernels below the root of a tree.
 KERNELS = "kernels"
@@ -68,7 +68,7 @@ class SourceTree:
     #: one per distinct content key, in the order of the instances
     kernels: tuple[KernelFiles, ...]
     manifest: Path
-    direction: Direction
+    direction: Operation
     arch: str
     #: files that were written because they are new or have changed
     written: tuple[Path, ...] = field(default=(), compare=False)
@@ -84,7 +84,7 @@ class TreeRequest:
     root: Path
     #: only for comments and the manifest
     library_name: str
-    direction: Direction
+    direction: Operation
     arch: str
     api_level: str
     #: valid instances of the direction; those with the same content key are one kernel, for which the first
@@ -212,6 +212,10 @@ def _kernels(
     kernels: list[KernelFiles] = []
     texts: dict[str, str] = {}
     writer = _Writer(request.arch, request.api_level)
+    interface = interface_of(request.direction)
+    maker = RowMaker()
+    if interface is not None:
+        maker = RowMaker(entry=interface.entry.read_text().rstrip(), row=interface.row)
     for kernel in named:
         source = writer.source_of(kernel)
         files = _kernel_files(request.root, kernel, _mangled(source.device_type), source.device_functions)
@@ -225,6 +229,7 @@ def _kernels(
             header=files.header.name,
             launcher=source.launcher,
             host_args=source.host_args or request.direction.host_args_type,
+            maker=maker,
         )
     return kernels, records, texts
 
@@ -295,7 +300,7 @@ def write_library_source(tree: SourceTree, symbols: Sequence[str]) -> Path:
         raise ValueError(f"not in the source tree: {', '.join(sorted(unknown))}")
     path = tree.root / LIBRARY_SOURCE
     kernels = [kernel for kernel in tree.kernels if kernel.symbol in wanted]
-    write_if_changed(path, conv_library_source(tree.library_name, tree.direction, tree.arch, kernels))
+    write_if_changed(path, table_source(tree.library_name, tree.direction, tree.arch, kernels))
     return path
 
 

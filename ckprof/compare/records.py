@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from itertools import takewhile
 from typing import TYPE_CHECKING
+
+from ckprof.model.problem import ConvProblem
+from ckprof.model.problem_types import sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.compare.model import ComparedProblem, ComparedRow
     from ckprof.compare.side import Row
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 Value = str | int | float | bool | None
 
@@ -104,11 +106,14 @@ def unmatched_record(row: Row) -> dict[str, Value]:
     }
 
 
-def short_problem(problem: ConvProblem) -> str:
+def short_problem(problem: Problem) -> str:
     """Return the sizes that have an effect, e.g. ``N4 C64-K128 28x28 filter 3x3 stride 2 pad 1``.
 
     Channels are those of one group. Values that are equal along all axes are written once.
     """
+
+    if not isinstance(problem, ConvProblem):
+        return problem.describe()
 
     def axes(values: tuple[int, ...]) -> str:
         return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
@@ -129,7 +134,7 @@ def short_problem(problem: ConvProblem) -> str:
 
 def problem_fields(row: ComparedRow) -> dict[str, object]:
     """Return the sizes of a row's problem."""
-    return asdict(row.key.problem.problem)
+    return sizes(row.key.problem.problem)
 
 
 def change_text(ratio: float) -> str:

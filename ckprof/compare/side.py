@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import geometric_mean, median
+from typing import Final
 
+from ckprof.compare.cards import CardCounter, CardRow
 from ckprof.model.outcome import Measurement, Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
 from ckprof.store.key import MeasurementKey
 
@@ -20,7 +22,7 @@ class ProblemKey:
     """What kernels compete on: only the best of one problem key may be called the best."""
 
     direction: str
-    problem: ConvProblem
+    problem: Problem
     #: spelling of the element type; empty where the input does not say
     dtype: str = ""
     layout: str = ""
@@ -102,6 +104,8 @@ class Side:
     rows: Mapping[RowKey, Row]
     #: commands whose attempts are in the rows, oldest first
     sessions: tuple[Session, ...] = ()
+    #: cards that they used, where a sweep used several; the slowest first
+    cards: tuple[CardRow, ...] = ()
 
     @cached_property
     def by_problem(self) -> Mapping[ProblemKey, tuple[Row, ...]]:
@@ -126,15 +130,17 @@ def side_of(label: str, attempts: Iterable[Attempt], *, by_device: bool = False)
     """
     measured: dict[bytes, list[Attempt]] = defaultdict(list)
     sessions: dict[str, Session] = {}
+    cards = CardCounter()
     for attempt in attempts:
         sessions.setdefault(attempt.session.uid, attempt.session)
+        cards.add(attempt)
         measured[attempt.key.digest].append(attempt)
     groups: dict[RowKey, list[list[Attempt]]] = defaultdict(list)
     for group in measured.values():
         groups[row_key(group[0], by_device=by_device)].append(group)
     rows = {key: _row(key, candidates) for key, candidates in groups.items()}
     ordered = sorted(sessions.values(), key=lambda session: (session.started, session.uid))
-    return Side(label=label, rows=rows, sessions=tuple(ordered))
+    return Side(label=label, rows=rows, sessions=tuple(ordered), cards=cards.rows())
 
 
 def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:
@@ -183,6 +189,10 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
     )
 
 
+#: marks of times that do not count where there are others
+_DOUBTFUL: Final = frozenset({Mark.DRIFT, Mark.SLOW_CARD})
+
+
 def _rounds(attempts: list[Attempt]) -> list[RoundTime]:
     """Return the ranked rounds; those that were repeated for their drift only if there are no others.
 
@@ -191,7 +201,7 @@ def _rounds(attempts: list[Attempt]) -> list[RoundTime]:
     """
     timed = [_round_time(one, one.measurement) for one in attempts if one.ranked and one.measurement]
     timed = [one for one in timed if one.median_ms > 0]
-    steady = [one for one in timed if Mark.DRIFT not in one.marks] or timed
+    steady = [one for one in timed if not _DOUBTFUL.intersection(one.marks)] or timed
     groups: dict[object, list[RoundTime]] = {}
     for index, one in enumerate(steady):
         groups.setdefault(one.place or index, []).append(one)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ckprof.flow.candidates import Candidate
     from ckprof.model.recipe import BuildRecipe, BuildRequest
-    from ckprof.plugin.protocols import Direction, Target
+    from ckprof.plugin.protocols import Operation, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class BuildPlace:
 class BuildDir:
     """A folder that is ready to be built in, for which target."""
 
-    direction: Direction
+    direction: Operation
     target: Target
     arch: str
     root: Path
@@ -58,7 +58,7 @@ class BuildDir:
 
 def prepare_build_dir(
     candidates: Sequence[Candidate],
-    direction: Direction,
+    direction: Operation,
     target: Target,
     request: BuildRequest,
     place: BuildPlace,
@@ -118,7 +118,7 @@ def _check_writable(root: Path) -> None:
 
 def _root(
     candidates: Sequence[Candidate],
-    direction: Direction,
+    direction: Operation,
     recipe: BuildRecipe,
     request: BuildRequest,
     place: BuildPlace,

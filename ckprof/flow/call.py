@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.arch.number_formats import types_on
 from ckprof.bindings.conv_kernel import ConvKernel, find_kernel
 from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError
 from ckprof.model.outcome import Status
 from ckprof.model.rates import rates_of
+from ckprof.plugin.operations import types_named
 from ckprof.run.executor import Executor
 from ckprof.run.messages import AbiStatus, SupportQuery
 from ckprof.run.operands import InitKind
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Direction
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
 
 SCHEMA: Final = "ckprof-call"
 VERSION: Final = 1
@@ -38,7 +40,7 @@ class Request:
     """What shall be run."""
 
     library: str
-    problem: ConvProblem
+    problem: Problem
     #: number or name; ``None`` for the first that supports the problem
     kernel: int | str | None = None
     #: ``None`` for that of the library
@@ -72,7 +74,7 @@ class Request:
         )
 
 
-def call_kernel(direction: Direction, request: Request, *, verify: bool, timeout_s: float) -> dict[str, Any]:
+def call_kernel(direction: Operation, request: Request, *, verify: bool, timeout_s: float) -> dict[str, Any]:
     """Run a kernel in a process of its own and return everything about the run as plain JSON values.
 
     ``success`` says whether it ran; with ``verify``, also whether the result is right. A kernel that crashes
@@ -111,7 +113,7 @@ def call_kernel(direction: Direction, request: Request, *, verify: bool, timeout
 class _Call:
     """A call whose library is open."""
 
-    direction: Direction
+    direction: Operation
     request: Request
     options: RunOptions
     executor: Executor
@@ -137,17 +139,20 @@ class _Call:
         }
         kernel = self._choose(kernels, answer)
         answer["kernel"] = {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}
-        prepared = prepare_problem(
-            direction, request.problem, kernel.layout, kernel.dtype, self.options, folder
-        )
+        layout = kernel.layout_of(direction)
+        unmet = request.problem.unmet_by(layout)
+        if unmet is not None:
+            raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
+        types = types_on(types_named(direction, kernel.dtype), request.arch or described.arch)
+        prepared = prepare_problem(direction, request.problem, layout, types, self.options, folder)
         self.executor.set_problem(prepared)
         outcome = self.executor.measure(kernel.key, 0, request.split_k, kernel.split_sum)
         answer |= self._verdict(outcome, kernel)
         verified = outcome.verification is not None or outcome.status is Status.OK
         if verified and self.executor.is_running:
             answer["result"] = {
-                "tensor": prepared.tensors[2].name,
-                "shape": list(prepared.request.result.shape),
+                "tensor": prepared.tensors[-1].name,
+                "shape": list(prepared.result.shape),
                 **_statistics(self.executor.result()),
             }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.build.jobs import job_count
 from ckprof.build.ninja_file import ninja_command, stop_group
 from ckprof.build.parent_death import bound
+from ckprof.codegen.embedding import NATIVE_FLAGS
 from ckprof.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def build_with_cmake(
             # what only says where something lies on this machine is no part of the tree
             f"-DCMAKE_CXX_FLAGS={' '.join(recipe.location_flags)}",
             f"-DCK_TILE_INCLUDE_DIR={headers}",
+            # it is to run here
+            f"-DCKPROF_NATIVE={'ON' if NATIVE_FLAGS.intersection(recipe.compile_flags) else 'OFF'}",
         ),
         "configuring",
         on_progress,

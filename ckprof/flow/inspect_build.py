@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.flow.code_objects import CodeObjects
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.gemm_work import Estimate
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Target
     from ckprof.plugin.registry import Registry
 
@@ -76,7 +76,7 @@ def inspect_build(
     target: Target,
     *,
     candidates: Sequence[Candidate] = (),
-    problem: ConvProblem | None = None,
+    problem: Problem | None = None,
     splits: int = 1,
 ) -> Inspection:
     """Read the code objects of a build.
@@ -128,7 +128,7 @@ def _estimate(
     target: InspectableTarget,
     candidate: Candidate,
     kernel: InspectedKernel,
-    problem: ConvProblem,
+    problem: Problem,
     splits: int,
 ) -> Estimate | None:
     if not isinstance(candidate.pipeline, MatrixPipeline):

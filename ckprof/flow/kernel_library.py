@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache
-from ckprof.codegen.library_api import CONV_API_SOURCES, library_name
+from ckprof.codegen.library_api import api_sources, library_name
 from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.flow.code_objects import read_ahead, write_code_objects
 from ckprof.flow.validity import check_validity
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.flow.validity import InvalidInstance
     from ckprof.model.recipe import BuildRecipe
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Rejection:
 class BuiltLibrary:
     """What the build gave."""
 
-    direction: Direction
+    direction: Operation
     #: all that were asked for, in order
     candidates: tuple[Candidate, ...]
     #: ``None`` when not a single kernel compiled
@@ -89,7 +89,7 @@ def generate(
     tree = generate_tree(
         TreeRequest(
             root=build_dir.root,
-            library_name=library_name(build_dir.direction.id),
+            library_name=library_name(build_dir.direction),
             direction=build_dir.direction,
             arch=build_dir.arch,
             api_level=build_dir.recipe.api_level,
@@ -126,7 +126,7 @@ def build(
             timeout_s=limits.compile_timeout_s,
             work_dir=build_dir.root,
             cache=ObjectCache(object_cache_dir()),
-            further_sources=CONV_API_SOURCES,
+            further_sources=api_sources(build_dir.direction),
             on_progress=on_progress,
         )
         code_objects = None

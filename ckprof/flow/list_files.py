@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.plugin.registry import Registry
 
 #: bytes up to which a file is read at once; larger ones are read piece by piece where the converter can
@@ -76,7 +76,7 @@ def read_list(
     registry: Registry,
     *,
     direction: str | None = None,
-    layout: ConvLayout | None = None,
+    layout: Layout | None = None,
     dtype: DataType | None = None,
     mma_k_table: tuple[int, int] = MMA_K_TABLE,
     lenient: bool = False,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary, Rejection
     from ckprof.model.problem_run import ProblemRun
     from ckprof.plugin.manager import PluginManager
+    from ckprof.run.baselines import Baselines
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
 
@@ -30,12 +31,14 @@ def profile(
     options: RunOptions,
     manager: PluginManager,
     on_event: Callable[[RunEvent], None],
+    baselines: Baselines | None = None,
 ) -> Generator[Outcome, None, None]:
     """Yield one outcome per candidate of a library, problem and number of splits, as they come.
 
     Candidates that have no kernel come first: their outcome is known.
 
     :param on_event: called with what happens, for progress display.
+    :param baselines: what is measured as well.
     :raises ToolchainError: the library cannot be loaded.
     """
     direction = library.direction
@@ -82,6 +85,7 @@ def profile(
             options,
             Path(folder),
             pass_on,
+            baselines=baselines,
         ):
             yield announce(outcome)
 
@@ -117,4 +121,5 @@ def as_run_instance(candidate: Candidate) -> RunInstance:
         pipeline=candidate.pipeline.id,
         dtype=candidate.instance.dtype,
         source=candidate.source,
+        layout=candidate.instance.layout.name,
     )

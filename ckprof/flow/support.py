@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.problem import ConvProblem
+from ckprof.plugin.protocols import ProblemSampler
 from ckprof.run.support_queries import SupportQuery, query_library
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
     from ckprof.flow.candidates import Candidate
     from ckprof.flow.kernel_library import BuiltLibrary
-    from ckprof.run.support_queries import SupportAnswer
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation, ProblemSampler
+from ckprof.run.support_queries import SupportAnswer
 
 #: sizes that meet, and just miss, the conditions of kernels
 _CHANNELS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 40, 60, 64, 96, 128)
@@ -74,20 +77,29 @@ def _ask(library: BuiltLibrary, queries: Sequence[SupportQuery]) -> Mapping[str,
     return query_library(library.path, library.recipe.arch, queries).kernels
 
 
-def random_queries(count: int, ndim: int, seed: int) -> list[SupportQuery]:
-    """Return problems of small sizes that are themselves well-formed, the same for the same seed."""
+def random_queries(
+    count: int, ndim: int, seed: int, operation: Operation | None = None
+) -> list[SupportQuery]:
+    """Return problems of small sizes that are themselves well-formed, the same for the same seed.
+
+    :param ndim: number of spatial dimensions, of convolutions.
+    :param operation: what kernels compute; ``None`` for a convolution.
+    """
+    own = operation if isinstance(operation, ProblemSampler) else None
     draw = random.Random(seed)  # noqa: S311 - no secret
     queries: list[SupportQuery] = []
     while len(queries) < count:
         try:
-            problem = _random_problem(draw, ndim)
+            problem: Problem = (
+                own.random_problem(draw) if own is not None else _random_convolution(draw, ndim)
+            )
         except InputError:
-            continue  # the filter does not fit into the image
+            continue  # e.g. the filter does not fit into the image
         queries.append(SupportQuery(problem=problem, split_k=draw.choice(_SPLITS)))
     return queries
 
 
-def _random_problem(draw: random.Random, ndim: int) -> ConvProblem:
+def _random_convolution(draw: random.Random, ndim: int) -> ConvProblem:
     def axis(values: Sequence[int]) -> tuple[int, ...]:
         return tuple(draw.choice(values) for _ in range(ndim))
 

@@ -9,7 +9,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
 
 
 class CatalogRecord(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Catalog:
 
     variant: str
     ndim: int
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     #: instances of the variant's ``record_type``, in file order
     records: tuple[CatalogRecord, ...]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
 
 #: K extents of the MMA tiles of the half types, (for 32-wide, for all others), unless others are asked for
 MMA_K_TABLE: Final = (16, 32)
@@ -35,7 +35,7 @@ class ConversionRequest:
     path: Path
     data: bytes
     direction: str | None = None
-    layout: ConvLayout | None = None
+    layout: Layout | None = None
     dtype: DataType | None = None
     #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
     mma_k_table: tuple[int, int] = MMA_K_TABLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.model.suggestion import unknown_name
@@ -14,11 +14,20 @@ if TYPE_CHECKING:
 
 
 class DataType(Enum):
-    """Element type of input, weight and output; the value is the spelling used in catalogs and strings."""
+    """Element type of a tensor; the value is the spelling used in catalogs and strings.
+
+    Of an instance: the type of its operands, see :class:`~ckprof.model.type_set.TypeSet`.
+    """
 
     FP32 = "fp32"
     FP16 = "fp16"
     BF16 = "bf16"
+    #: four bits of exponent and three of mantissa; which values they stand for depends on the architecture
+    FP8 = "fp8"
+    #: five bits of exponent and two of mantissa
+    BF8 = "bf8"
+    INT8 = "int8"
+    INT32 = "int32"
 
     @property
     def properties(self) -> DataTypeProperties:
@@ -50,10 +59,12 @@ class DataTypeProperties:
     cpp_type: str
     #: bytes of one element
     size_bytes: int
-    #: stored mantissa bits, without the hidden one
+    #: stored mantissa bits, without the hidden one; 0 for integers
     mantissa_bits: int
-    #: numpy type of the storage; bf16 is stored as raw 16-bit words
+    #: numpy type of the storage; types that numpy lacks are stored as raw words
     numpy_storage: str
+    #: whether values are integers, which are added and multiplied without rounding
+    is_integer: bool = False
 
 
 _FACTS = {
@@ -66,7 +77,19 @@ _FACTS = {
     DataType.BF16: DataTypeProperties(
         cpp_type="bf16_t", size_bytes=2, mantissa_bits=7, numpy_storage="uint16"
     ),
+    DataType.FP8: DataTypeProperties(cpp_type="fp8_t", size_bytes=1, mantissa_bits=3, numpy_storage="uint8"),
+    DataType.BF8: DataTypeProperties(cpp_type="bf8_t", size_bytes=1, mantissa_bits=2, numpy_storage="uint8"),
+    DataType.INT8: DataTypeProperties(
+        cpp_type="int8_t", size_bytes=1, mantissa_bits=0, numpy_storage="int8", is_integer=True
+    ),
+    DataType.INT32: DataTypeProperties(
+        cpp_type="int32_t", size_bytes=4, mantissa_bits=0, numpy_storage="int32", is_integer=True
+    ),
 }
+
+#: The types that operands and result of a kernel can share, with sums in fp32: all that a list can name,
+#: unless its catalog variant says otherwise.
+SHARED_TYPES: Final = (DataType.FP32, DataType.FP16, DataType.BF16)
 
 
 def spellings(members: Iterable[Enum]) -> str:

@@ -13,12 +13,13 @@ import msgspec
 
 from ckprof.errors import PluginError
 from ckprof.model.accumulation import SplitSum
+from ckprof.model.type_set import TypeSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
 
 
 class _Remembered:
@@ -48,11 +49,18 @@ class Instance(_Remembered):
 
     #: id of the record in its catalog; for people, not part of the identity
     id: int
-    #: id of the direction plugin
+    #: id of the operation
     direction: str
+    #: number of spatial dimensions, 0 for operations that have none
     ndim: int
-    layout: ConvLayout
+    layout: Layout
+    #: element type of the operands
     dtype: DataType
+
+    @property
+    def types(self) -> TypeSet:
+        """Types of all tensors and of the sums; a family with several says so."""
+        return TypeSet.shared(self.dtype)
 
     @property
     def key(self) -> str:

@@ -24,6 +24,32 @@ class Reduction(Enum):
     ATOMIC = "atomic"
     #: through a workspace of fp32 that a second kernel converts
     WORKSPACE = "workspace"
+    #: added in a workspace of fp32, which the part that arrives last converts
+    ARRIVAL = "arrival"
+
+
+class RunAxis(Enum):
+    """The axis of the matrix product whose elements come in runs: the channels of one filter tap."""
+
+    COLUMNS = "columns"
+    REDUCTION = "reduction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChunks:
+    """How a kernel takes runs, the elements of an axis that lie side by side in memory.
+
+    Without this, tiles take no notice of where runs end: only the last tile of an axis is padded. With it,
+    every run is padded to whole chunks.
+    """
+
+    axis: RunAxis
+    #: elements of a chunk
+    size: int
+    #: problems with shorter runs are computed without chunks, by slower code
+    least: int = 1
+    #: elements along k that an iteration of the slower code takes
+    short_k: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,5 +65,7 @@ class KernelTraits:
     lds_stages: int = 1
     #: workgroups that share a compute unit
     workgroups_per_unit: int = 2
+    #: how it takes runs; ``None``: tiles take no notice of them
+    chunks: RunChunks | None = None
     #: what else tells kernels apart, most telling first; kernels that agree in more of them are more alike
     labels: tuple[str, ...] = ()

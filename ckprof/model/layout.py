@@ -1,12 +1,31 @@
-"""Tensor layouts of a convolution, per number of spatial dimensions, and the shapes of its tensors."""
+"""Layouts of tensors: what every operation's have, and those of convolutions with the shapes of tensors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
+
+
+class Layout(Protocol):
+    """The memory orders of an operation's tensors: a frozen dataclass, part of the identity of instances."""
+
+    @property
+    def name(self) -> str:
+        """Spelling of catalogs and file names, in lower case."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions, 0 for operations that have none."""
+
+    def order(self, tensor: str) -> str:
+        """Return the letters of a tensor's axes, slowest first.
+
+        :param tensor: one of the operation's tensors.
+        """
+
 
 #: The three tensors of every convolution.
 TENSORS = ("input", "weight", "output")
@@ -58,7 +77,7 @@ def layout_of_tensors(input_order: str, weight_order: str, output_order: str) ->
     return None
 
 
-def tensor_shape(problem: ConvProblem, layout: ConvLayout, tensor: str) -> tuple[int, ...]:
+def tensor_shape(problem: ConvProblem, layout: Layout, tensor: str) -> tuple[int, ...]:
     """Return the packed shape of ``tensor``, slowest axis first, one entry per letter of its order.
 
     :param tensor: one of :data:`TENSORS`.

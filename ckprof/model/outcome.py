@@ -7,11 +7,16 @@ from enum import Enum
 from typing import Final
 
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.standing import Standing
 
 #: ``stopped_by`` of the rules that are no criterion
 MAX_TIME: Final = "max-time"
 TIMEOUT: Final = "timeout"
 CUT_OFF: Final = frozenset((MAX_TIME, TIMEOUT))
+#: ``stopped_by`` of rounds that ended before the criterion was met: the kernel is surely slower than the
+#: best, or the order of all is known
+LEFT_EARLY: Final = "left-early"
+SETTLED: Final = "settled"
 
 
 class Status(Enum):
@@ -64,6 +69,8 @@ class Measurement:
     stopped_by: str
     #: the raw samples, in the order they were taken
     samples_ms: tuple[float, ...] = ()
+    #: launches in a row that each sample is the mean of: more than one for short kernels on warm caches
+    launches: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +92,5 @@ class Outcome:
     split_k_deduced: bool = False
     measurement: Measurement | None = None
     verification: Verification | None = None
+    #: ``None`` where it was not measured in rounds
+    standing: Standing | None = None

@@ -1,18 +1,86 @@
-"""One convolution problem: sizes, FLOPs and bytes."""
+"""What an operation is asked to compute: what all problems have, and the problem of convolutions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from itertools import islice
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
+from ckprof.model.layout import TENSORS, tensor_shape
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.tensor import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import Layout
 
 #: Names of the spatial axes, outermost first, of a 3D problem; a 2D one has the last two, a 1D one the last.
 SPATIAL_AXES = ("D", "H", "W")
 
 #: CK Tile's ``index_t`` is a 32-bit integer: no length may exceed it.
 MAX_LENGTH = 2**31 - 1
+
+#: Order of axes in which values of tensors are drawn, whatever the layout.
+_DRAWING_ORDER: Final = "NGKCDHWZYX"
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """The sizes of one problem of an operation: a frozen dataclass of integers and tuples of integers.
+
+    Equal problems are equal and hash alike: problems are keys of measurements.
+    """
+
+    def __hash__(self) -> int:
+        """Return the same for equal problems."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions, 0 for operations that have none."""
+
+    @property
+    def flop(self) -> int:
+        """Floating-point operations that rates count."""
+
+    @property
+    def real_flop(self) -> int:
+        """Those among them that every kernel must execute."""
+
+    @property
+    def part_axis(self) -> str:
+        """Letter of the axis along which :meth:`parts` divides; tensors without it belong to all parts."""
+
+    def tensor(self, name: str, layout: Layout) -> TensorSpec:
+        """Return one of the operation's tensors."""
+
+    def unmet_by(self, layout: Layout) -> UnmetRequirement | None:
+        """Return why no kernel of a layout can compute the problem; ``None``: kernels say it."""
+
+    def parts(self, most_elements: int) -> Sequence[tuple[slice, Problem]]:
+        """Divide the problem, so that its result can be computed in parts.
+
+        :param most_elements: how many elements of the tensors that have :attr:`part_axis` a part may have.
+        :returns: which part of the axis, and the problem of that part alone.
+        """
+
+    def traffic_bytes(self, dtype: DataType) -> int:
+        """Return the bytes that rates count: each tensor once.
+
+        :param dtype: of the operands; the operation decides about the other types.
+        """
+
+    def values(self) -> tuple[int, ...]:
+        """Return all sizes as numbers, in the order in which kernel libraries take them."""
+
+    def describe(self) -> str:
+        """Return one line for people."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the sizes and what reports say besides as plain JSON values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +200,66 @@ class ConvProblem:
         """Each tensor once, for every direction; workspace and zeroing traffic are not counted."""
         return element_bytes * (self.input_elements + self.weight_elements + self.output_elements)
 
+    def traffic_bytes(self, dtype: DataType) -> int:
+        """Return :meth:`moved_bytes` for tensors that all have this type."""
+        return self.moved_bytes(dtype.properties.size_bytes)
+
+    #: letter of the axis along which :meth:`parts` divides: the images
+    part_axis = "N"
+
+    def tensor(self, name: str, layout: Layout) -> TensorSpec:
+        """Return ``input``, ``weight`` or ``output``."""
+        order = layout.order(name)
+        return TensorSpec(
+            name=name,
+            axes=order,
+            shape=tensor_shape(self, layout, name),
+            drawing_order="".join(sorted(order, key=_DRAWING_ORDER.index)),
+            position=TENSORS.index(name),
+            # as with ckProfiler's init 2
+            lowest_decimal=0.0 if name == "input" else -0.5,
+        )
+
+    def unmet_by(self, layout: Layout) -> UnmetRequirement | None:
+        """Return why no kernel of a layout can compute the problem: it has other dimensions."""
+        if layout.ndim == self.ndim:
+            return None
+        message = f"a kernel for {layout.ndim}D problems, this one is {self.ndim}D"
+        return UnmetRequirement(rule="dimensions", message=message)
+
+    def parts(self, most_elements: int) -> Sequence[tuple[slice, ConvProblem]]:
+        """Divide the problem into problems of some images each."""
+        per_image = (self.input_elements + self.output_elements) // self.batch
+        images = max(1, min(self.batch, most_elements // max(1, per_image)))
+        starts = range(0, self.batch, images)
+        return [
+            (slice(first, first + count), replace(self, batch=count))
+            for first, count in ((first, min(images, self.batch - first)) for first in starts)
+        ]
+
+    def values(self) -> tuple[int, ...]:
+        """Return G, N, K, C, then three values per spatial field; unused ones are 0."""
+        spatial = (self.filter, self.input, self.strides, self.dilations, self.left_pads, self.right_pads)
+        filled = ((*values, 0, 0)[:3] for values in spatial)
+        sizes = (self.groups, self.batch, self.out_channels, self.in_channels)
+        return (*sizes, *(value for values in filled for value in values))
+
+    @classmethod
+    def from_values(cls, ndim: int, values: Sequence[int]) -> ConvProblem:
+        """Return the problem that has these :meth:`values`."""
+        sizes = iter(values)
+        found: dict[str, Any] = {name: next(sizes) for name in SIZE_NAMES[:4]}
+        found.update({name: tuple(islice(sizes, 3))[:ndim] for name in SIZE_NAMES[4:]})
+        return cls(**found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, the output lengths and the FLOPs."""
+        return {
+            **{name: getattr(self, name) for name in SIZE_NAMES},
+            "output": self.output,
+            "flop": self.flop,
+        }
+
     def describe(self) -> str:
         """Return one line for people, e.g. ``2D G1 N4 K64 C64 in 28x28 filter 3x3 ...``."""
 
@@ -146,6 +274,16 @@ class ConvProblem:
             f"in {by_axis(self.input)} filter {by_axis(self.filter)} out {by_axis(self.output)} "
             f"stride {by_axis(self.strides)} dilation {by_axis(self.dilations)} pad {pads}"
         )
+
+
+def as_convolution(problem: Problem) -> ConvProblem:
+    """Return a problem as what it must be where only convolutions are known.
+
+    :raises InputError: it is one of another operation.
+    """
+    if not isinstance(problem, ConvProblem):
+        raise InputError(f"{problem.describe()}: expected a problem of a convolution")
+    return problem
 
 
 #: Names of the fields of a :class:`ConvProblem`.

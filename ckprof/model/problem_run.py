@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemRun:
     """One problem of a run."""
 
-    problem: ConvProblem
+    problem: Problem
     #: only instances of this type are run; ``None`` for all
     dtype: DataType | None = None
     #: only instances of the layout of this name are run; ``None`` for all
     layout: str | None = None
     #: numbers of splits of the reduction; empty for those of the run's options
     splits: tuple[int, ...] = ()
+    #: how often it occurs in what the user runs
+    count: int = 1
 
     def takes(self, instance: Instance) -> bool:
         """Say whether an instance is run on the problem; whether it supports it is another question."""
@@ -30,6 +32,6 @@ class ProblemRun:
         )
 
 
-def as_problem_run(problem: ConvProblem | ProblemRun) -> ProblemRun:
+def as_problem_run(problem: Problem | ProblemRun) -> ProblemRun:
     """Return a problem that all instances are run on, unless it says itself which."""
     return problem if isinstance(problem, ProblemRun) else ProblemRun(problem=problem)

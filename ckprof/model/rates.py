@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class Rates:
 
     #: FLOP / time / 1e9
     gflops: float
-    #: bytes of the three tensors / time / 1e9
+    #: bytes of all tensors / time / 1e9
     gbytes: float
 
     @property
@@ -25,7 +25,7 @@ class Rates:
         return self.gflops / 1e3
 
 
-def rates_of(problem: ConvProblem, dtype: DataType, time_ms: float) -> Rates:
+def rates_of(problem: Problem, dtype: DataType, time_ms: float) -> Rates:
     """Return the rates of a run.
 
     :param time_ms: its duration in milliseconds, more than 0.
@@ -33,5 +33,5 @@ def rates_of(problem: ConvProblem, dtype: DataType, time_ms: float) -> Rates:
     seconds = time_ms / 1e3
     return Rates(
         gflops=problem.flop / seconds / 1e9,
-        gbytes=problem.moved_bytes(dtype.properties.size_bytes) / seconds / 1e9,
+        gbytes=problem.traffic_bytes(dtype) / seconds / 1e9,
     )

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Outcome, Status
+from ckprof.model.ranking import Ranked, ranking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,8 @@ class RunInstance:
     dtype: DataType
     #: ``file:line`` of the list it came from, empty for a catalog
     source: str = ""
+    #: name of its layout
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ class RunResults:
     environment: Mapping[str, object]
     conversions: tuple[Conversion, ...]
     instances: tuple[RunInstance, ...]
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[Problem, ...]
     build: BuildSummary
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage
@@ -71,32 +75,30 @@ class RunResults:
     why: bool = False
     #: the run was ended before its last outcome, by a signal or an error
     partial: bool = False
+    #: what disturbed the times, e.g. a high load
+    warnings: tuple[str, ...] = ()
+    #: ids of the baselines that were asked for
+    baseline_ids: tuple[str, ...] = ()
+    #: what became of them
+    baselines: tuple[BaselineOutcome, ...] = ()
 
     @property
     def succeeded(self) -> bool:
-        """False if an outcome failed, or no instance could serve one of the problems."""
-        if any(outcome.status.is_failure for outcome in self.outcomes):
+        """False if an outcome failed, also of a baseline, or no instance could serve one of the problems."""
+        outcomes = (*self.outcomes, *(one.outcome for one in self.baselines))
+        if any(outcome.status.is_failure for outcome in outcomes):
             return False
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
         return len(served) == len(self.problems)
 
-    def of_problem(self, problem_index: int) -> list[Outcome]:
-        """Return the outcomes of one problem, best first: verified ``ok`` by median time, then the others.
-
-        Unverified ``ok`` outcomes (``--no-verify``) keep the order of the verified ones among themselves and
-        follow them.
-        """
-
-        def rank(outcome: Outcome) -> tuple[int, float, int]:
-            order = 2
-            time_ms = 0.0
-            if outcome.status is Status.OK and outcome.measurement is not None:
-                order = 0 if outcome.verification is not None else 1
-                time_ms = outcome.measurement.median_ms
-            return order, time_ms, positions[outcome.key]
-
+    def ranking(self, problem_index: int) -> list[Ranked]:
+        """Return the outcomes of one problem with their places, best first."""
         positions = {instance.key: instance.index for instance in self.instances}
-        return sorted((o for o in self.outcomes if o.problem_index == problem_index), key=rank)
+        return ranking([one for one in self.outcomes if one.problem_index == problem_index], positions)
+
+    def of_problem(self, problem_index: int) -> list[Outcome]:
+        """Return the outcomes of one problem, in the order of :meth:`ranking`."""
+        return [one.outcome for one in self.ranking(problem_index)]
 
     def best(self, problem_index: int) -> Outcome | None:
         """Return the fastest verified outcome of a problem, or ``None``."""

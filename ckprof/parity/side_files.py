@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckprof.flow.candidates import Candidate
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.parity.side import Side
     from ckprof.plugin.registry import Registry
     from ckprof.strings.revision import Revision
@@ -33,7 +33,7 @@ class Reading:
     """How lists are read, and for which revision strings are spelled; the same for both sides."""
 
     revision: Revision
-    layout: ConvLayout | None = None
+    layout: Layout | None = None
     dtype: DataType | None = None
     mma_k_table: tuple[int, int] = MMA_K_TABLE
     lenient: bool = False

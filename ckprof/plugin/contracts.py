@@ -122,6 +122,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
     for contract in (
         Contract(kind="direction", hook="ckprof_register_directions", protocol=protocols.Direction),
         Contract(
+            kind="operation",
+            hook="ckprof_register_operations",
+            protocol=protocols.Operation,
+            abilities=(protocols.OwnProblems, protocols.KernelInterface, protocols.ProblemSampler),
+        ),
+        Contract(
             kind="pipeline",
             hook="ckprof_register_pipelines",
             protocol=protocols.Pipeline,
@@ -134,9 +140,15 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="target",
             hook="ckprof_register_targets",
             protocol=protocols.Target,
-            abilities=(protocols.InspectableTarget, protocols.ModellingTarget),
+            abilities=(
+                protocols.InspectableTarget,
+                protocols.ModellingTarget,
+                protocols.DeviceIdentifier,
+                protocols.RoofTarget,
+            ),
             late=frozenset({"default_arch"}),
         ),
+        Contract(kind="baseline", hook="ckprof_register_baselines", protocol=protocols.Baseline),
         Contract(
             kind="rule set",
             hook="ckprof_register_rule_sets",

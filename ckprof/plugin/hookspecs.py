@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import (
+        Baseline,
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
         Converter,
         Direction,
         ListExtractor,
+        Operation,
         ParityFormat,
         Pipeline,
         ReportFormat,
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
     )
     from ckprof.store.format import StoreFormat
     from ckprof.strings.kind import StringKind
+    from ckprof.sweep.cluster.engine import Engine
     from ckprof.sweep.observer import Observer
+    from ckprof.tune.strategy import SearchStrategy
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -65,6 +69,15 @@ def ckprof_register_directions() -> Sequence[Direction]:
 
 
 @hookspec
+def ckprof_register_operations() -> Sequence[Operation]:
+    """Return what the plugin's kernels compute that is no convolution.
+
+    Called once, after all plugins are loaded. Two operations with the same id, or one with the id of a
+    direction, are an error.
+    """
+
+
+@hookspec
 def ckprof_register_pipelines() -> Sequence[Pipeline[NoReturn]]:
     """Return the kernel families that the plugin adds.
 
@@ -78,6 +91,14 @@ def ckprof_register_targets() -> Sequence[Target]:
     """Return the places where kernels are built and run.
 
     Called once, after all plugins are loaded. Two targets with the same id are an error.
+    """
+
+
+@hookspec
+def ckprof_register_baselines() -> Sequence[Baseline]:
+    """Return the libraries of others that instances can be compared with.
+
+    Called once, after all plugins are loaded. Two baselines with the same id are an error.
     """
 
 
@@ -170,6 +191,14 @@ def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
     """
 
 
+@hookspec
+def ckprof_register_strategies() -> Sequence[SearchStrategy]:
+    """Return the ways to search that the plugin adds to ``ckprof tune``.
+
+    Called once per search. Two strategies with the same id are an error.
+    """
+
+
 # --- measurements that last -------------------------------------------------------------------------------
 
 
@@ -179,6 +208,14 @@ def ckprof_register_observers() -> Sequence[Observer]:
 
     Called once per sweep. What observers read is kept beside each outcome and never decides which
     measurement it belongs to.
+    """
+
+
+@hookspec
+def ckprof_register_engines() -> Sequence[Engine]:
+    """Return the engines that sweeps can run on, beside the one for several devices of one machine.
+
+    Called once per sweep with ``--engine``. Two engines with the same id are an error.
     """
 
 
@@ -254,12 +291,12 @@ def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
 
 
 @hookspec
-def ckprof_before_problem(direction: str, problem: ConvProblem, problem_index: int) -> None:
+def ckprof_before_problem(direction: str, problem: Problem, problem_index: int) -> None:
     """Be notified that the instances are about to be run on a problem. Called in the parent process."""
 
 
 @hookspec
-def ckprof_after_outcome(instance: Instance, problem: ConvProblem, outcome: Outcome) -> None:
+def ckprof_after_outcome(instance: Instance, problem: Problem, outcome: Outcome) -> None:
     """Be notified of each outcome as soon as it is known. Called in the parent process, never in a worker."""
 
 

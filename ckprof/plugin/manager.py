@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 BUILTIN_PACKAGES: Final = (
     "ckprof.report",
     "ckprof.store",
+    "ckprof.sweep",
     "ckprof.compare",
     "ckprof.store_report",
+    "ckprof.tune",
     "ckprof_converters",
     "ckprof_plugins",
 )
@@ -79,6 +81,11 @@ class LoadedPlugin:
     hooks: tuple[str, ...] = ()
     #: why it is not active; empty if it is
     error: str = ""
+
+    @property
+    def is_loose(self) -> bool:
+        """True for a plugin that is found only because somebody named it."""
+        return self.origin in (Origin.CONFIG, Origin.COMMAND_LINE)
 
 
 class PluginManager:

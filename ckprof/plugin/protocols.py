@@ -9,9 +9,13 @@ unique among its kind; it is what users type.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from ckprof.model.dtype import SHARED_TYPES
+from ckprof.model.layout import LAYOUTS
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.conversion_tree import TreePlan, TreeRequest
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.dtype import DataType
     from ckprof.model.explanation import ExplainedLine, ExplainRequest
@@ -38,12 +43,15 @@ if TYPE_CHECKING:
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.instance import Instance
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.model.parity import ParityReport
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import ConvProblem, Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.results import RunResults
+    from ckprof.model.roof import Roof
+    from ckprof.model.type_set import TypeSet
+    from ckprof.problems.tokens import ParsedProblem, ProblemLine
     from ckprof.store_report.content import ReportContent
     from ckprof.strings.revision import Revision
     from ckprof.strings.string_grammar import StringGrammar
@@ -61,15 +69,20 @@ else:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVariant:
-    """One value of a catalog's ``variant`` key: its direction and what its records look like."""
+    """One value of a catalog's ``variant`` key: its operation and what its records look like."""
 
     name: str
+    #: id of the operation
     direction: str
     #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
     record_type: type[CatalogRecord]
     #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
     #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
     native: Callable[[Catalog], Sequence[str]] | None = None
+    #: layouts that such a catalog can name; by default those of convolutions
+    layouts: tuple[Layout, ...] = LAYOUTS
+    #: data types that such a catalog can name
+    dtypes: tuple[DataType, ...] = SHARED_TYPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +125,135 @@ class DispatcherForm:
     extension: InterfaceExtension | None = None
 
 
+class Operation(Protocol):
+    """What is computed: roles of the tensors, reference, accumulation length.
+
+    It may also be a :class:`OwnProblems` and a :class:`KernelInterface`; a :class:`Direction` is both in
+    the way of convolutions.
+    """
+
+    @property
+    def id(self) -> str:
+        """What users type, e.g. after ``ckprof run``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other spellings: folder names of conf trees, variant strings."""
+
+    @property
+    def default_problem(self) -> Mapping[int, Problem]:
+        """Number of spatial dimensions -> the problem that is used when none is given.
+
+        An operation without spatial dimensions has one for 0.
+        """
+
+    @property
+    def tensors(self) -> tuple[str, str, str]:
+        """Names of first operand, second operand and result, as the operation's problems know them."""
+
+    @property
+    def host_args_type(self) -> str:
+        """CK Tile's type of the host arguments, as C++ text."""
+
+    def reduction_length(self, problem: Any) -> int:
+        """Return how many products are accumulated into one element of the result.
+
+        :param problem: of the type that the operation's problems have.
+        """
+
+    def reference(
+        self,
+        problem: Any,
+        layout: Any,
+        operands: Mapping[str, NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Compute the result in double precision.
+
+        Called for parts of a problem (see :meth:`ckprof.model.problem.Problem.parts`): results with the axis
+        that divides the problem are joined, others added up.
+
+        :param problem: of the type that the operation's problems have.
+        :param layout: one of those that its catalogs name.
+        :param operands: tensor name -> values in the memory order of ``layout``, without gaps, shaped as
+            :meth:`ckprof.model.problem.Problem.tensor` says.
+        :returns: the result tensor in the memory order of ``layout``, without gaps.
+        """
+
+
+@runtime_checkable
+class OwnProblems(Protocol):
+    """An operation that is no convolution: its problems, their lines, layouts and types are its own."""
+
+    @property
+    def problem_type(self) -> type[object]:
+        """The frozen dataclass of its problems: fields of plain JSON values, see
+        :class:`ckprof.model.problem.Problem`."""
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Layouts that its kernels have."""
+
+    @property
+    def line_words(self) -> tuple[str, ...]:
+        """First words of lines that are for this operation, beside a program's name."""
+
+    def types(self, dtype: DataType) -> TypeSet:
+        """Return the types of a kernel whose operands have this one.
+
+        :raises InputError: there are no such kernels.
+        """
+
+    def parse_problem(self, line: ProblemLine) -> ParsedProblem:
+        """Parse a line.
+
+        :raises InputError: it is wrong, with the position and the expected form.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryInterface:
+    """C++ of an operation: how its kernels get into a library's table, and its C functions for programs."""
+
+    #: name of its libraries, without prefix and suffix of the file
+    library: str
+    #: C++ name of a function template ``<Launcher, HostArgs>(key, name)`` that makes a kernel's row
+    row: str
+    #: C++ that defines it with the help of ``ckprof_kernel_entry.hpp``; it stands in front of each row
+    entry: Path
+    #: declares the functions for programs; includes ``ckprof_abi.h`` and nothing else of ckprof
+    header: Path
+    #: C++ that defines them; it is put behind the texts of ``ckprof_library_info.h`` and of the header, and
+    #: includes neither
+    source: Path
+
+
+@runtime_checkable
+class ProblemSampler(Protocol):
+    """An operation that invents problems, for comparing what kernels support."""
+
+    def random_problem(self, draw: random.Random) -> Problem:
+        """Return a small problem that is itself well-formed.
+
+        :raises InputError: the sizes that were drawn do not fit together: it is asked again.
+        """
+
+
+@runtime_checkable
+class KernelInterface(Protocol):
+    """An operation whose kernel libraries are not called as those of convolutions are."""
+
+    @property
+    def interface(self) -> LibraryInterface:
+        """Its C++."""
+
+
 class Direction(Protocol):
-    """What is computed: roles of the tensors, reference, accumulation length."""
+    """A direction of convolution: an :class:`Operation` whose problems are
+    :class:`ckprof.model.problem.ConvProblem`, with what programs and libraries of convolutions call it."""
 
     @property
     def id(self) -> str:
@@ -151,13 +291,16 @@ class Direction(Protocol):
     def host_args_type(self) -> str:
         """CK Tile's type of the host arguments, as C++ text."""
 
-    def reduction_length(self, problem: ConvProblem) -> int:
-        """Return how many products are accumulated into one element of the result."""
+    def reduction_length(self, problem: Any) -> int:
+        """Return how many products are accumulated into one element of the result.
+
+        :param problem: a :class:`~ckprof.model.problem.ConvProblem`.
+        """
 
     def reference(
         self,
-        problem: ConvProblem,
-        layout: ConvLayout,
+        problem: Any,
+        layout: Any,
         operands: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
         """Compute the result in double precision.
@@ -165,6 +308,8 @@ class Direction(Protocol):
         Called for some images of a problem at a time: results with an axis ``N`` are joined, others
         added up.
 
+        :param problem: a :class:`~ckprof.model.problem.ConvProblem`.
+        :param layout: a :class:`~ckprof.model.layout.ConvLayout`.
         :param operands: tensor name -> values in the memory order of ``layout``, shaped as
             :func:`ckprof.model.layout.tensor_shape` says.
         :returns: the result tensor in the memory order of ``layout``.
@@ -231,10 +376,11 @@ class Pipeline(Protocol[RecordT]):
         :raises UsageError: there is no such architecture.
         """
 
-    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+    def default_problem(self, instance: Instance, usual: Any) -> Problem:
         """Return what to run an instance on when no problem is given.
 
-        :param usual: the direction's default problem of the instance's dimensions. To return it is right for
+        :param usual: the operation's default problem of the instance's dimensions, of the type that the
+            operation's problems have. To return it is right for
             every family that computes it; return a problem of about that size otherwise. Instances should
             share problems where they can: each instance is run on all of them.
         """
@@ -329,7 +475,7 @@ class OnDemandRuleSet(RuleSet, Protocol):
 class MatrixPipeline(Protocol):
     """A pipeline that also tells how its kernels divide a problem into matrix products."""
 
-    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+    def work(self, instance: Instance, problem: Any, splits: int) -> GemmWork | None:
         """Return the matrix products that the instance's kernel makes of a problem.
 
         :param splits: parts of the reduction.
@@ -362,6 +508,28 @@ class ModellingTarget(Protocol):
         """True when its machine code says nothing about the architecture."""
 
 
+@runtime_checkable
+class DeviceIdentifier(Protocol):
+    """A target that knows more of a device than the line that its libraries print."""
+
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what measurements on a device are filed under; ``None`` if it cannot be read now.
+
+        :param device: its index.
+        """
+
+
+@runtime_checkable
+class RoofTarget(Protocol):
+    """A target that knows what its devices reach by their data sheets."""
+
+    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+        """Return the theoretical roofs of a device, one per data type; empty if it is not known.
+
+        :param device: its index.
+        """
+
+
 class Target(Protocol):
     """A toolchain, a provider of CK Tile headers and a place to run."""
 
@@ -390,6 +558,33 @@ class Target(Protocol):
         :raises ToolchainError: no usable compiler or headers; the message says what to install.
         :raises UsageError: the target has no such architecture or API level.
         """
+
+
+class Baseline(Protocol):
+    """A library of somebody else that instances are compared with: same problem, operands and rules.
+
+    It computes in a worker process of its own, which alone imports it.
+    """
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--baseline``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def entry(self) -> str:
+        """``module:function``, or ``path/of/a/file.py:function``: what makes the engine.
+
+        The worker calls the function with a :class:`ckprof.run.messages.DeviceChoice` and with whether to
+        compute where the host does. It returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or
+        raises :class:`ckprof.run.baseline_engine.BaselineUnusable`.
+        """
+
+    def missing(self) -> str:
+        """Return what is not installed and how to install it; empty if nothing. Must not import it."""
 
 
 class ListExtractor(Protocol):
@@ -533,7 +728,8 @@ class StoreReportFormat:
     label: str
     #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
     suffix: str
-    render: Callable[[ReportContent], str]
+    #: text, or the bytes of a file that is no text
+    render: Callable[[ReportContent], str | bytes]
 
 
 class BuilderReader(Protocol):

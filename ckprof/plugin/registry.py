@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from ckprof.errors import PluginError, UsageError
+from ckprof.model.problem_types import know_problem_type
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.contracts import CONTRACTS
 from ckprof.plugin.guard import guarded
-from ckprof.plugin.protocols import DirectionUser, FamilyReader
+from ckprof.plugin.protocols import DirectionUser, FamilyReader, OwnProblems
 from ckprof.plugin.value_types import shown
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import (
+        Baseline,
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
         Converter,
         Direction,
         ListExtractor,
+        Operation,
         ParityFormat,
         Pipeline,
         ReportFormat,
@@ -104,8 +107,11 @@ class Registry:
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager
         self.directions: RegistryEntries[Direction] = self._entries_of("ckprof_register_directions")
+        #: the directions of convolution and all others
+        self.operations = self._operations()
         self.pipelines: RegistryEntries[Pipeline] = self._entries_of("ckprof_register_pipelines")
         self.targets: RegistryEntries[Target] = self._entries_of("ckprof_register_targets")
+        self.baselines: RegistryEntries[Baseline] = self._entries_of("ckprof_register_baselines")
         self.rule_sets: RegistryEntries[RuleSet] = self._entries_of("ckprof_register_rule_sets")
         self.formats: RegistryEntries[ReportFormat] = self._entries_of("ckprof_register_report_formats")
         self.converters: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")
@@ -140,15 +146,34 @@ class Registry:
         kinds: RegistryEntries[StringKind] = self._entries_of("ckprof_register_string_kinds")
         return StringGrammar([*kinds])
 
-    def direction(self, name: str) -> Direction:
-        """Return the direction with this id or alias.
+    def operation(self, name: str) -> Operation:
+        """Return the operation with this id or alias.
 
         :raises UsageError: there is none.
         """
-        for direction in self.directions:
-            if name in direction.aliases:
-                return direction
-        return self.directions.find(name)
+        for operation in self.operations:
+            if name in operation.aliases:
+                return operation
+        return self.operations.find(name)
+
+    def direction(self, name: str) -> Operation:
+        """Return the same; the name that :meth:`operation` had before there were others than directions."""
+        return self.operation(name)
+
+    def _operations(self) -> RegistryEntries[Operation]:
+        """Return directions and all other operations.
+
+        :raises PluginError: ids clash.
+        """
+        others: RegistryEntries[Operation] = self._entries_of("ckprof_register_operations")
+        for one in others:
+            if isinstance(one, OwnProblems):
+                know_problem_type(one.problem_type)
+        entries: list[tuple[str, str, Operation]] = [
+            (one.id, self.directions.provider(one.id), one) for one in self.directions
+        ]
+        entries += [(one.id, others.provider(one.id), one) for one in others]
+        return RegistryEntries("direction", entries)
 
     def pipeline_of(self, catalog: Catalog, record: CatalogRecord) -> Pipeline:
         """Return the one pipeline that claims a record.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -24,6 +25,17 @@ class GemmDirection(Protocol):
 
 
 @runtime_checkable
+class RunDirection(Protocol):
+    """A direction that also tells which elements of its matrix products lie side by side in memory."""
+
+    def gemm_runs(self, problem: ConvProblem) -> tuple[Any, Any]:
+        """Return the lengths of the runs that n and k consist of; n and k where nothing interrupts.
+
+        What holds for the formulas of :meth:`GemmDirection.gemm_sizes` holds for these.
+        """
+
+
+@runtime_checkable
 class TimedPipeline(Protocol):
     """A pipeline whose kernels' times can be predicted."""
 
@@ -40,3 +52,42 @@ class NamedKernels(Protocol):
 
     def traits_of_name(self, name: str) -> KernelTraits | None:
         """Return what a kernel's name says about it; ``None`` if it says nothing."""
+
+
+@runtime_checkable
+class NamedFields(Protocol):
+    """A pipeline that reads more of an instance's fields from a name in a table of measured times."""
+
+    def fields_of_name(self, name: str) -> Mapping[str, Any] | None:
+        """Return those fields of an instance that a kernel's name tells; ``None`` if it tells none.
+
+        Names and values are those of :meth:`ckprof.model.instance.Instance.fields`.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedKernel:
+    """A kernel as a target is asked about it."""
+
+    #: id of the direction
+    direction: str
+    #: name of the type of the operands
+    dtype: str
+    #: fields of the instance; only some of them where a name is all that is known
+    fields: Mapping[str, Any]
+    #: what the configuration says
+    traits: KernelTraits
+
+
+@runtime_checkable
+class TimedTarget(Protocol):
+    """A target whose kernels do not do what their configuration says of tiles, stages and runs."""
+
+    def executed(self, kernel: TimedKernel) -> KernelTraits:
+        """Return what the kernel really does there.
+
+        Kernels with the same machine code should have equal traits.
+        """
+
+    def device_name(self) -> str:
+        """Return the name of the device of this machine; empty if there is none."""

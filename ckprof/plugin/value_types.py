@@ -25,6 +25,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "CatalogRecord": "msgspec",
     "Conversion": "ckprof.model.conversion",
     "ConvProblem": "ckprof.model.problem",
+    "DeviceIdentity": "ckprof.model.device",
     "DeviceKernel": "ckprof.model.device_kernel",
     "DispatcherForm": "ckprof.plugin.protocols",
     "Estimate": "ckprof.model.gemm_work",
@@ -36,11 +37,16 @@ _MODULES: Final[Mapping[str, str]] = {
     "GemmWork": "ckprof.model.gemm_work",
     "Instance": "ckprof.model.instance",
     "KernelSource": "ckprof.plugin.protocols",
+    "LibraryInterface": "ckprof.plugin.protocols",
     "ListComparison": "ckprof.model.extraction",
     "NDArray": "numpy",
+    "ParsedProblem": "ckprof.problems.tokens",
     "PositionalForm": "ckprof.plugin.protocols",
+    "Problem": "ckprof.model.problem",
+    "Roof": "ckprof.model.roof",
     "RuleSetEntry": "ckprof.plugin.protocols",
     "TreePlan": "ckprof.model.conversion_tree",
+    "TypeSet": "ckprof.model.type_set",
     "UnmetRequirement": "ckprof.model.requirement",
 }
 
@@ -56,7 +62,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "frozenset": (frozenset,),
 }
 
-_PLAIN: Final[Mapping[str, type]] = {"str": str, "bool": bool, "float": float}
+_PLAIN: Final[Mapping[str, type]] = {"str": str, "bytes": bytes, "bool": bool, "float": float}
 
 
 @cache

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedProblem:
     """One problem of a set, a log or a sample."""
 
-    problem: ConvProblem
+    problem: Problem
     #: how often the problem occurs, at least 1: its weight in a real model
     count: int = 1
     #: name of the layer, or where the problem was first found

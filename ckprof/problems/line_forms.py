@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.model.problem import as_convolution
+from ckprof.model.problem_types import sizes
 from ckprof.problems.miopen_flags import BASES, LAYOUTS
 from ckprof.problems.positional import ALL_SPLITS
 
@@ -39,7 +40,7 @@ def to_miopen(one: CountedProblem, direction: Direction | None) -> str:
     :param direction: whose pass the line asks for; ``None``: all of them.
     :raises InputError: the line form cannot express the problem, e.g. different pads on the two sides.
     """
-    problem = one.problem
+    problem = as_convolution(one.problem)
     if problem.left_pads != problem.right_pads:
         raise InputError(
             "MIOpenDriver has the same pads on both sides, not "
@@ -82,7 +83,7 @@ def to_positional(one: CountedProblem, direction: Direction | None) -> str:
 
     :raises InputError: ckProfiler has no number for the type or the layout.
     """
-    numbers = " ".join(map(str, _parameters(one.problem)))
+    numbers = " ".join(map(str, _parameters(as_convolution(one.problem))))
     if direction is None or one.dtype is None or one.layout is None:
         return f"{one.problem.ndim} {numbers}"
     form = direction.positional_form
@@ -141,7 +142,7 @@ def to_record(one: CountedProblem) -> dict[str, object]:
     """Return the problem as plain JSON values; what the source does not say is left out."""
     record: dict[str, object] = {"name": one.name} if one.name else {}
     record["count"] = one.count
-    record |= asdict(one.problem)
+    record |= sizes(one.problem)
     if one.direction is not None:
         record["direction"] = one.direction
     if one.dtype is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Operation
 
 #: characters of a line that are read; no problem is longer
 _LONGEST_LINE: Final = 1 << 16
@@ -34,7 +34,7 @@ class ProblemFile:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def read_problem_file(path: Path, direction: Direction, directions: Iterable[Direction]) -> ProblemFile:
+def read_problem_file(path: Path, direction: Operation, directions: Iterable[Operation]) -> ProblemFile:
     """Read a file with one problem a line, or a JSON list of ``ckprof problems``.
 
     Blank lines and lines that start with ``#`` are skipped. The file is read line by line, whatever its size.
@@ -105,7 +105,7 @@ def holds_json(path: Path) -> bool:
         return False  # to be reported by whoever reads it
 
 
-def _listed(path: Path, direction: Direction) -> ProblemFile:
+def _listed(path: Path, direction: Operation) -> ProblemFile:
     """Read a JSON list.
 
     :raises InputError: it is no such list, or a problem is wrong.
@@ -125,6 +125,7 @@ def _listed(path: Path, direction: Direction) -> ProblemFile:
             dtype=one.dtype,
             layout=one.layout,
             splits=one.splits,
+            count=one.count,
         )
         for one in listed
         if one.direction in (None, direction.id)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 _WORD = re.compile(r"\S+")
 
@@ -76,7 +76,7 @@ class ProblemLine:
 class ParsedProblem:
     """A problem and what its line said besides."""
 
-    problem: ConvProblem
+    problem: Problem
     #: element type, if the line names one
     dtype: DataType | None = None
     #: layout name, if the line names one
@@ -85,8 +85,12 @@ class ParsedProblem:
     usual_dtype: DataType | None = None
     #: numbers of splits of the reduction, if the line names any; :data:`AUTO` lets the kernel choose
     splits: tuple[int, ...] = ()
+    #: how often the problem occurs, if its source counts: its weight in a real model
+    count: int = 1
     #: parts of the line that have no meaning here, as written
     ignored: tuple[str, ...] = ()
+    #: what else readers of the line should know
+    notes: tuple[str, ...] = ()
 
     @property
     def split_k(self) -> int | None:

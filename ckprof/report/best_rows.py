@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from ckprof.model.outcome import Status
-from ckprof.report.csv_report import COLUMNS, outcome_values
+from ckprof.report.csv_report import COLUMNS, outcome_values, ratio_columns, ratio_values
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_table import columns_of
 
@@ -54,11 +54,13 @@ def render_best(results: RunResults, form: str, top: int) -> str:
 
 def _csv(results: RunResults, top: int) -> str:
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, (COLUMNS[0], "problem_text", *COLUMNS[1:]), lineterminator="\n")
+    columns = (COLUMNS[0], "problem_text", *COLUMNS[1:], *ratio_columns(results))
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
     for index, problem in enumerate(results.problems):
         for row in best_rows(results, index, top):
-            writer.writerow({**outcome_values(index, row), "problem_text": problem.describe()})
+            values = outcome_values(index, row) | ratio_values(results, row)
+            writer.writerow({**values, "problem_text": problem.describe()})
     return buffer.getvalue()
 
 

@@ -7,7 +7,7 @@ import io
 from typing import TYPE_CHECKING
 
 from ckprof.plain_text import csv_cell
-from ckprof.report.rows import reason_of, rows_of_problem
+from ckprof.report.rows import reason_of, rows_with_baselines
 
 if TYPE_CHECKING:
     from ckprof.model.results import RunResults
@@ -42,13 +42,24 @@ COLUMNS = (
 def render_csv(results: RunResults) -> str:
     """Render all outcomes; empty cells where there is no such figure."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(buffer, (*COLUMNS, *ratio_columns(results)), lineterminator="\n")
     writer.writeheader()
     for index in range(len(results.problems)):
-        for row in rows_of_problem(results, index):
-            values = outcome_values(index, row, why=results.why)
+        for row in rows_with_baselines(results, index):
+            values = outcome_values(index, row, why=results.why) | ratio_values(results, row)
             writer.writerow({name: csv_cell(value) for name, value in values.items()})
     return buffer.getvalue()
+
+
+def ratio_columns(results: RunResults) -> tuple[str, ...]:
+    """Return the columns of a run with baselines: which baseline a row is, and a ratio to each."""
+    return ("baseline", *(f"vs_{id_}" for id_ in results.baseline_ids)) if results.baseline_ids else ()
+
+
+def ratio_values(results: RunResults, row: Row) -> dict[str, object]:
+    """Return the values of :func:`ratio_columns`."""
+    values = (row.baseline or None, *(row.ratios.get(id_) for id_ in results.baseline_ids))
+    return dict(zip(ratio_columns(results), values, strict=False))
 
 
 def outcome_values(problem_index: int, row: Row, *, why: bool = False) -> dict[str, object]:
@@ -61,7 +72,7 @@ def outcome_values(problem_index: int, row: Row, *, why: bool = False) -> dict[s
     values: tuple[object, ...] = (
         problem_index,
         row.rank,
-        instance.index,
+        None if row.baseline else instance.index,
         instance.name,
         instance.instance_string,
         instance.pipeline,

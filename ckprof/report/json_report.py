@@ -6,11 +6,10 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.report.rows import requirement_counts, rows_of_problem
+from ckprof.report.rows import baseline_rows, requirement_counts, rows_of_problem
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
-    from ckprof.model.problem import ConvProblem
     from ckprof.model.results import RunInstance, RunResults
     from ckprof.report.rows import Row
 
@@ -31,6 +30,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": VERSION,
         "partial": results.partial,
+        "warnings": list(results.warnings),
         "direction": results.direction,
         "target": results.target,
         "arch": results.arch,
@@ -42,10 +42,11 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "problems": [
             {
                 "index": index,
-                **_problem(problem),
+                **problem.as_dict(),
                 "best": best.key if (best := results.best(index)) else None,
                 "refused_by": [asdict(one) for one in requirement_counts(results, index)],
                 "outcomes": [_row(row) for row in rows_of_problem(results, index)],
+                "baselines": [_baseline(row) for row in baseline_rows(results, index)],
             }
             for index, problem in enumerate(results.problems)
         ],
@@ -68,24 +69,39 @@ def _instance(instance: RunInstance) -> dict[str, Any]:
     return {**asdict(instance), "dtype": instance.dtype.value}
 
 
-def _problem(problem: ConvProblem) -> dict[str, Any]:
-    return {**asdict(problem), "output": problem.output, "flop": problem.flop}
-
-
 def _row(row: Row) -> dict[str, Any]:
     outcome = row.outcome
-    verification = outcome.verification
     return {
         "rank": row.rank,
         "instance": row.instance.index,
         "key": outcome.key,
+        **_attempt(row),
+        "split_k": outcome.split_k,
+        "split_k_deduced": outcome.split_k_deduced,
+        "ratios": dict(row.ratios),
+    }
+
+
+def _baseline(row: Row) -> dict[str, Any]:
+    return {
+        "baseline": row.baseline,
+        "name": row.instance.name,
+        "dtype": row.instance.dtype.value,
+        "layout": row.instance.layout,
+        **_attempt(row),
+    }
+
+
+def _attempt(row: Row) -> dict[str, Any]:
+    outcome = row.outcome
+    verification = outcome.verification
+    return {
         "status": outcome.status.value,
         "reason": outcome.reason,
         "refusals": [{"condition": one.rule, "message": one.message} for one in outcome.unmet_requirements],
-        "split_k": outcome.split_k,
-        "split_k_deduced": outcome.split_k_deduced,
         "gflops": row.gflops,
         "gbytes_per_s": row.gbytes,
         "measurement": asdict(outcome.measurement) if outcome.measurement else None,
+        "standing": asdict(outcome.standing) if outcome.standing else None,
         "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
     }

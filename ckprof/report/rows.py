@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
 from ckprof.model.rates import rates_of
+from ckprof.model.results import RunInstance
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.outcome import Measurement, Outcome
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
+    from ckprof.model.ranking import Ranked
     from ckprof.model.rates import Rates
-    from ckprof.model.results import RunInstance, RunResults
+    from ckprof.model.results import RunResults
 
 
 #: half the distance of the quartiles, relative to the median, from which a time is called noisy
@@ -23,7 +28,8 @@ NOISY_SHARE: Final = 0.05
 class Row:
     """One outcome, ready to be shown."""
 
-    #: from 1 among the verified ``ok`` outcomes of a problem; ``None`` for all others
+    #: from 1 among the verified ``ok`` outcomes of a problem, 1 for all that are tied with the best; ``None``
+    #: for all others
     rank: int | None
     instance: RunInstance
     outcome: Outcome
@@ -31,6 +37,15 @@ class Row:
     rates: Rates | None
     #: what readers of the time should know, e.g. ``tied with the best, noisy``; empty if nothing
     note: str = ""
+    #: id of the baseline that this is the row of; empty for an instance
+    baseline: str = ""
+    #: baseline -> how many times as fast as it; only those that were timed with the same type and layout
+    ratios: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Number and name, or which baseline it is."""
+        return self.instance.name if self.baseline else f"[{self.instance.index}] {self.instance.name}"
 
     @property
     def gflops(self) -> float | None:
@@ -47,42 +62,102 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
     """Return the rows of one problem, best first."""
     instances = {instance.key: instance for instance in results.instances}
     problem = results.problems[problem_index]
-    rows: list[Row] = []
-    rank = 0
-    best: Measurement | None = None
-    for outcome in results.of_problem(problem_index):
-        instance = instances[outcome.key]
-        ranked = outcome.status is Status.OK and outcome.verification is not None
-        rank += ranked
-        if ranked and best is None:
-            best = outcome.measurement
+    compared = [one for one in results.baselines if one.outcome.problem_index == problem_index]
+    return [
+        Row(
+            rank=ranked.rank,
+            instance=instances[ranked.outcome.key],
+            outcome=ranked.outcome,
+            rates=rates(problem, instances[ranked.outcome.key], ranked.outcome),
+            note=_note(ranked),
+            ratios=_ratios(instances[ranked.outcome.key], ranked.outcome, compared),
+        )
+        for ranked in results.ranking(problem_index)
+    ]
+
+
+def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
+    """Return the rows of the baselines of one problem, in the order in which they were measured."""
+    problem = results.problems[problem_index]
+    several = len({(one.dtype, one.layout) for one in results.baselines}) > 1
+    rows = []
+    for one in results.baselines:
+        if one.outcome.problem_index != problem_index:
+            continue
+        of = f" ({one.dtype.value} {one.layout})" if several else ""
+        instance = RunInstance(
+            key=one.baseline,
+            index=-1,
+            id=-1,
+            name=f"baseline {one.baseline}{of}: {one.description}",
+            instance_string="",
+            pipeline="",
+            dtype=one.dtype,
+            layout=one.layout,
+        )
         rows.append(
             Row(
-                rank=rank if ranked else None,
+                rank=None,
                 instance=instance,
-                outcome=outcome,
-                rates=rates(problem, instance, outcome),
-                note=_note(outcome.measurement, best if ranked else None),
+                outcome=one.outcome,
+                rates=rates(problem, instance, one.outcome),
+                note=_noise(one.outcome.measurement),
+                baseline=one.baseline,
+                ratios={one.baseline: 1.0} if one.median_ms else {},
             )
         )
     return rows
 
 
-def _note(measured: Measurement | None, best: Measurement | None) -> str:
-    """Return what a reader of a time should know.
+def rows_with_baselines(results: RunResults, problem_index: int) -> list[Row]:
+    """Return all rows of one problem: instances best first, each baseline behind the faster ones of them."""
+    rows = rows_of_problem(results, problem_index)
+    for row in baseline_rows(results, problem_index):
+        own = row.outcome.measurement
+        faster = [
+            position
+            for position, other in enumerate(rows)
+            if own is not None
+            and other.rank is not None
+            and other.outcome.measurement is not None
+            and other.outcome.measurement.median_ms <= own.median_ms
+        ]
+        ranked = sum(other.rank is not None for other in rows)
+        rows.insert(max(faster, default=-1) + 1 if own is not None else ranked, row)
+    return rows
 
-    :param best: the best time of the problem; ``None`` where the outcome is not ranked.
-    """
+
+def _ratios(instance: RunInstance, outcome: Outcome, compared: Sequence[BaselineOutcome]) -> dict[str, float]:
+    measured = outcome.measurement
+    if outcome.status is not Status.OK or measured is None or measured.median_ms <= 0:
+        return {}
+    return {
+        one.baseline: one.median_ms / measured.median_ms
+        for one in compared
+        if one.median_ms and (one.dtype, one.layout) == (instance.dtype, instance.layout)
+    }
+
+
+def _noise(measured: Measurement | None) -> str:
+    return "noisy" if measured is not None and is_noisy(measured) else ""
+
+
+def _note(ranked: Ranked) -> str:
+    """Return what a reader of a time should know."""
+    measured, standing = ranked.outcome.measurement, ranked.outcome.standing
     if measured is None or measured.median_ms <= 0:
         return ""
     notes = []
-    if best is not None and best is not measured:
-        # the middle halves of both samples overlap: which one is faster is not known
-        if measured.median_ms - measured.spread_ms <= best.median_ms + best.spread_ms:
-            notes.append("tied with the best")
-    if is_noisy(measured):
-        notes.append("noisy")
+    if ranked.tied:
+        notes.append("tied with the best")
+    if standing is not None and standing.left_early:
+        notes.append(f"{standing.ratio:.2f} x the best, left after {_rounds(standing.taken)}")
+    notes += filter(None, [_noise(measured)])
     return ", ".join(notes)
+
+
+def _rounds(count: int) -> str:
+    return f"{count} round{'s' if count != 1 else ''}"
 
 
 def is_noisy(measured: Measurement) -> bool:
@@ -90,7 +165,7 @@ def is_noisy(measured: Measurement) -> bool:
     return measured.median_ms > 0 and measured.spread_ms / measured.median_ms > NOISY_SHARE
 
 
-def rates(problem: ConvProblem, instance: RunInstance, outcome: Outcome) -> Rates | None:
+def rates(problem: Problem, instance: RunInstance, outcome: Outcome) -> Rates | None:
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None

@@ -10,7 +10,15 @@ from tabulate import tabulate
 
 from ckprof.model.outcome import CUT_OFF, Status
 from ckprof.plain_text import markdown_cell, one_line
-from ckprof.report.rows import NOISY_SHARE, is_noisy, rates, reason_of, requirement_counts, rows_of_problem
+from ckprof.report.rows import (
+    NOISY_SHARE,
+    baseline_rows,
+    is_noisy,
+    rates,
+    reason_of,
+    requirement_counts,
+    rows_with_baselines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +50,7 @@ def _render(results: RunResults, style: str) -> str:
         table = tabulate(
             [
                 [_text(column.cell(row), style) for column in columns]
-                for row in rows_of_problem(results, index)
+                for row in rows_with_baselines(results, index)
             ],
             headers=[column.title for column in columns],
             tablefmt=style,
@@ -64,6 +72,7 @@ def closing_lines(results: RunResults, problem_index: int, style: str) -> list[s
     return [
         counts_line(results, problem_index),
         *_timing_lines(results, problem_index),
+        *_baseline_lines(results, problem_index),
         *_why_lines(results, problem_index, style),
         *_best_lines(results, problem_index, style),
     ]
@@ -87,12 +96,11 @@ def columns_of(results: RunResults) -> list[Column]:
     split = Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
     return [
         Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
-        Column(
-            title="instance", align="left", cell=lambda row: f"[{row.instance.index}] {row.instance.name}"
-        ),
+        Column(title="instance", align="left", cell=lambda row: row.title),
         *([split] if any(_names_split(outcome) for outcome in results.outcomes) else []),
         Column(title="status", align="left", cell=_status),
         Column(title="time [ms]", align="right", cell=_time),
+        *(_ratio_column(id_) for id_ in results.baseline_ids),
         Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
         Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
         Column(title="max error", align="right", cell=_max_error),
@@ -100,6 +108,10 @@ def columns_of(results: RunResults) -> list[Column]:
             title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why) or row.note
         ),
     ]
+
+
+def _ratio_column(baseline: str) -> Column:
+    return Column(title=f"vs {baseline}", align="right", cell=lambda row: _figure(row.ratios.get(baseline)))
 
 
 def _names_split(outcome: Outcome) -> bool:
@@ -142,10 +154,23 @@ def counts_line(results: RunResults, problem_index: int) -> str:
 
 def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
-    timed = [one.measurement for one in results.of_problem(problem_index) if one.measurement]
+    outcomes = results.of_problem(problem_index)
+    timed = [one.measurement for one in outcomes if one.measurement]
+    left = sum(one.standing is not None and one.standing.left_early for one in outcomes)
+    tied = sum(one.tied for one in results.ranking(problem_index))
     cut = sum(one.stopped_by in CUT_OFF for one in timed)
     noisy = sum(is_noisy(one) for one in timed)
     lines = []
+    if tied:
+        lines.append(
+            f"{tied} of {len(timed)} times are tied with the best: which of these kernels is the fastest is "
+            "not known; more --rounds and --max-time may tell"
+        )
+    if left:
+        lines.append(
+            f"{left} of {len(timed)} kernels left the rounds early because they are surely slower; "
+            "--rounds 1 measures all alike"
+        )
     if cut:
         lines.append(
             f"{cut} of {len(timed)} times were cut off by the time limit before the criterion was met; "
@@ -156,6 +181,19 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
             f"{noisy} of {len(timed)} times are noisy: "
             f"their spread is more than {NOISY_SHARE:.0%} of the median"
         )
+    # each problem's table is read alone
+    return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
+
+
+def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:
+    """Return what the rows of baselines mean, and why one that was asked for has no time."""
+    if not results.baseline_ids:
+        return []
+    rows = baseline_rows(results, problem_index)
+    lines = [f"'vs {id_}': how many times as fast as the baseline." for id_ in results.baseline_ids]
+    for id_ in results.baseline_ids:
+        if not any(row.baseline == id_ for row in rows):
+            lines.append(f"The baseline {id_} was not measured: no instance was run on this problem.")
     return lines
 
 

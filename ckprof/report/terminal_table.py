@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tabulate import tabulate
 
 from ckprof.model.outcome import Status
-from ckprof.report.rows import reason_of, rows_of_problem
+from ckprof.report.rows import reason_of, rows_with_baselines
 from ckprof.report.run_table import closing_lines, columns_of
 
 if TYPE_CHECKING:
@@ -49,15 +49,20 @@ def render_for_terminal(results: RunResults, terminal: Terminal, *, all_rows: bo
     """
     parts: list[str] = []
     for index, problem in enumerate(results.problems):
-        rows = rows_of_problem(results, index)
-        folded = [] if all_rows else [row for row in rows if row.outcome.status is Status.UNSUPPORTED]
-        shown = rows if all_rows else [row for row in rows if row.outcome.status is not Status.UNSUPPORTED]
+        rows = rows_with_baselines(results, index)
+        folded = [] if all_rows else [row for row in rows if _is_folded(row)]
+        shown = rows if all_rows else [row for row in rows if not _is_folded(row)]
         parts += [f"Problem {index}: {results.direction} {problem.describe()}", ""]
         if shown:
             parts += [*_table(results, shown, terminal), ""]
         parts += _folded_lines(folded)
         parts += [*closing_lines(results, index, "simple"), ""]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _is_folded(row: Row) -> bool:
+    """Say whether a row is counted instead of shown: an unsupported instance."""
+    return row.outcome.status is Status.UNSUPPORTED and not row.baseline
 
 
 def common_prefix(names: Sequence[str]) -> str:
@@ -73,7 +78,7 @@ def common_prefix(names: Sequence[str]) -> str:
 
 def _table(results: RunResults, rows: Sequence[Row], terminal: Terminal) -> list[str]:
     columns = columns_of(results)
-    prefix = common_prefix([row.instance.name for row in rows])
+    prefix = common_prefix([row.instance.name for row in rows if not row.baseline])
     text, dropped = _fitting(columns, rows, prefix, terminal)
     lines = text.split("\n")
     if terminal.colour:
@@ -92,10 +97,14 @@ def _cut_reasons(rows: Sequence[Row], dropped: Sequence[str]) -> list[str]:
     """Return the reasons of failures that the table has no room for."""
     reasons = [(row, reason_of(row.outcome, why=False)) for row in rows if row.outcome.status.is_failure]
     return [
-        f"[{row.instance.index}] {row.outcome.status.value}: {reason}"
+        f"{_number(row)} {row.outcome.status.value}: {reason}"
         for row, reason in reasons
         if reason and ("reason" in dropped or len(reason) > _REASON)
     ]
+
+
+def _number(row: Row) -> str:
+    return f"baseline {row.baseline}" if row.baseline else f"[{row.instance.index}]"
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
@@ -103,7 +112,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     numbers: dict[str, list[str]] = {}
     for row in rows:
         if row.note:
-            numbers.setdefault(row.note, []).append(f"[{row.instance.index}]")
+            numbers.setdefault(row.note, []).append(_number(row))
     return [f"{note}: {' '.join(where)}" for note, where in numbers.items()]
 
 

@@ -23,22 +23,33 @@ from ctypes import (
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ckprof.model.device import EVENT_CLOCK, WALL_CLOCK, DeviceIdentity
+from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run.messages import AbiStatus, Support
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 3
+ABI_VERSION = 5
+
+#: ``CKPROF_MAX_VALUES`` and ``CKPROF_MAX_TENSORS``
+MAX_VALUES = 22
+MAX_TENSORS = 8
 
 #: bytes of the buffers for reasons and descriptions
 _TEXT_BYTES = 4096
 #: bytes of the buffer for instance strings
 _INSTANCE_STRING_BYTES = 16384
+
+
+#: values of ``ckprof_roof``; ``None`` stands for the copy
+_ROOFS: dict[DataType | None, int] = {None: 0, DataType.FP32: 1, DataType.FP16: 2, DataType.BF16: 3}
 
 
 class LibraryError(Exception):
@@ -52,36 +63,31 @@ class DeviceError(OSError):
 class CProblem(ctypes.Structure):
     """``ckprof_problem``."""
 
-    _fields_: ClassVar = [
-        ("ndim", c_int32),
-        ("split_k", c_int32),
-        ("groups", c_int64),
-        ("batch", c_int64),
-        ("out_channels", c_int64),
-        ("in_channels", c_int64),
-        ("filter", c_int64 * 3),
-        ("input", c_int64 * 3),
-        ("strides", c_int64 * 3),
-        ("dilations", c_int64 * 3),
-        ("left_pads", c_int64 * 3),
-        ("right_pads", c_int64 * 3),
-    ]
+    _fields_: ClassVar = [("ndim", c_int32), ("split_k", c_int32), ("values", c_int64 * MAX_VALUES)]
 
     @classmethod
-    def of(cls, problem: ConvProblem, split_k: int) -> CProblem:
-        """Return the C form of a problem; unused spatial entries are 0."""
-        result = cls(ndim=problem.ndim, split_k=split_k)
-        for name in ("groups", "batch", "out_channels", "in_channels"):
-            setattr(result, name, getattr(problem, name))
-        for name in ("filter", "input", "strides", "dilations", "left_pads", "right_pads"):
-            getattr(result, name)[: problem.ndim] = getattr(problem, name)
-        return result
+    def of(cls, problem: Problem, split_k: int) -> CProblem:
+        """Return the C form of a problem."""
+        return cls.from_values(problem.ndim, problem.values(), split_k)
+
+    @classmethod
+    def from_values(cls, ndim: int, values: Sequence[int], split_k: int) -> CProblem:
+        """Return the C form of a problem that is given by its sizes.
+
+        :param values: in the operation's order; those that are missing are 0.
+        """
+        return cls(ndim=ndim, split_k=split_k, values=(c_int64 * MAX_VALUES)(*values))
 
 
 class CBuffers(ctypes.Structure):
-    """``ckprof_buffers``."""
+    """``ckprof_buffers``: an array of the tensors' addresses, in the operation's order."""
 
-    _fields_: ClassVar = [("input", c_void_p), ("weight", c_void_p), ("output", c_void_p)]
+    _fields_: ClassVar = [("tensors", c_void_p * MAX_TENSORS)]
+
+    @classmethod
+    def of(cls, *addresses: int) -> CBuffers:
+        """Return the C form of the addresses."""
+        return cls(tensors=(c_void_p * MAX_TENSORS)(*addresses))
 
 
 class CPlan(ctypes.Structure):
@@ -110,6 +116,19 @@ class CKernel(ctypes.Structure):
     ]
 
 
+class CDevice(ctypes.Structure):
+    """``ckprof_device``."""
+
+    _fields_: ClassVar = [
+        ("model", c_char * 128),
+        ("driver", c_char * 64),
+        ("partition", c_char * 64),
+        ("memory_bytes", c_uint64),
+        ("compute_units", c_uint32),
+        ("event_clock", c_uint32),
+    ]
+
+
 class CTarget(ctypes.Structure):
     """``ckprof_target``."""
 
@@ -125,6 +144,7 @@ class CTarget(ctypes.Structure):
         ("flush_cache", ctypes.CFUNCTYPE(c_int, c_size_t)),
         ("available_bytes", ctypes.CFUNCTYPE(c_uint64)),
         ("last_error", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
+        ("identify_device", ctypes.CFUNCTYPE(c_int, POINTER(CDevice))),
     ]
 
 
@@ -139,12 +159,18 @@ class CLibrary(ctypes.Structure):
     ]
 
 
+class CInfo(ctypes.Structure):
+    """``ckprof_library_info``."""
+
+    _fields_: ClassVar = [("operation", c_char_p), ("arch", c_char_p), ("fields", POINTER(c_char_p))]
+
+
 #: C name -> mirror, for the test that compares sizes and offsets with the header
 MIRRORS = {
     "ckprof_problem": CProblem,
-    "ckprof_buffers": CBuffers,
     "ckprof_plan": CPlan,
     "ckprof_kernel": CKernel,
+    "ckprof_device": CDevice,
     "ckprof_target": CTarget,
     "ckprof_library": CLibrary,
 }
@@ -152,22 +178,37 @@ MIRRORS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryInfo:
-    """What a library says about itself and its kernels: the descriptive part of ``ckprof_conv_api.h``."""
+    """What a library says about itself and its kernels: ``ckprof_library_info.h``, or what
+    ``ckprof_conv_api.h`` says of it."""
 
-    #: id of the direction
+    #: id of the operation
     direction: str
     #: architecture that the kernels were built for
     arch: str
-    #: version of the dispatcher's C interface
-    version: str
-    #: which tensors the two operands and the result are: 0 input, 1 weight, 2 output
-    buffers: tuple[int, int, int]
     #: per kernel, in the library's order: a JSON object with everything that makes it
     fields: tuple[str, ...]
+    #: version of the dispatcher's C interface; empty if the library does not say it
+    version: str = ""
+    #: of a convolution: which tensors the two operands and the result are: 0 input, 1 weight, 2 output
+    buffers: tuple[int, int, int] = (0, 1, 2)
 
     @classmethod
     def read(cls, binary: ctypes.CDLL, kernels: int) -> LibraryInfo | None:
         """Return what a library says; ``None`` if it lacks the interface."""
+        try:
+            described = binary.ckprof_get_info
+        except AttributeError:
+            return cls._of_convolutions(binary, kernels)
+        described.restype = POINTER(CInfo)
+        info = described().contents
+        return cls(
+            direction=_text(info.operation),
+            arch=_text(info.arch),
+            fields=tuple(_text(info.fields[index]) for index in range(kernels)),
+        )
+
+    @classmethod
+    def _of_convolutions(cls, binary: ctypes.CDLL, kernels: int) -> LibraryInfo | None:
         try:
             for name in ("conv_dispatcher_version", "ckprof_conv_direction", "ckprof_conv_arch"):
                 getattr(binary, name).restype = c_char_p
@@ -221,15 +262,15 @@ class Kernel:
         status = AbiStatus(self._table.instance_string(buffer, _INSTANCE_STRING_BYTES))
         return status, _text(buffer.value)
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
-        """Run once; return the status, its reason and the launcher's time in milliseconds."""
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run so many times in a row; return status, its reason and the launcher's milliseconds of one."""
         self._reason[0] = b"\0"
         self._time_ms.value = 0.0
         status = AbiStatus(
             self._table.run(
                 ctypes.byref(problem),
                 ctypes.byref(buffers),
-                1,
+                launches,
                 ctypes.byref(self._time_ms),
                 self._reason,
                 _TEXT_BYTES,
@@ -267,6 +308,24 @@ class Target:
         buffer = ctypes.create_string_buffer(_TEXT_BYTES)
         self._table.describe_device(buffer, _TEXT_BYTES)
         return _text(buffer.value)
+
+    def identify_device(self) -> DeviceIdentity | None:
+        """Return what really computes; ``None`` where the target does not say."""
+        # a target may leave the function out
+        if not self._table.identify_device:
+            return None
+        device = CDevice()
+        if self._table.identify_device(ctypes.byref(device)) != AbiStatus.OK:
+            return None
+        return DeviceIdentity(
+            model=_text(device.model),
+            # a minor release is no other device
+            driver=_text(device.driver).partition(".")[0],
+            partition=_text(device.partition),
+            memory_bytes=device.memory_bytes,
+            compute_units=device.compute_units,
+            clock=EVENT_CLOCK if device.event_clock else WALL_CLOCK,
+        )
 
     def allocate(self, size_bytes: int) -> int:
         """Return the address of new target memory.
@@ -330,10 +389,12 @@ class Library:
 
     :param table: what its entry returned.
     :param info: what it says about itself; ``None`` if it says nothing.
+    :param roof: its ``ckprof_measure_roof``; ``None`` if its target has none.
     """
 
-    def __init__(self, table: Any, info: LibraryInfo | None = None) -> None:
+    def __init__(self, table: Any, info: LibraryInfo | None = None, roof: Any = None) -> None:
         self.info = info
+        self._roof = roof
         self.target = Target(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
         for index in range(table.kernel_count):
@@ -366,7 +427,26 @@ class Library:
                 f"kernel library {path} was built for interface version {version}, this ckprof uses "
                 f"{ABI_VERSION}: build it again"
             )
-        return cls(table.contents, LibraryInfo.read(binary, table.contents.kernel_count))
+        info = LibraryInfo.read(binary, table.contents.kernel_count)
+        return cls(table.contents, info, getattr(binary, "ckprof_measure_roof", None))
+
+    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+        """Return bytes per second of a copy, or operations per second; 0 where that is not measured.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for a copy.
+        :param size_bytes: of source and of destination of the copy.
+        :param seconds: how long to measure, about.
+        :raises DeviceError: the device has failed.
+        """
+        if self._roof is None or dtype not in _ROOFS:
+            return 0.0
+        self._roof.restype = c_int
+        self._roof.argtypes = [c_int, c_size_t, c_double, POINTER(c_double)]
+        rate = c_double()
+        status = self._roof(_ROOFS[dtype], size_bytes, seconds, ctypes.byref(rate))
+        if status == AbiStatus.FAILED:
+            raise DeviceError(f"target {self.target.id} failed to measure what the device reaches")
+        return rate.value if status == AbiStatus.OK else 0.0
 
 
 def _text(raw: bytes | None) -> str:

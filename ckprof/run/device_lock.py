@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def device_lock(
-    target: str, device: int, on_wait: Callable[[WaitingForDevice], None], folder: Path | None = None
+    target: str, device: int | str, on_wait: Callable[[WaitingForDevice], None], folder: Path | None = None
 ) -> Iterator[None]:
     """Hold the lock of a device; wait for it if another run has it.
 
     The operating system gives the lock back when the process ends, however it ends.
 
+    :param device: index of the device, or what it is called on this machine.
     :param on_wait: called once if the lock is taken.
     :param folder: where lock files are; by default a folder of the user's on this machine alone.
     """

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.layout import Layout
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import Problem
+    from ckprof.rounds.visit import RoundReport
+    from ckprof.run.rounds import RunCell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +26,8 @@ class WorkerReady:
     #: one line about the device
     device: str
     kernels: int
+    #: what really computes; ``None`` where the target does not say
+    identity: DeviceIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +35,7 @@ class WaitingForDevice:
     """Another run is measuring on the same device; this one goes on when it is over."""
 
     target: str
-    device: int
+    device: int | str
     lock: Path
 
 
@@ -37,7 +44,7 @@ class ProblemStarted:
     """The instances are about to be run on a problem."""
 
     problem_index: int
-    problem: ConvProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +52,7 @@ class OperandsReady:
     """Operands and reference are computed for one layout and data type of a problem."""
 
     problem_index: int
-    layout: ConvLayout
+    layout: Layout
     dtype: DataType
     #: instances that will use them
     instances: int
@@ -74,6 +81,52 @@ class KernelTimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStarted:
+    """The kernels of a problem that share operands are about to be run once more, or for the first time."""
+
+    problem_index: int
+    #: from 1
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelMeasured:
+    """One measurement is over; where there are several rounds, others of the same kernel may follow."""
+
+    #: of this measurement alone
+    outcome: Outcome
+    #: from 1
+    round: int
+    #: position within the round
+    order: int
+    #: the kernel runs twice in each round to show whether the machine drifts
+    reference: bool
+    #: measurements that may still follow for the kernels that share its operands
+    left: int
+    #: of these kernels, with their numbers of splits, those whose outcome is not known yet
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundEnded:
+    """A round is over; what it changed."""
+
+    problem_index: int
+    report: RoundReport[RunCell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundsAbandoned:
+    """The rounds on a problem have ended before their time; what they gave until then.
+
+    Some of the outcomes may have been yielded as well.
+    """
+
+    problem_index: int
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlushReduced:
     """Memory is short: less of it than intended is touched to flush the caches. Reported once per size."""
 
@@ -89,6 +142,13 @@ class WorkerLost:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineMeasured:
+    """A baseline was measured on the operands of some instances."""
+
+    outcome: BaselineOutcome
+
+
 RunEvent = (
     WorkerReady
     | WaitingForDevice
@@ -96,8 +156,13 @@ RunEvent = (
     | OperandsReady
     | KernelStarted
     | KernelTimed
+    | RoundStarted
+    | KernelMeasured
+    | RoundEnded
+    | RoundsAbandoned
     | FlushReduced
     | WorkerLost
+    | BaselineMeasured
 )
 
 

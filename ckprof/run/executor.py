@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,9 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
+from ckprof.run.gaps import without_gaps
 from ckprof.run.guards import read_tensor
-from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured
+from ckprof.run.measure import KernelMeasurement, KernelRequest, Measured, Verified
 from ckprof.run.options import CacheMode
 from ckprof.run.process import WorkerFailure, WorkerProcess, WorkerTimeout
 from ckprof.run.remote import RemoteLibrary
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.dtype import DataType
+    from ckprof.run.baselines import BaselineSource
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
     from ckprof.run.prepare import PreparedProblem
@@ -37,6 +42,9 @@ _OWN_WORK_LIMIT_S = 60.0
 _OWN_WORK_S_PER_ELEMENT = 1e-6
 #: the flush must not fit into the last-level cache together with what it evicts
 _FLUSH_FACTOR = 2
+#: source and destination of a copy that measures the bandwidth: neither may be served from a cache
+_COPY_FACTOR = 2
+_LEAST_COPY_BYTES = 2**26
 
 #: what a stage of a measurement is called in a reason
 _STAGES = {
@@ -47,13 +55,23 @@ _STAGES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """What a measurement is that is one of several of its kernel."""
+
+    #: how this one samples
+    timing: messages.TimingSettings
+    #: what an earlier one found right
+    verified: Verified | None = None
+
+
 class Executor:
     """Measures kernels of one library in worker processes.
 
     A context manager: leaving it ends the worker, on Ctrl-C as well. The library is never loaded into this
     process.
 
-    :param library: the kernel library.
+    :param library: the kernel library, or the baseline that is measured instead of kernels.
     :param arch: architecture to select; empty for the one that the library was built for.
     :param options: how to run, verify and time.
     :param work_dir: below which workers have their working directories; must exist.
@@ -62,7 +80,7 @@ class Executor:
 
     def __init__(
         self,
-        library: Path,
+        library: Path | BaselineSource,
         *,
         arch: str,
         options: RunOptions,
@@ -70,6 +88,7 @@ class Executor:
         on_event: Callable[[RunEvent], None] = ignore_event,
     ) -> None:
         self._library = library
+        self._what = f"kernel library {library}" if isinstance(library, Path) else f"baseline {library.id}"
         self._device = messages.DeviceChoice(arch=arch, index=options.device, cpu_threads=options.cpu_threads)
         self._options = options
         self._work_dir = work_dir
@@ -84,6 +103,8 @@ class Executor:
         self._blocking_failure: Measured | None = None
         #: least number of bytes with which caches were flushed
         self._flush_bytes = self._timing.flush_bytes
+        #: what the last measurement found right
+        self.verified: Verified | None = None
 
     def __enter__(self) -> Executor:
         return self
@@ -108,9 +129,21 @@ class Executor:
         try:
             opened = self._start()
         except WorkerFailure as failure:
-            raise ToolchainError(f"kernel library {self._library} cannot be used: {failure}") from failure
-        self._on_event(WorkerReady(target=opened.target, device=opened.device, kernels=len(opened.keys)))
+            raise ToolchainError(f"{self._what} cannot be used: {failure}") from failure
+        self._on_event(
+            WorkerReady(
+                target=opened.target,
+                device=opened.device,
+                kernels=len(opened.keys),
+                identity=opened.identity,
+            )
+        )
         return opened
+
+    @property
+    def arch(self) -> str:
+        """The selected architecture; empty for the one that the library was built for."""
+        return self._device.arch
 
     @property
     def is_running(self) -> bool:
@@ -121,6 +154,27 @@ class Executor:
     def library(self) -> RemoteLibrary:
         """The library in the running worker, for what is no measurement."""
         return RemoteLibrary(self._current())
+
+    def measure_roof(self, dtype: DataType | None, seconds: float) -> float:
+        """Return what the device reaches per second; 0 where that cannot be measured.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
+        :param seconds: how long to measure, about.
+        :raises ToolchainError: workers do not start any more.
+        """
+        if self._worker is None:
+            self._restart()
+        request = messages.MeasureRoof(
+            dtype=dtype,
+            size_bytes=max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options)),
+            seconds=seconds,
+        )
+        try:
+            rate = self.library.measure_roof(request, _OWN_WORK_LIMIT_S + seconds)
+        except WorkerFailure as failure:
+            self._discard(f"what the device reaches: {failure}")
+            return 0.0
+        return rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def set_problem(self, problem: PreparedProblem) -> None:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
@@ -134,19 +188,31 @@ class Executor:
         problem_index: int,
         split_k: int = 1,
         split_sum: SplitSum = SplitSum.RESULT_TYPE,
+        repeat: Repeat | None = None,
     ) -> Outcome:
         """Measure one kernel on the current problem.
 
         :param key: content key of the instance.
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :param split_sum: how the kernel adds them up.
+        :param repeat: what differs from a measurement that stands alone.
         :raises ToolchainError: workers do not start any more.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
-        measured = self._attempt(key, split_k, split_sum)
+        request = KernelRequest(
+            key=key,
+            split_k=split_k,
+            split_sum=split_sum,
+            timing=repeat.timing if repeat is not None else self._timing,
+            own_limit_s=self._own_work_limit_s(),
+            least_ms=self._least_ms(self._current_problem()),
+            verified=repeat.verified if repeat is not None else None,
+        )
+        measured = self._attempt(request)
         while measured is None:
             # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
-            measured = self._attempt(key, split_k, split_sum)
+            measured = self._attempt(request)
+        self.verified = measured.verified
         if measured.measurement is not None:
             self._on_event(
                 KernelTimed(
@@ -175,21 +241,24 @@ class Executor:
             self._on_event(FlushReduced(wanted_bytes=self._timing.flush_bytes, used_bytes=used_bytes))
 
     def result(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the values of the last kernel's result in memory order, in pieces.
+        """Yield the values of the last kernel's result in memory order, without gaps, in pieces.
 
         :raises WorkerFailure: the worker is lost.
         """
         problem, library = self._current_problem(), self.library
         limit_s = self._own_work_limit_s()
-        dtype = problem.request.dtype
+        dtype = problem.types.result
 
         def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
             return library.copy_out(tensor, start, size, limit_s)
 
-        for raw in read_tensor(read, problem.tensors[2]):
-            yield decode(raw.view(storage_type(dtype)), dtype)
+        position = 0
+        for raw in read_tensor(read, problem.tensors[-1]):
+            stored = raw.view(storage_type(dtype))
+            yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
+            position += stored.size
 
-    def _attempt(self, key: str, split_k: int, split_sum: SplitSum) -> Measured | None:
+    def _attempt(self, request: KernelRequest) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
         :returns: ``None`` if something went wrong for which a kernel before may be to blame: it may have left
@@ -198,16 +267,8 @@ class Executor:
         blocking_failure = self._prepare_worker()
         if blocking_failure is not None:
             return blocking_failure
-        problem = self._current_problem()
-        request = KernelRequest(
-            key=key,
-            split_k=split_k,
-            split_sum=split_sum,
-            timing=self._timing,
-            own_limit_s=self._own_work_limit_s(),
-            least_ms=self._least_ms(problem),
-        )
-        measurement = KernelMeasurement(self.library, problem, request)
+        key = request.key
+        measurement = KernelMeasurement(self.library, self._current_problem(), request)
         alone, self._used = not self._used, True
         try:
             measured = measurement.measure()
@@ -274,7 +335,7 @@ class Executor:
                 self._start()
             except WorkerFailure as failure:
                 if attempt == _START_ATTEMPTS - 1:
-                    message = f"kernel library {self._library} cannot be used any more: {failure}"
+                    message = f"{self._what} cannot be used any more: {failure}"
                     raise ToolchainError(message) from failure
             else:
                 return
@@ -284,7 +345,9 @@ class Executor:
         self._worker = WorkerProcess(Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir)))
         self._loaded = self._used = False
         try:
-            return self.library.open(self._library, self._device)
+            if isinstance(self._library, Path):
+                return self.library.open(self._library, self._device)
+            return self.library.open_baseline(self._library.request(self._device))
         except WorkerFailure:
             self._drop()
             raise
@@ -312,15 +375,21 @@ class Executor:
     def _own_work_limit_s(self) -> float:
         if self._problem is None:
             return _OWN_WORK_LIMIT_S
-        problem = self._problem.request.problem
-        elements = problem.input_elements + problem.weight_elements + problem.output_elements
+        request = self._problem.request
+        elements = sum(math.prod(file.shape) for file in (*request.operands, request.result))
         return _OWN_WORK_LIMIT_S + elements * _OWN_WORK_S_PER_ELEMENT
 
     def _least_ms(self, problem: PreparedProblem) -> float:
         """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
-        request = problem.request
-        peak = dict(self._options.peak_flops).get(request.dtype, 0.0)
-        return request.problem.real_flop / peak * 1e3 if peak else 0.0
+        peak = dict(self._options.peak_flops).get(problem.types.compute, 0.0)
+        return problem.problem.real_flop / peak * 1e3 if peak else 0.0
+
+
+def cache_bytes(options: RunOptions) -> int:
+    """Return the size of the last-level cache of the device, that of the host where no target says it."""
+    from ckprof.run.host import last_level_cache_bytes
+
+    return options.last_level_cache_bytes or last_level_cache_bytes()
 
 
 def timing_settings(options: RunOptions) -> messages.TimingSettings:
@@ -328,9 +397,7 @@ def timing_settings(options: RunOptions) -> messages.TimingSettings:
     flush_bytes = 0
     if options.cache is CacheMode.COLD:
         if options.flush_bytes is None:
-            from ckprof.run.host import last_level_cache_bytes
-
-            flush_bytes = _FLUSH_FACTOR * (options.last_level_cache_bytes or last_level_cache_bytes())
+            flush_bytes = _FLUSH_FACTOR * cache_bytes(options)
         else:
             flush_bytes = options.flush_bytes
     return messages.TimingSettings(

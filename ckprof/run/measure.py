@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import TIMEOUT, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import guards, messages
+from ckprof.run.batching import MOST_LAUNCHES
 from ckprof.run.messages import AbiStatus
 from ckprof.run.remote import RequestFailed
 from ckprof.run.samples import summarise
@@ -35,14 +37,21 @@ if TYPE_CHECKING:
     from ckprof.run.stored_file import StoredFile
     from ckprof.run.verify import Comparison
 
-#: results up to that many bytes are kept: the same bytes after the timed runs need no second comparison
-_KEPT_BYTES: Final = 32 * 2**20
 #: seconds that the parent's clock may deviate from the worker's
 _CLOCK_SLACK_S: Final = 1e-3
 #: how many times its reported duration a run may take on the parent's clock, beside this many milliseconds
 #: for what a launcher does before and after
 _MOST_SLOWDOWN: Final = 20.0
 _LAUNCH_MS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """A result that was compared with the reference and found right: the same bytes need no second look."""
+
+    #: of all bytes of the result
+    digest: bytes
+    verification: Verification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +66,8 @@ class Measured:
     split_k: int | None = None
     measurement: Measurement | None = None
     verification: Verification | None = None
+    #: the last result that was found right
+    verified: Verified | None = None
     #: wall seconds of the timing stage
     timing_s: float = 0.0
     #: seconds of these spent on flushing caches
@@ -80,6 +91,9 @@ class KernelRequest:
     own_limit_s: float
     #: least duration that the device could need, in milliseconds; 0 if that is not known
     least_ms: float = 0.0
+    #: what an earlier measurement of the kernel on the problem found right; then only the result of the timed
+    #: runs is judged
+    verified: Verified | None = None
 
 
 class KernelMeasurement:
@@ -95,7 +109,8 @@ class KernelMeasurement:
         self._prepared = prepared
         self._request = request
         self._remaining_s = request.timing.timeout_s
-        self._kept: list[bytes] = []
+        self._verified = request.verified
+        self._digest = blake2b()
         #: what is going on: ``support``, ``run``, ``verify`` or ``time``
         self.stage = "support"
         #: splits of the reduction, once the support test has said how many
@@ -117,7 +132,7 @@ class KernelMeasurement:
 
     def _support(self) -> messages.Support | Measured:
         request = self._request
-        query = messages.SupportQuery(problem=self._prepared.request.problem, split_k=request.split_k)
+        query = messages.SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
         try:
             with self._clock() as clock:
                 (support,) = self._library.support(request.key, (query,), clock.limit_s)
@@ -142,7 +157,8 @@ class KernelMeasurement:
         if ran.status is not AbiStatus.OK:
             return _not_run(ran)
         self.stage = "verify"
-        first = self._verify()
+        repeated = request.verified is not None
+        first = Measured(status=Status.OK) if repeated else self._verify()
         if first.status is not Status.OK:
             return first
         self.stage = "time"
@@ -160,28 +176,31 @@ class KernelMeasurement:
             # An error may stay with the device, and the next kernel would be blamed for it.
             return replace(first, status=Status.RUN_ERROR, reason=sampled.reason, tainted=True)
         # Without time for another run, the first one is the sample.
-        only_first = sampled.samples_ms == (ran.time_ms,)
+        only_first = sampled.stopped_by == TIMEOUT and sampled.samples_ms == (ran.time_ms,)
         elapsed_s = clock.elapsed_s + (first_s if only_first else 0.0)
         reason = implausible(sampled, elapsed_s, request.least_ms)
         if reason:
             return replace(first, status=Status.RUN_ERROR, reason=reason, tainted=True)
         self.stage = "verify"
-        last = first if only_first else self._verify(again=first)
+        last = first if only_first and not repeated else self._verify()
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
         keep = request.timing.keep_samples
         return replace(
             last,
-            measurement=summarise(sampled.samples_ms, sampled.stopped_by, keep_samples=keep),
+            verified=self._verified,
+            measurement=replace(
+                summarise(sampled.samples_ms, sampled.stopped_by, keep_samples=keep),
+                launches=sampled.launches,
+            ),
             timing_s=min(sampled.wall_s, elapsed_s),
             flush_s=sampled.flush_s,
             flush_bytes=sampled.flush_bytes,
         )
 
-    def _verify(self, again: Measured | None = None) -> Measured:
-        """Look for writes outside, and compare the result with the reference.
+    def _verify(self) -> Measured:
+        """Look for writes outside, and compare the result with the reference, unless it was right before.
 
-        :param again: the first verification, if this is the second one.
         :returns: ``ok`` or ``wrong_result``.
         """
         prepared = self._prepared
@@ -190,14 +209,15 @@ class KernelMeasurement:
             return Measured(status=Status.WRONG_RESULT, reason=found, tainted=True)
         if prepared.reference is None:
             return Measured(status=Status.OK)
-        if again is not None and self._kept and self._is_as_kept():
-            return again
+        if self._verified is not None and self._read_digest() == self._verified.digest:
+            return Measured(status=Status.OK, verification=self._verified.verification)
         comparison = self._compare(prepared.reference)
         if comparison.verification.passed:
+            self._verified = Verified(digest=self._digest.digest(), verification=comparison.verification)
             return Measured(status=Status.OK, verification=comparison.verification)
         return Measured(
             status=Status.WRONG_RESULT,
-            reason=comparison.reason(prepared.axes, prepared.request.result.shape),
+            reason=comparison.reason(prepared.result.axes, prepared.result.stored_shape),
             verification=comparison.verification,
         )
 
@@ -205,30 +225,30 @@ class KernelMeasurement:
         prepared, request = self._prepared, self._request
         if prepared.exact:
             exact = Tolerance(rtol=0.0, atol=0.0)
-            return compare(self._result(), reference, prepared.request.dtype, exact)
+            return compare(self._result(), reference, prepared.types.result, exact)
         tolerance = derive_tolerance(
-            prepared.request.dtype,
+            prepared.types,
             reduction_length=prepared.reduction_length,
             magnitude=prepared.magnitude,
             deviation=prepared.deviation,
             split_k=self.split_k or 1,
             split_sum=request.split_sum,
         )
-        return compare(self._result(), reference, prepared.request.dtype, tolerance)
+        return compare(self._result(), reference, prepared.types.result, tolerance)
 
     def _result(self) -> Iterator[NDArray[np.generic]]:
-        """Yield the stored values of the result, and keep a small one."""
-        tensor = self._prepared.tensors[-1]
-        storage = storage_type(self._prepared.request.dtype)
-        self._kept.clear()
-        for raw in guards.read_tensor(self._read, tensor):
-            if tensor.size_bytes <= _KEPT_BYTES:
-                self._kept.append(raw.tobytes())
+        """Yield the stored values of the result, and take their digest."""
+        storage = storage_type(self._prepared.types.result)
+        self._digest = blake2b()
+        for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
+            self._digest.update(raw.data)
             yield raw.view(storage)
 
-    def _is_as_kept(self) -> bool:
-        chunks = guards.read_tensor(self._read, self._prepared.tensors[-1])
-        return all(raw.tobytes() == kept for raw, kept in zip(chunks, self._kept, strict=True))
+    def _read_digest(self) -> bytes:
+        digest = blake2b()
+        for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
+            digest.update(raw.data)
+        return digest.digest()
 
     def _read(self, tensor: str, start: int, size: int) -> NDArray[np.uint8]:
         return self._library.copy_out(tensor, start, size, self._request.own_limit_s)
@@ -262,13 +282,17 @@ def implausible(sampled: messages.Sampled, elapsed_s: float, least_ms: float) ->
         return "the worker reported durations that are no positive numbers"
     if not 0 <= sampled.flush_s <= elapsed_s + _CLOCK_SLACK_S:
         return f"the worker reported {sampled.flush_s:.3g} s of flushing within {elapsed_s:.3g} s"
-    total_s = float(samples.sum()) / 1e3
+    launches = sampled.launches
+    if not 1 <= launches <= MOST_LAUNCHES:
+        return f"the worker reported samples of {launches} launches, expected 1 to {MOST_LAUNCHES}"
+    total_s = float(samples.sum()) * launches / 1e3
     if total_s > elapsed_s + _CLOCK_SLACK_S:
         return f"the launcher reported runs of {total_s:.3g} s, which took {elapsed_s:.3g} s with all else"
     taken_ms = (elapsed_s - sampled.flush_s) * 1e3 / (samples.size + max(0, sampled.warmup))
-    mean_ms = float(samples.mean())
+    mean_ms = float(samples.mean()) * launches
     if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
-        return f"the launcher reported {mean_ms:.3g} ms per run, which took {taken_ms:.3g} ms"
+        run_ms, whole_ms = mean_ms / launches, taken_ms / launches
+        return f"the launcher reported {run_ms:.3g} ms per run, which took {whole_ms:.3g} ms"
     median_ms = float(np.median(samples))
     if median_ms < least_ms:
         return f"the launcher reported {median_ms:.3g} ms, the device's peak allows {least_ms:.3g} ms"

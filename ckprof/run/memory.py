@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.run.abi import CBuffers, Target
+    from ckprof.run.abi import CBuffers
+    from ckprof.run.kernel_provider import TargetMemory
     from ckprof.run.stored_file import StoredFile
 
 
@@ -26,7 +27,7 @@ class GuardedTensor:
     :raises MemoryError: the target has not enough memory.
     """
 
-    def __init__(self, target: Target, size_bytes: int) -> None:
+    def __init__(self, target: TargetMemory, size_bytes: int) -> None:
         self._target = target
         self.size_bytes = size_bytes
         self._memory = target.allocate(size_bytes + 2 * GUARD_BYTES)
@@ -70,14 +71,14 @@ class GuardedTensor:
 
 
 class DeviceTensors:
-    """The three tensors of a problem in target memory.
+    """The tensors of a problem in target memory.
 
     :param target: whose memory to use.
-    :param sizes: bytes of each tensor, by name.
+    :param sizes: bytes of each tensor, by name, in the order in which kernels take them.
     :raises MemoryError: the target has not enough memory; nothing stays allocated.
     """
 
-    def __init__(self, target: Target, sizes: Mapping[str, int]) -> None:
+    def __init__(self, target: TargetMemory, sizes: Mapping[str, int]) -> None:
         self._tensors: dict[str, GuardedTensor] = {}
         try:
             for name, size in sizes.items():
@@ -95,7 +96,7 @@ class DeviceTensors:
         """Where the tensors are, for kernels."""
         from ckprof.run.abi import CBuffers
 
-        return CBuffers(**{name: tensor.address for name, tensor in self._tensors.items()})
+        return CBuffers.of(*(tensor.address for tensor in self._tensors.values()))
 
     def read(self, name: str, start: int, size: int) -> NDArray[np.uint8]:
         """Copy bytes of a tensor to the host: a :data:`~ckprof.run.guards.Reader`."""

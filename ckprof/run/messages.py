@@ -7,13 +7,20 @@ lines; :class:`CopyOut` puts them into memory that both processes share.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
-from ckprof.model.problem import ConvProblem
 from ckprof.model.requirement import UnmetRequirement
+
+#: quartiles mean nothing below this number of samples
+FEWEST_SAMPLES: Final = 3
+if TYPE_CHECKING:
+    from ckprof.model.problem import Problem
 
 
 class AbiStatus(IntEnum):
@@ -33,6 +40,8 @@ class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     warmup: int
     min_samples: int
+    #: samples that the time limit leaves in any case
+    fewest_samples: int = FEWEST_SAMPLES
     min_time_s: float
     max_time_s: float
     timeout_s: float
@@ -54,19 +63,42 @@ class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tensor of the problem, packed in the memory order of its layout."""
+    """A tensor of the problem, in the memory order of its layout."""
 
-    #: one of ``input``, ``weight``, ``output``
     name: str
+    #: lengths of its axes in memory, with what gaps between its lines take
     shape: tuple[int, ...]
+    dtype: DataType
+    #: place in which kernels take it
+    position: int
     #: ``.npy`` file with the stored values of an operand; empty for the result
     path: str = ""
 
 
-class SupportQuery(msgspec.Struct, frozen=True):
+class ProblemValues(msgspec.Struct, frozen=True):
+    """The sizes of a problem as kernel libraries take them: the worker need not know the operation."""
+
+    ndim: int
+    values: tuple[int, ...]
+
+    @classmethod
+    def of(cls, problem: Problem) -> ProblemValues:
+        """Return the sizes of a problem."""
+        return cls(ndim=problem.ndim, values=problem.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SupportQuery:
     """A problem with a number of splits of its reduction; less than 1 lets the kernel choose."""
 
-    problem: ConvProblem
+    problem: Problem
+    split_k: int
+
+
+class SupportQuestion(msgspec.Struct, frozen=True):
+    """A :class:`SupportQuery` on its way to the worker."""
+
+    problem: ProblemValues
     split_k: int
 
 
@@ -89,6 +121,18 @@ class Open(Message, frozen=True, tag="open"):
     device: DeviceChoice | None
 
 
+class OpenBaseline(Message, frozen=True, tag="open_baseline"):
+    """Make the engine of a baseline instead of loading a library. Must be the first request."""
+
+    #: of the baseline
+    id: str
+    #: what makes the engine: ``module:function``, or ``path/of/a/file.py:function``
+    entry: str
+    device: DeviceChoice
+    #: compute where the host does; otherwise on the device with that index
+    on_host: bool
+
+
 class Describe(Message, frozen=True, tag="describe"):
     """Ask what the library says about itself and its kernels."""
 
@@ -96,17 +140,19 @@ class Describe(Message, frozen=True, tag="describe"):
 class LoadProblem(Message, frozen=True, tag="load_problem"):
     """Put the operands of a problem into target memory, in place of those of the problem before."""
 
-    problem: ConvProblem
-    dtype: DataType
+    problem: ProblemValues
     operands: tuple[TensorFile, ...]
     result: TensorFile
+    #: id of the direction and name of the layout: kernels know theirs, baselines are told
+    direction: str = ""
+    layout: str = ""
 
 
 class QuerySupport(Message, frozen=True, tag="query_support"):
     """Ask one kernel whether it supports problems."""
 
     key: str
-    queries: tuple[SupportQuery, ...]
+    queries: tuple[SupportQuestion, ...]
 
 
 class RunOnce(Message, frozen=True, tag="run_once"):
@@ -144,6 +190,16 @@ class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
     key: str
 
 
+class MeasureRoof(Message, frozen=True, tag="measure_roof"):
+    """Ask what the device reaches at most."""
+
+    #: type whose multiply-adds are meant; ``None`` for the bandwidth of a copy
+    dtype: DataType | None
+    #: of source and of destination of a copy, less where memory is short
+    size_bytes: int
+    seconds: float
+
+
 class Quit(Message, frozen=True, tag="quit"):
     """End the process. The only request without a reply."""
 
@@ -155,6 +211,8 @@ class Opened(Message, frozen=True, tag="opened"):
     #: one line about the device; empty when none was selected
     device: str
     keys: tuple[str, ...]
+    #: what really computes; ``None`` where the target does not say, or no device was selected
+    identity: DeviceIdentity | None = None
 
 
 class OpenFailed(Message, frozen=True, tag="open_failed"):
@@ -224,6 +282,8 @@ class Sampled(Message, frozen=True, tag="sampled"):
     flush_s: float
     #: bytes touched before every sample: less than was asked for where memory is short
     flush_bytes: int = 0
+    #: launches in a row that each sample is the mean of
+    launches: int = 1
 
 
 class CopiedOut(Message, frozen=True, tag="copied_out"):
@@ -241,6 +301,13 @@ class InstanceText(Message, frozen=True, tag="instance_text"):
     error: str = ""
 
 
+class RoofMeasured(Message, frozen=True, tag="roof_measured"):
+    """What the device reaches."""
+
+    #: bytes read and written, or operations, per second; 0 where the target does not measure it
+    rate: float
+
+
 class Failed(Message, frozen=True, tag="failed"):
     """The request makes no sense, or the target could not serve it."""
 
@@ -249,6 +316,7 @@ class Failed(Message, frozen=True, tag="failed"):
 
 Request = (
     Open
+    | OpenBaseline
     | Describe
     | LoadProblem
     | QuerySupport
@@ -256,6 +324,7 @@ Request = (
     | Sample
     | CopyOut
     | ReadInstanceString
+    | MeasureRoof
     | Quit
 )  # fmt: skip
 Reply = (
@@ -269,6 +338,7 @@ Reply = (
     | Sampled
     | CopiedOut
     | InstanceText
+    | RoofMeasured
     | Failed
 )  # fmt: skip
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.layout import TENSORS, tensor_shape
-
 if TYPE_CHECKING:
     from typing import Any
 
@@ -19,14 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
-
-#: Order of axes in which values are drawn, whatever the layout.
-_DRAWING_ORDER = "NGKCDHWZYX"
-
-#: Lower end of the unit interval from which the decimals of a tensor are drawn, as with ckProfiler's init 2.
-_DECIMAL_START = {"input": 0.0, "weight": -0.5, "output": -0.5}
+    from ckprof.model.tensor import TensorSpec
 
 
 class InitKind(Enum):
@@ -36,7 +27,8 @@ class InitKind(Enum):
     ZEROS = "zeros"
     #: integers from -5 to 4
     INTEGER = "integer"
-    #: input from 0 to 1, weight and gradients from -0.5 to 0.5
+    #: what is given to the operation from 0 to 1, what it learns and gradients from -0.5 to 0.5; as
+    #: ``INTEGER`` in tensors of integers
     DECIMAL = "decimal"
     #: -1, 0 and 1, so few of them not 0 that every sum is exact in every type, however it is split
     EXACT = "exact"
@@ -58,39 +50,38 @@ class OperandValues:
 
 
 def make_operand(
-    problem: ConvProblem, layout: ConvLayout, tensor: str, dtype: DataType, wanted: OperandValues
+    spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, ocp: bool = True
 ) -> NDArray[Any]:
-    """Return the values of one operand as stored, in the memory order of ``layout``.
+    """Return the values of one operand as stored, in the memory order of its layout, without gaps.
 
-    The same problem, tensor and wanted values give the same value to the same logical element in every
-    layout, so that results of different layouts can be compared.
+    The same sizes and wanted values give the same value to the same logical element in every layout, so that
+    results of different layouts can be compared.
 
-    :param tensor: one of :data:`~ckprof.model.layout.TENSORS`.
+    :param ocp: which variant of the 8-bit floating-point types is meant.
     :returns: a C-contiguous array of the data type's storage type.
     """
     import numpy as np
 
     from ckprof.run.storage import encode
 
-    order = layout.order(tensor)
-    lengths = dict(zip(order, tensor_shape(problem, layout, tensor), strict=True))
-    drawing_order = sorted(order, key=_DRAWING_ORDER.index)
-    shape = tuple(lengths[axis] for axis in drawing_order)
-    values = _draw(shape, tensor, wanted)
-    stored = encode(values, dtype)
+    lengths = dict(zip(spec.axes, spec.shape, strict=True))
+    values = _draw(tuple(lengths[axis] for axis in spec.drawing_order), spec, dtype, wanted)
+    stored = encode(values, dtype, ocp=ocp)
     del values  # as large as the tensor
-    return np.ascontiguousarray(stored.transpose([drawing_order.index(axis) for axis in order]))
+    return np.ascontiguousarray(stored.transpose([spec.drawing_order.index(axis) for axis in spec.axes]))
 
 
-def _draw(shape: tuple[int, ...], tensor: str, wanted: OperandValues) -> NDArray[np.float32]:
+def _draw(
+    shape: tuple[int, ...], spec: TensorSpec, dtype: DataType, wanted: OperandValues
+) -> NDArray[np.float32]:
     import numpy as np
 
     kind = wanted.kind
     if kind is InitKind.ZEROS:
         return np.zeros(shape, dtype=np.float32)
     # Each tensor has a stream of its own: no operand depends on the size of another one.
-    generator = np.random.Generator(np.random.PCG64([wanted.seed, TENSORS.index(tensor)]))
-    if kind is InitKind.INTEGER:
+    generator = np.random.Generator(np.random.PCG64([wanted.seed, spec.position]))
+    if kind is InitKind.INTEGER or (kind is InitKind.DECIMAL and dtype.properties.is_integer):
         return generator.integers(-5, 5, size=shape, dtype=np.int8).astype(np.float32)
     values = generator.random(size=shape, dtype=np.float32)
     if kind is InitKind.EXACT:
@@ -99,5 +90,5 @@ def _draw(shape: tuple[int, ...], tensor: str, wanted: OperandValues) -> NDArray
         signs: NDArray[np.float32] = (values < half).astype(np.float32)
         signs -= values >= 1 - half
         return signs
-    values += np.float32(_DECIMAL_START[tensor])
+    values += np.float32(spec.lowest_decimal)
     return values

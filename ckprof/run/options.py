@@ -55,11 +55,13 @@ class RunOptions:
     min_time_s: float = 0.0
     #: seconds that timing one kernel may take, flushes and warm-up included
     max_time_s: float = 0.5
+    #: rounds in which the samples are taken, at most; with 1, all of a kernel come at once
+    rounds: int = 5
     #: id of the stopping criterion
     criterion: str = "stdrel"
     #: its parameters that differ from their defaults
     criterion_parameters: tuple[tuple[str, float], ...] = ()
-    #: seconds for support test, runs and timing of one kernel; verification is not counted
+    #: seconds for support test, runs and timing of one kernel, in each round; verification is not counted
     timeout_s: float = Settings().timeout
     #: CPU threads that kernels may use; 0 leaves it to the target
     cpu_threads: int = 0
@@ -92,7 +94,14 @@ class RunOptions:
 
 
 #: least values of the counts
-_LEAST: Final = (("seed", 0), ("warmup", 0), ("min_samples", 1), ("cpu_threads", 0), ("device", 0))
+_LEAST: Final = (
+    ("seed", 0),
+    ("warmup", 0),
+    ("min_samples", 1),
+    ("rounds", 1),
+    ("cpu_threads", 0),
+    ("device", 0),
+)
 
 
 def _check(name: str, value: float, least: int) -> None:

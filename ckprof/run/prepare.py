@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,29 +19,32 @@ import numpy as np
 import psutil
 
 from ckprof.errors import PluginError
-from ckprof.model.layout import TENSORS, tensor_shape
+from ckprof.model.type_set import TypeSet
+from ckprof.run.gaps import with_gaps
 from ckprof.run.guards import CheckedTensor
-from ckprof.run.messages import LoadProblem, TensorFile
+from ckprof.run.messages import LoadProblem, ProblemValues, TensorFile
 from ckprof.run.operands import InitKind, OperandValues, make_operand
 from ckprof.run.storage import decode
 from ckprof.run.stored_file import StoredFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
-    from ckprof.plugin.protocols import Direction
+    from ckprof.model.layout import Layout
+    from ckprof.model.problem import Problem
+    from ckprof.model.tensor import TensorSpec
+    from ckprof.plugin.protocols import Operation
     from ckprof.run.options import RunOptions
 
 _DOUBLE_BYTES = 8
 
-#: doubles of the images' tensors that one part of the reference's computation may take
+#: bytes of doubles that one part of the reference's computation may take
 _PART_BYTES = 32 * 2**20
+_PART_ELEMENTS = _PART_BYTES // _DOUBLE_BYTES
 
 
 class InsufficientMemoryError(Exception):
@@ -53,11 +56,13 @@ class PreparedProblem:
     """A problem ready to be loaded by workers, and what their results are compared with."""
 
     request: LoadProblem
-    #: the two operands and the result
-    tensors: tuple[CheckedTensor, CheckedTensor, CheckedTensor]
-    #: letters of the result's axes, slowest first
-    axes: str
-    #: doubles in the order of the result; ``None`` without verification
+    problem: Problem
+    types: TypeSet
+    #: the operands and, as the last one, the result
+    tensors: tuple[CheckedTensor, ...]
+    #: how the result lies in memory
+    result: TensorSpec
+    #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification
     reference: StoredFile | None
     #: products accumulated into one element of the result
     reduction_length: int
@@ -72,78 +77,101 @@ class PreparedProblem:
 
 
 def prepare_problem(
-    direction: Direction,
-    problem: ConvProblem,
-    layout: ConvLayout,
-    dtype: DataType,
+    operation: Operation,
+    problem: Problem,
+    layout: Layout,
+    types: TypeSet | DataType,
     options: RunOptions,
     folder: Path,
 ) -> PreparedProblem:
     """Write the operands and, unless verification is off, the reference.
 
+    :param types: of the tensors; one type stands for :meth:`TypeSet.shared
+        <ckprof.model.type_set.TypeSet.shared>`.
     :param folder: where to write; must exist.
     :raises InsufficientMemoryError: memory or disk do not suffice.
-    :raises PluginError: the direction's reference failed or has the wrong shape.
+    :raises PluginError: the operation's reference failed or has the wrong shape.
     """
     start = time.perf_counter()
-    check_memory(problem, dtype, options, folder)
-    *operands, result = direction.tensors
-    wanted = OperandValues(
-        kind=options.init, seed=options.seed, reduction_length=direction.reduction_length(problem)
+    known = types if isinstance(types, TypeSet) else TypeSet.shared(types)
+    work = _Preparation(
+        operation=operation,
+        problem=problem,
+        layout=layout,
+        types=known,
+        specs=tuple(problem.tensor(name, layout) for name in operation.tensors),
+        folder=folder,
     )
-    paths = {name: folder / f"{name}.npy" for name in operands}
+    check_memory(problem, work.specs, known, options, folder)
+    wanted = OperandValues(
+        kind=options.init, seed=options.seed, reduction_length=operation.reduction_length(problem)
+    )
     found = _Reference(magnitude=0.0, deviation=0.0, values=None)
     try:
-        stored = {name: make_operand(problem, layout, name, dtype, wanted) for name in operands}
-        for name, values in stored.items():
-            np.save(paths[name], values, allow_pickle=False)
+        stored = work.write_operands(wanted)
         if options.verify:
-            found = _write_reference(direction, problem, layout, dtype, stored, folder)
+            found = work.write_reference(stored)
     except MemoryError as exc:
         raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
-    files = [
-        TensorFile(name=name, shape=tensor_shape(problem, layout, name), path=str(paths.get(name, "")))
-        for name in direction.tensors
-    ]
-    first, second, output = (
-        CheckedTensor(
-            name=file.name,
-            size_bytes=math.prod(file.shape) * dtype.properties.size_bytes,
-            values=StoredFile.open(Path(file.path)) if file.path else None,
-        )
-        for file in files
-    )
+    files = work.files()
     return PreparedProblem(
-        request=LoadProblem(problem=problem, dtype=dtype, operands=tuple(files[:2]), result=files[2]),
-        tensors=(first, second, output),
-        axes=layout.order(result),
+        request=LoadProblem(
+            problem=ProblemValues.of(problem),
+            operands=files[:-1],
+            result=files[-1],
+            direction=operation.id,
+            layout=layout.name,
+        ),
+        problem=problem,
+        types=known,
+        tensors=tuple(_checked(file) for file in files),
+        result=work.specs[-1],
         reference=found.values,
         reduction_length=wanted.reduction_length,
         magnitude=found.magnitude,
         deviation=found.deviation,
-        exact=options.init is InitKind.EXACT,
+        exact=options.init is InitKind.EXACT or known.is_exact,
         seconds=time.perf_counter() - start,
     )
 
 
-def check_memory(problem: ConvProblem, dtype: DataType, options: RunOptions, folder: Path) -> None:
+def _checked(file: TensorFile) -> CheckedTensor:
+    return CheckedTensor(
+        name=file.name,
+        size_bytes=math.prod(file.shape) * file.dtype.properties.size_bytes,
+        values=StoredFile.open(Path(file.path)) if file.path else None,
+    )
+
+
+def check_memory(
+    problem: Problem, specs: Sequence[TensorSpec], types: TypeSet, options: RunOptions, folder: Path
+) -> None:
     """Estimate what the tensors need before anything is allocated.
 
-    Preparing holds all tensors as stored, and those of some images in double precision; the reference is
-    budgeted for with as much again for its own purposes. Running holds all tensors as stored.
+    Preparing holds all tensors as stored, and those of a part of the problem in double precision; the
+    reference is budgeted for with as much again for its own purposes. Running holds all tensors as stored.
 
+    :param specs: the operands and, as the last one, the result.
     :raises InsufficientMemoryError: memory or disk do not suffice.
     """
-    elements = problem.input_elements + problem.weight_elements + problem.output_elements
-    stored = elements * dtype.properties.size_bytes
-    part = problem.weight_elements + elements // problem.batch * _images_at_once(problem)
+    stored = sum(
+        spec.stored_elements * dtype.properties.size_bytes
+        for spec, dtype in zip(specs, types.of_tensors, strict=True)
+    )
+    elements = sum(spec.stored_elements for spec in specs)
+    axis = problem.part_axis
+    shared = sum(spec.elements for spec in specs if axis not in spec.axes)
+    (first, _), *_ = problem.parts(_PART_ELEMENTS)
+    length = max(dict(zip(spec.axes, spec.shape, strict=True)).get(axis, 1) for spec in specs)
+    divided = sum(spec.elements for spec in specs if axis in spec.axes)
+    part = shared + divided // length * (first.stop - first.start)
     needed = stored + (2 * part * _DOUBLE_BYTES if options.verify else 0)
     available = psutil.virtual_memory().available
     if needed > available:
         raise InsufficientMemoryError(
             f"the tensors need about {_gib(needed)} of memory, {_gib(available)} are available"
         )
-    # The reference has the size of the result, which is one of the three.
+    # The reference has the size of the result, which is one of the tensors.
     written = stored + (elements * _DOUBLE_BYTES if options.verify else 0)
     free = shutil.disk_usage(folder).free
     if written > free:
@@ -162,81 +190,109 @@ class _Reference:
     values: StoredFile | None
 
 
-def _write_reference(
-    direction: Direction,
-    problem: ConvProblem,
-    layout: ConvLayout,
-    dtype: DataType,
-    stored: Mapping[str, NDArray[Any]],
-    folder: Path,
-) -> _Reference:
-    """Compute the reference for some images at a time and write it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Preparation:
+    """What is prepared, and where to."""
 
-    A result with images is written part by part, one without is the sum over all images. Doubles of
-    everything at once would take several times the memory of the tensors. The file has no name: it is nobody
-    else's business, and it is gone with this process.
-    """
-    result = direction.tensors[2]
-    axes = {name: layout.order(name) for name in TENSORS}
-    images = (
-        _images_at_once(problem) if all(axes[n][0] == "N" for n in axes if "N" in axes[n]) else problem.batch
-    )
-    size = math.prod(tensor_shape(problem, layout, result))
-    values = StoredFile.unnamed(folder, np.dtype(np.float64), size)
-    magnitude = 0.0
-    squares = dict.fromkeys(stored, 0.0)
-    total: NDArray[np.float64] | None = None
-    for first in range(0, problem.batch, images):
-        some = slice(first, min(first + images, problem.batch))
-        part = replace(problem, batch=some.stop - some.start)
-        operands = {
-            name: decode(raw[some] if "N" in axes[name] else raw, dtype) for name, raw in stored.items()
-        }
-        for name, decoded in operands.items():
-            if first == 0 or "N" in axes[name]:
-                squares[name] += float(np.vdot(decoded, decoded))
-        reference = _compute_reference(direction, part, layout, operands)
-        if "N" in axes[result]:
-            values.append(reference)
-            magnitude = max(magnitude, float(reference.max()), -float(reference.min()))
-        else:
-            total = reference if total is None else total + reference
-    if total is not None:
-        values.append(total)
-        magnitude = max(float(total.max()), -float(total.min()))
-    # Of a sum of independent products of two elements drawn from the operands.
-    variance = float(direction.reduction_length(problem))
-    for name, sum_of_squares in squares.items():
-        variance *= sum_of_squares / stored[name].size
-    return _Reference(magnitude=magnitude, deviation=math.sqrt(variance), values=values)
+    operation: Operation
+    problem: Problem
+    layout: Layout
+    types: TypeSet
+    #: the operands and, as the last one, the result
+    specs: tuple[TensorSpec, ...]
+    folder: Path
 
+    def write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
+        """Write the operands' files; return their values without gaps."""
+        stored: dict[str, NDArray[Any]] = {}
+        for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False):
+            values = make_operand(spec, dtype, wanted, ocp=self.types.ocp)
+            np.save(self._path(spec), with_gaps(values, spec), allow_pickle=False)
+            stored[spec.name] = values
+        return stored
 
-def _images_at_once(problem: ConvProblem) -> int:
-    """Return how many images make up a part of the reference's computation."""
-    elements = (problem.input_elements + problem.output_elements) // problem.batch
-    return max(1, min(problem.batch, _PART_BYTES // (_DOUBLE_BYTES * max(1, elements))))
-
-
-def _compute_reference(
-    direction: Direction,
-    problem: ConvProblem,
-    layout: ConvLayout,
-    operands: Mapping[str, NDArray[np.float64]],
-) -> NDArray[np.float64]:
-    shape = tensor_shape(problem, layout, direction.tensors[2])
-    try:
-        reference = np.asarray(direction.reference(problem, layout, operands), dtype=np.float64)
-    except MemoryError:
-        raise
-    except Exception as exc:
-        raise PluginError(f"direction {direction.id}: the reference failed on {problem.describe()}") from exc
-    if reference.shape != shape:
-        raise PluginError(
-            f"direction {direction.id}: the reference has shape {reference.shape}, expected {shape}"
+    def files(self) -> tuple[TensorFile, ...]:
+        """Return how the tensors are handed to workers."""
+        result = self.specs[-1]
+        return tuple(
+            TensorFile(
+                name=spec.name,
+                shape=spec.stored_shape,
+                dtype=dtype,
+                position=spec.position,
+                path="" if spec is result else str(self._path(spec)),
+            )
+            for spec, dtype in zip(self.specs, self.types.of_tensors, strict=True)
         )
-    if not math.isfinite(float(reference.sum())):
-        raise PluginError(f"direction {direction.id}: the reference is not finite on {problem.describe()}")
-    return np.ascontiguousarray(reference)
+
+    def _path(self, spec: TensorSpec) -> Path:
+        return self.folder / f"{spec.name}.npy"
+
+    def write_reference(self, stored: Mapping[str, NDArray[Any]]) -> _Reference:
+        """Compute the reference part by part and write it.
+
+        A result with the axis that divides the problem is written part by part, one without is the sum over
+        all parts. Doubles of everything at once would take several times the memory of the tensors. The file
+        has no name: it is nobody else's business, and it is gone with this process.
+        """
+        *operands, result = self.specs
+        axis = self.problem.part_axis
+        # What is written part by part must come in the order of the memory.
+        whole = [(slice(None), self.problem)]
+        parts = whole if result.axes.find(axis) > 0 else self.problem.parts(_PART_ELEMENTS)
+        values = StoredFile.unnamed(self.folder, np.dtype(np.float64), result.stored_elements)
+        magnitude = 0.0
+        squares = dict.fromkeys(stored, 0.0)
+        total: NDArray[np.float64] | None = None
+        for number, (some, part) in enumerate(parts):
+            decoded = {
+                spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
+                for spec, dtype in zip(operands, self.types.of_tensors, strict=False)
+            }
+            for spec in operands:
+                if number == 0 or axis in spec.axes:
+                    squares[spec.name] += float(np.vdot(decoded[spec.name], decoded[spec.name]))
+            reference = self._compute(part, decoded)
+            if axis in result.axes:
+                values.append(with_gaps(reference, part.tensor(result.name, self.layout), fill=np.nan))
+                magnitude = max(magnitude, float(reference.max()), -float(reference.min()))
+            else:
+                total = reference if total is None else total + reference
+        if total is not None:
+            values.append(with_gaps(total, result, fill=np.nan))
+            magnitude = max(float(total.max()), -float(total.min()))
+        # Of a sum of independent products of two elements drawn from the operands.
+        variance = float(self.operation.reduction_length(self.problem))
+        for name, sum_of_squares in squares.items():
+            variance *= sum_of_squares / stored[name].size
+        return _Reference(magnitude=magnitude, deviation=math.sqrt(variance), values=values)
+
+    def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        operation = self.operation
+        shape = problem.tensor(self.specs[-1].name, self.layout).shape
+        try:
+            reference = np.asarray(operation.reference(problem, self.layout, operands), dtype=np.float64)
+        except MemoryError:
+            raise
+        except Exception as exc:
+            raise PluginError(
+                f"operation {operation.id}: the reference failed on {problem.describe()}"
+            ) from exc
+        if reference.shape != shape:
+            raise PluginError(
+                f"operation {operation.id}: the reference has shape {reference.shape}, expected {shape}"
+            )
+        if not math.isfinite(float(reference.sum())):
+            raise PluginError(
+                f"operation {operation.id}: the reference is not finite on {problem.describe()}"
+            )
+        return np.ascontiguousarray(reference)
+
+
+def _part(values: NDArray[Any], spec: TensorSpec, axis: str, some: slice) -> NDArray[Any]:
+    """Return the part of a tensor that belongs to a part of the problem."""
+    at = spec.axes.find(axis)
+    return values if at < 0 else values[(slice(None),) * at + (some,)]
 
 
 def _gib(size_bytes: int) -> str:

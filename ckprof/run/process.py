@@ -6,6 +6,7 @@ does not repeat the nonce of the request, and a worker that says anything withou
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import selectors
@@ -63,10 +64,15 @@ class WorkerProcess:
     """A running worker.
 
     :param folder: working directory, so that whatever a kernel drops stays there.
+    :raises WorkerFailure: the system has no memory to share with it.
     """
 
     def __init__(self, folder: Path) -> None:
-        descriptor = SharedMemory.create()
+        try:
+            descriptor = SharedMemory.create()
+        except OSError as exc:
+            hint = "; 'ulimit -f' limits it" if exc.errno == errno.EFBIG else ""
+            raise WorkerFailure(f"no memory can be shared with a worker: {exc.strerror}{hint}") from exc
         # Its other end is closed when this process ends, however that happens.
         watched, self._alive = os.pipe()
         self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"

@@ -70,6 +70,16 @@ class RemoteLibrary:
         :raises LibraryUnusable: one of them failed.
         """
         request = messages.Open(library=str(library.resolve()), device=device)
+        return self._opened(request)
+
+    def open_baseline(self, request: messages.OpenBaseline) -> messages.Opened:
+        """Make the engine of a baseline.
+
+        :raises LibraryUnusable: it cannot be used.
+        """
+        return self._opened(request)
+
+    def _opened(self, request: messages.Message) -> messages.Opened:
         reply = self._line.ask(request, START_LIMIT_S)
         if isinstance(reply, messages.OpenFailed):
             raise LibraryUnusable(reply.reason, loaded=reply.loaded)
@@ -94,7 +104,11 @@ class RemoteLibrary:
 
         :raises RequestFailed: there is no such kernel.
         """
-        reply = self._line.ask(messages.QuerySupport(key=key, queries=tuple(queries)), limit_s)
+        questions = tuple(
+            messages.SupportQuestion(problem=messages.ProblemValues.of(one.problem), split_k=one.split_k)
+            for one in queries
+        )
+        reply = self._line.ask(messages.QuerySupport(key=key, queries=questions), limit_s)
         answers = _expect(messages.SupportAnswers, reply, key).answers
         if len(answers) != len(queries):
             raise UnexpectedReply(f"the worker sent {len(answers)} answers to {len(queries)} queries")
@@ -123,6 +137,10 @@ class RemoteLibrary:
         """Ask a kernel for CK Builder's text."""
         reply = self._line.ask(messages.ReadInstanceString(key=key), limit_s)
         return _expect(messages.InstanceText, reply, key)
+
+    def measure_roof(self, request: messages.MeasureRoof, limit_s: float) -> float:
+        """Return what the device reaches per second; 0 where its target does not measure it."""
+        return _expect(messages.RoofMeasured, self._line.ask(request, limit_s)).rate
 
     def check_silence(self) -> None:
         """Make sure that nothing has arrived since the last reply."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,8 @@ from ckprof.model.outcome import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ckprof.model.outcome import Outcome
 
 
 def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: bool) -> Measurement:
@@ -28,3 +31,10 @@ def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: boo
         stopped_by=stopped_by,
         samples_ms=tuple(samples_ms) if keep_samples else (),
     )
+
+
+def without_samples(outcome: Outcome) -> Outcome:
+    """Return the outcome without raw samples."""
+    if outcome.measurement is None:
+        return outcome
+    return replace(outcome, measurement=replace(outcome.measurement, samples_ms=()))

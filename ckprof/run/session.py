@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.abi import CProblem, Library, LibraryError
+from ckprof.run.kernel_provider import RoofProvider
 from ckprof.run.memory import DeviceTensors
 from ckprof.run.messages import AbiStatus
 from ckprof.run.storage import storage_type
@@ -24,11 +27,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.problem import ConvProblem
-    from ckprof.run.abi import CBuffers, Kernel
+    from ckprof.run.abi import CBuffers
+    from ckprof.run.kernel_provider import KernelProvider, ProviderKernel
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
+#: the copy that measures a device's bandwidth takes two of so many parts of the available memory at most
+_ROOF_MEMORY_SHARE: Final = 8
 
 
 class KernelSession:
@@ -38,11 +43,11 @@ class KernelSession:
     :param shared: memory into which tensors are copied.
     """
 
-    def __init__(self, library: Library, shared: NDArray[np.uint8]) -> None:
+    def __init__(self, library: KernelProvider, shared: NDArray[np.uint8]) -> None:
         self._library = library
         self._shared = shared
         self._tensors: DeviceTensors | None = None
-        self._problem: ConvProblem | None = None
+        self._problem: messages.ProblemValues | None = None
         self._result = ""
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
@@ -71,10 +76,12 @@ class KernelSession:
                 return self._instance_text(request.key)
             case messages.Describe():
                 return self._describe()
+            case messages.MeasureRoof():
+                return self._roof(request)
             case _:
                 raise ValueError("it cannot be served now")
 
-    def _kernel(self, key: str) -> Kernel:
+    def _kernel(self, key: str) -> ProviderKernel:
         kernel = self._library.kernels.get(key)
         if kernel is None:
             raise KeyError(key)
@@ -89,8 +96,8 @@ class KernelSession:
         if self._tensors is not None:
             self._tensors.release()
             self._tensors = None
-        size = storage_type(request.dtype).itemsize
-        sizes = {file.name: size * math.prod(file.shape) for file in (*request.operands, request.result)}
+        files = sorted((*request.operands, request.result), key=lambda file: file.position)
+        sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
             tensors = self._tensors_of(sizes)
         except MemoryError as exc:
@@ -115,7 +122,7 @@ class KernelSession:
             reason = f"the kernel library has no kernel with key {request.key}"
             return messages.Failed(reason=reason)
         answers = tuple(
-            self._with_room(kernel.is_supported(CProblem.of(query.problem, query.split_k)))
+            self._with_room(kernel.is_supported(_c_problem(query.problem, query.split_k)))
             for query in request.queries
         )
         return messages.SupportAnswers(key=request.key, answers=answers)
@@ -139,7 +146,7 @@ class KernelSession:
         tensors[self._result].poison()
         target = self._library.target
         target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
-        status, reason, time_ms = kernel.run(CProblem.of(self._given(), request.split_k), tensors.buffers)
+        status, reason, time_ms = kernel.run(_c_problem(self._given(), request.split_k), tensors.buffers)
         if status is AbiStatus.OK:
             try:
                 time_ms = checked_time(time_ms)
@@ -149,7 +156,7 @@ class KernelSession:
 
     def _sample(self, request: messages.Sample) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
-        problem, buffers = CProblem.of(self._given(), request.split_k), tensors.buffers
+        problem, buffers = _c_problem(self._given(), request.split_k), tensors.buffers
         before = time.perf_counter()
         flush_bytes = self._fitting_flush(request.timing.flush_bytes)
         first_flush_s = time.perf_counter() - before
@@ -157,6 +164,7 @@ class KernelSession:
             sampling = take_samples(
                 Launches(
                     run_once=lambda: timed_run(kernel, problem, buffers),
+                    run_batch=partial(timed_run, kernel, problem, buffers) if self._batches else None,
                     flush=(lambda: self._library.target.flush_cache(flush_bytes)) if flush_bytes else None,
                     # The results of runs before must not pass for those of the runs that are timed.
                     after_warmup=tensors[self._result].poison,
@@ -175,7 +183,14 @@ class KernelSession:
             wall_s=first_flush_s + sampling.wall_s,
             flush_s=first_flush_s + sampling.flush_s,
             flush_bytes=flush_bytes,
+            launches=sampling.launches,
         )
+
+    @cached_property
+    def _batches(self) -> bool:
+        """Whether short kernels are launched several times per sample: where the device's clock measures."""
+        identity = self._library.target.identify_device()
+        return identity is not None and identity.clock == EVENT_CLOCK
 
     def _fitting_flush(self, wanted: int) -> int:
         """Return how many bytes can be touched to flush the caches: half as many until there is memory."""
@@ -191,7 +206,7 @@ class KernelSession:
         self._flush = (wanted, size)
         return size
 
-    def _given(self) -> ConvProblem:
+    def _given(self) -> messages.ProblemValues:
         if self._problem is None:
             raise ValueError("no problem is loaded")
         return self._problem
@@ -205,6 +220,14 @@ class KernelSession:
             return messages.InstanceText(key=key, text=text)
         return messages.InstanceText(key=key, text="", error=text or "the kernel gave no text and no reason")
 
+    def _roof(self, request: messages.MeasureRoof) -> messages.Reply:
+        size, available = request.size_bytes, self._library.target.available_bytes()
+        if available is not None:
+            size = min(size, available // _ROOF_MEMORY_SHARE)
+        if not isinstance(self._library, RoofProvider):
+            return messages.RoofMeasured(rate=0.0)
+        return messages.RoofMeasured(rate=self._library.measure_roof(request.dtype, size, request.seconds))
+
     def _describe(self) -> messages.Reply:
         info = self._library.info
         if info is None:
@@ -216,13 +239,18 @@ class KernelSession:
         return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
 
 
-def timed_run(kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
+def _c_problem(problem: messages.ProblemValues, split_k: int) -> CProblem:
+    return CProblem.from_values(problem.ndim, problem.values, split_k)
+
+
+def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers, launches: int = 1) -> float:
     """Run a kernel and return what its launcher measured, in milliseconds.
 
     :param buffers: the C form of the tensors' addresses.
+    :param launches: in a row; the time is that of one.
     :raises KernelFailure: the run failed, or the duration is none.
     """
-    status, reason, time_ms = kernel.run(problem, buffers)
+    status, reason, time_ms = kernel.run(problem, buffers, launches)
     if status is not AbiStatus.OK:
         raise KernelFailure(f"failed in a timed run: {reason or 'no reason given'}")
     return checked_time(time_ms)
@@ -236,7 +264,7 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
         library = Library.load(Path(request.library))
     except LibraryError as exc:
         return None, messages.OpenFailed(reason=str(exc))
-    device = ""
+    device, identity = "", None
     if request.device is not None:
         arch = request.device.arch or (library.info.arch if library.info else "")
         try:
@@ -245,4 +273,8 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
             return None, messages.OpenFailed(reason=str(exc), loaded=True)
         library.target.set_cpu_threads(request.device.cpu_threads)
         device = library.target.describe_device()
-    return library, messages.Opened(target=library.target.id, device=device, keys=tuple(library.kernels))
+        identity = library.target.identify_device()
+    opened = messages.Opened(
+        target=library.target.id, device=device, keys=tuple(library.kernels), identity=identity
+    )
+    return library, opened

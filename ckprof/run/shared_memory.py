@@ -25,9 +25,15 @@ class SharedMemory:
         """Return a descriptor of new memory.
 
         Its size is sealed: if one process could shrink it, the other one would die when it reads.
+
+        :raises OSError: the system has none, or does not allow so much.
         """
         descriptor = os.memfd_create("ckprof-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(descriptor, CHUNK_BYTES)
+        try:
+            os.ftruncate(descriptor, CHUNK_BYTES)
+        except OSError:
+            os.close(descriptor)
+            raise
         fcntl.fcntl(
             descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
         )

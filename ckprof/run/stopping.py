@@ -46,6 +46,16 @@ class StoppingCriterion(ABC):
                 raise UsageError(f"parameter {name} of criterion {self.id} is {value}, expected more than 0")
             self._values[name] = value
 
+    @classmethod
+    def share(cls, values: Mapping[str, float], rounds: int) -> dict[str, float]:
+        """Return the parameters for one of several rounds that share the samples.
+
+        :param values: those of all samples; only what differs from the defaults.
+        :param rounds: how many rounds there are at least.
+        """
+        del rounds
+        return dict(values)
+
     @abstractmethod
     def add(self, sample_ms: float) -> None:
         """Take note of a sample, in milliseconds."""
@@ -56,7 +66,7 @@ class StoppingCriterion(ABC):
 
 
 class StandardDeviation(StoppingCriterion):
-    """ListResult when the relative standard deviation is small, or does not change any more.
+    """Stops when the relative standard deviation is small, or does not change any more.
 
     The second rule is for machines whose noise never falls below the threshold: more samples would not change
     what is known about it.
@@ -97,7 +107,7 @@ class StandardDeviation(StoppingCriterion):
 
 
 class SampleCount(StoppingCriterion):
-    """ListResult after a fixed number of samples."""
+    """Stops after a fixed number of samples."""
 
     id = "sample-count"
     label = "a fixed number of samples"
@@ -106,6 +116,12 @@ class SampleCount(StoppingCriterion):
     def __init__(self, values: Mapping[str, float]) -> None:
         super().__init__(values)
         self._seen = 0
+
+    @classmethod
+    def share(cls, values: Mapping[str, float], rounds: int) -> dict[str, float]:
+        """Return the number of samples of one round."""
+        (count,) = cls.parameters
+        return {**values, count.name: math.ceil(values.get(count.name, count.default) / rounds)}
 
     def add(self, sample_ms: float) -> None:
         """Take note of a sample, in milliseconds."""
@@ -117,7 +133,7 @@ class SampleCount(StoppingCriterion):
 
 
 class Entropy(StoppingCriterion):
-    """ListResult when new samples bring no new information.
+    """Stops when new samples bring no new information.
 
     Samples are sorted into bins; the Shannon entropy of the bins rises while unseen times turn up and is flat
     once the distribution is known. A line is fitted through the recent entropies: its slope must be small and

@@ -1,6 +1,6 @@
 """How element values are kept in memory: numpy arrays of the storage type of a data type.
 
-numpy has no bf16; such a tensor is an array of raw 16-bit words.
+numpy has no bf16; such a tensor is an array of raw 16-bit words, and types of 8 bits are raw bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckprof.model.dtype import DataType
+from ckprof.run.float8 import FLOAT8_TYPES, encode_float8, float8_values
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,14 +26,18 @@ def storage_type(dtype: DataType) -> np.dtype[Any]:
     return np.dtype(dtype.properties.numpy_storage)
 
 
-def encode(values: NDArray[np.floating[Any]], dtype: DataType) -> NDArray[Any]:
+def encode(values: NDArray[np.floating[Any]], dtype: DataType, *, ocp: bool = True) -> NDArray[Any]:
     """Round values to the nearest representable ones, ties to even, and return them as stored.
 
-    Values that are too large become infinite; a NaN stays one. The rounding is correct for double-precision
-    values as well: they are not rounded twice on the way to bf16.
+    Values that are too large become infinite, or the largest ones of a type of 8 bits; a NaN stays one. The
+    rounding is correct for double-precision values as well: they are not rounded twice on the way to bf16.
+    Integers take whatever is left of the decimal point.
 
+    :param ocp: which variant of the 8-bit types is meant.
     :returns: a new array of :func:`storage_type` with the shape of ``values``.
     """
+    if dtype in FLOAT8_TYPES:
+        return encode_float8(values, dtype, ocp=ocp)
     if dtype is not DataType.BF16:
         with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(storage_type(dtype))
@@ -45,11 +50,15 @@ def encode(values: NDArray[np.floating[Any]], dtype: DataType) -> NDArray[Any]:
     return words
 
 
-def decode(raw: NDArray[Any], dtype: DataType) -> NDArray[np.float64]:
+def decode(raw: NDArray[Any], dtype: DataType, *, ocp: bool = True) -> NDArray[np.float64]:
     """Return stored elements as double-precision values, without any rounding.
 
     :param raw: an array of :func:`storage_type`.
+    :param ocp: which variant of the 8-bit types is meant.
     """
+    if dtype in FLOAT8_TYPES:
+        values: NDArray[np.float64] = float8_values(dtype, ocp=ocp)[raw]
+        return values
     # Kernels may leave signalling NaNs, about which a conversion would warn.
     with np.errstate(invalid="ignore"):
         if dtype is not DataType.BF16:

@@ -1,11 +1,12 @@
 """Sampling: warm-up, flushed or warm samples, and the rules that end it.
 
 Every sample is the duration that the launcher itself measured; nothing of what is done here is inside it.
+Of short kernels a sample may be the mean of several launches, see :mod:`ckprof.run.batching`.
 Sampling ends, whichever is first, when
 
 * the criterion is satisfied, after ``min_samples`` samples and ``min_time_s`` seconds of kernel time;
-* ``max_time_s`` seconds of wall time are spent, after ``min_time_s`` of kernel time and at least three
-  samples;
+* ``max_time_s`` seconds of wall time are spent, after ``min_time_s`` of kernel time and at least
+  ``fewest_samples`` samples;
 * one more sample would exceed what is left of the kernel's timeout.
 """
 
@@ -14,9 +15,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import MAX_TIME, TIMEOUT
+from ckprof.run.batching import launches_per_sample
 from ckprof.run.stopping import make_criterion
 
 if TYPE_CHECKING:
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
 
     from ckprof.run.messages import TimingSettings
 
-#: quartiles mean nothing below this number of samples
-_FEWEST_SAMPLES = 3
 #: the parent kills the worker at the full timeout; sampling must be over before
 _TIMEOUT_SHARE = 0.9
 
@@ -42,6 +43,8 @@ class Sampling:
     wall_s: float
     #: seconds of these spent on flushing caches
     flush_s: float
+    #: launches in a row that each sample is the mean of
+    launches: int = 1
 
 
 class KernelFailure(Exception):
@@ -54,6 +57,9 @@ class Launches:
 
     #: runs it and returns the launcher's time in milliseconds
     run_once: Callable[[], float]
+    #: launches it that many times in a row and returns the milliseconds of one; ``None`` where that gains
+    #: nothing, because the host's clock measures
+    run_batch: Callable[[int], float] | None = None
     #: evicts the caches before each sample; ``None`` leaves them warm
     flush: Callable[[], None] | None = None
     #: done once, between the warm-up and the samples
@@ -80,15 +86,20 @@ def take_samples(
     if first_s > budget_s:
         return Sampling(samples_ms=(first_ms,), stopped_by=TIMEOUT, warmup=0, wall_s=0.0, flush_s=0.0)
     warmup = 0
+    shortest_ms = first_ms
     while warmup < settings.warmup:
         if clock() - start + first_s > min(settings.max_time_s, budget_s - first_s):
             break
-        kernel.run_once()
+        shortest_ms = min(shortest_ms, kernel.run_once())
         warmup += 1
+    launches, run = 1, kernel.run_once
+    if kernel.run_batch is not None:
+        launches = launches_per_sample(shortest_ms, flushed=kernel.flush is not None)
+        run = partial(kernel.run_batch, launches) if launches > 1 else run
     if kernel.after_warmup is not None:
         kernel.after_warmup()
     criterion = make_criterion(settings.criterion, settings.criterion_parameters)
-    fewest = min(settings.min_samples, _FEWEST_SAMPLES)
+    fewest = min(settings.min_samples, settings.fewest_samples)
     samples: list[float] = []
     measured_ms = 0.0
     flush_s = 0.0
@@ -97,9 +108,9 @@ def take_samples(
         if kernel.flush is not None:
             kernel.flush()
             flush_s += clock() - before
-        sample = kernel.run_once()
+        sample = run()
         samples.append(sample)
-        measured_ms += sample
+        measured_ms += sample * launches
         criterion.add(sample)
         now = clock()
         count = len(samples)
@@ -118,6 +129,7 @@ def take_samples(
             warmup=warmup,
             wall_s=now - start,
             flush_s=flush_s,
+            launches=launches,
         )
 
 

@@ -5,7 +5,8 @@ With the unit roundoff ``u(T) = 0.5 * 2^-mantissa(T)`` and ``n`` accumulated pro
 * ``rtol(n) = max(u(accumulator) * n, u(operands), u(result))``,
 * ``atol = rtol(n) * m``, where ``m`` is the largest magnitude in the reference,
 
-and an element passes when ``|out - ref| <= atol + rtol * |ref|``. The accumulator is fp32 in every kernel.
+and an element passes when ``|out - ref| <= atol + rtol * |ref|``. Of operands of two types, the one with the
+larger roundoff counts. Where all types are integers nothing is rounded, and both are 0.
 
 **Truncated bf16.** CK Tile converts an accumulator to bf16 by cutting 16 bits off, unless it was built
 otherwise. That errs by less than one unit in the last place, ``2^-7 * |ref|``, twice the error of rounding.
@@ -47,8 +48,8 @@ from typing import Final
 
 from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
+from ckprof.model.type_set import TypeSet
 
-_ACCUMULATOR: Final = DataType.FP32
 #: types to which accumulators are converted by cutting bits off
 _TRUNCATED: Final = frozenset({DataType.BF16})
 #: deviations that the error of a right result may have
@@ -70,7 +71,7 @@ def unit_roundoff(dtype: DataType) -> float:
 
 
 def derive_tolerance(
-    dtype: DataType,
+    types: TypeSet | DataType,
     *,
     reduction_length: int,
     magnitude: float,
@@ -78,21 +79,25 @@ def derive_tolerance(
     split_k: int = 1,
     split_sum: SplitSum = SplitSum.RESULT_TYPE,
 ) -> Tolerance:
-    """Return the tolerance for a result of type ``dtype`` with operands of the same type.
+    """Return the tolerance for a result.
 
+    :param types: of the tensors and sums; one type is that of all tensors, with sums in fp32.
     :param reduction_length: products accumulated into one element.
     :param magnitude: largest magnitude in the reference.
     :param deviation: standard deviation of a sum of so many products of such operands.
     :param split_k: number of splits that are run.
     :param split_sum: how they are added up.
     """
-    unit = unit_roundoff(dtype)
-    rtol = max(unit_roundoff(_ACCUMULATOR) * reduction_length, unit)
+    known = types if isinstance(types, TypeSet) else TypeSet.shared(types)
+    if known.is_exact:
+        return Tolerance(rtol=0.0, atol=0.0)
+    unit = unit_roundoff(known.result)
+    rtol = max(unit_roundoff(known.acc) * reduction_length, unit_roundoff(known.compute), unit)
     # Few elements may all be small by chance; what is summed up is not.
     atol = rtol * max(magnitude, deviation)
     splits = min(split_k, reduction_length, _MOST_SPLITS)
     if splits > 1 and split_sum is SplitSum.RESULT_TYPE:
-        lost = _second_stage(unit, splits, truncated=dtype in _TRUNCATED)
+        lost = _second_stage(unit, splits, truncated=known.result in _TRUNCATED)
         rtol += lost.rtol
         atol += lost.atol * deviation
     return Tolerance(rtol=rtol, atol=atol)

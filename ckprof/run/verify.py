@@ -43,6 +43,8 @@ class Comparison:
     unwritten: int
     #: wrong elements that are infinite or NaN, unwritten ones not counted
     non_finite: int
+    #: wrong elements that lie between the lines of the result, where nothing may be written
+    in_gaps: int
     first: Mismatch | None
 
     def reason(self, axes: str, shape: tuple[int, ...]) -> str:
@@ -60,12 +62,15 @@ class Comparison:
             details += f", {self.unwritten} never written"
         if self.non_finite:
             details += f", {self.non_finite} not finite"
+        if self.in_gaps:
+            details += f", {self.in_gaps} written between the lines of the result"
+        expected = "no write" if math.isnan(first.expected) else f"{first.expected:.6g}"
         index = np.unravel_index(first.position, shape)
         where = ",".join(f"{axis.lower()}={int(at)}" for axis, at in zip(axes, index, strict=True))
         return (
             f"{seen.wrong_elements} of {seen.elements} elements differ "
             f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "
-            f"got {first.got:.6g}, expected {first.expected:.6g}; largest error {seen.max_error:.3g}, "
+            f"got {first.got:.6g}, expected {expected}; largest error {seen.max_error:.3g}, "
             f"rtol {seen.rtol:.3g}, atol {seen.atol:.3g}"
         )
 
@@ -78,14 +83,15 @@ def compare(
 ) -> Comparison:
     """Compare a result with the reference.
 
-    An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``.
+    An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``, one in a gap when it is
+    still poisoned.
 
     :param chunks: stored values of the result in memory order, in pieces of any length.
-    :param reference: all elements in the same order, any shape, or the file that holds them.
+    :param reference: all elements in the same order, any shape, or the file that holds them; NaN in gaps.
     :raises ValueError: the lengths differ.
     """
     expected_all = reference.reshape(-1)
-    position = wrong = unwritten = non_finite = 0
+    position = wrong = unwritten = non_finite = in_gaps = gaps = 0
     max_error = 0.0
     first: Mismatch | None = None
     for raw in chunks:
@@ -100,14 +106,15 @@ def compare(
         largest = float(errors.max(initial=0.0))
         count = int(np.count_nonzero(bad))
         if count or not math.isfinite(largest):
-            finite = np.isfinite(values)
-            bad |= ~finite
+            finite, poisoned, gap = np.isfinite(values), _is_poison(raw), np.isnan(expected)
+            bad = np.where(gap, ~poisoned, bad | ~finite)
             count = int(np.count_nonzero(bad))
-            largest = float(np.max(errors, where=finite, initial=0.0))
-            poisoned = _is_poison(raw)
+            largest = float(np.max(errors, where=finite & ~gap, initial=0.0))
             unwritten += int(np.count_nonzero(bad & poisoned))
-            non_finite += int(np.count_nonzero(~finite & ~poisoned))
-            if first is None:
+            non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap))
+            in_gaps += int(np.count_nonzero(bad & gap))
+            gaps += int(np.count_nonzero(gap))
+            if count and first is None:
                 at = int(np.argmax(bad))
                 first = Mismatch(position=position + at, got=float(values[at]), expected=float(expected[at]))
         max_error = max(max_error, largest)
@@ -118,11 +125,13 @@ def compare(
     verification = Verification(
         max_error=max_error,
         wrong_elements=wrong,
-        elements=position,
+        elements=position - gaps,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
     )
-    return Comparison(verification=verification, unwritten=unwritten, non_finite=non_finite, first=first)
+    return Comparison(
+        verification=verification, unwritten=unwritten, non_finite=non_finite, in_gaps=in_gaps, first=first
+    )
 
 
 def _is_poison(raw: NDArray[Any]) -> NDArray[np.bool_]:

@@ -69,16 +69,25 @@ def main() -> int:
     channel = _take_standard_streams()
     _forbid_core_dumps()
     nonce, request = channel.receive()
-    library, opened = open_library(request)
+    session, opened = _open(request, shared)
     channel.send(nonce, opened)
-    if library is None:
+    if session is None:
         return 0
-    session = KernelSession(library, shared.bytes)
     while True:
         nonce, request = channel.receive()
         if isinstance(request, messages.Quit):
             return 0
         channel.send(nonce, session.reply(request))
+
+
+def _open(request: messages.Request, shared: SharedMemory) -> tuple[KernelSession | None, messages.Reply]:
+    """Load the library, or make the baseline, that the first request names."""
+    if isinstance(request, messages.OpenBaseline):
+        from ckprof.run.baseline_session import open_baseline
+
+        return open_baseline(request, shared.bytes)
+    library, opened = open_library(request)
+    return (None if library is None else KernelSession(library, shared.bytes)), opened
 
 
 def _take_standard_streams() -> Channel:

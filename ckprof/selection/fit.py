@@ -38,16 +38,20 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-OWN: Final = ("prologue", "floor", "latency", "tile", "loop")
-SHARED: Final = ("launch", "bandwidth", "tail", "contention")
+OWN: Final = ("prologue", "floor", "latency", "tile", "loop", "meeting")
+SHARED: Final = (
+    "launch", "bandwidth", "tail", "contention", "merging", "gathering", "ragged", "short",
+)  # fmt: skip
 
 #: Relative noise of long times, and what is added for the shortest time of the data.
 _NOISE: Final = 0.01
 _SHORT_NOISE: Final = 0.035
+#: Power of best time / time with which the weight of a time falls.
+_INTEREST: Final = 1.5
 #: Problems whose sizes differ by this factor, in logarithms, are variations of one another.
 _VARIATION: Final = 1.0
-_SOFT: Final = 0.05
-_PULL: Final = 0.02
+_SOFT: Final = 0.2
+_PULL: Final = 0.05
 _NUDGE: Final = 1e-5
 _STEPS: Final = 80
 
@@ -115,7 +119,22 @@ class _System:
         self.parts = self._parts(keys, problems, home, request.units)
         index = np.array([index for index, _, _ in keys])
         self.weights = self._weights(index, problems)
-        self.start = self._start()
+        self.shared, self.own = self._told()
+        shared, own = self._start()
+        #: values of what the data do not tell
+        self.constant = shared | dict(zip(OWN, map(float, own[0]), strict=True))
+        self.start = np.log(
+            np.concatenate(
+                [
+                    [shared[name] for name in self.shared],
+                    own[:, [OWN.index(name) for name in self.own]].ravel(),
+                ]
+            )
+        )
+        self.pulls = self._pulls()
+
+    def _pulls(self) -> Pulls:
+        """Return what pulls parameters towards their starting values, and kernels that are alike together."""
         near = [
             (a, b)
             for b in range(len(self.pools))
@@ -126,10 +145,11 @@ class _System:
         for row, (a, b) in enumerate(near):
             ties[row, a], ties[row, b] = 1.0, -1.0
         pull = np.eye(len(self.start)) * _PULL
-        tie = np.zeros((len(near) * len(OWN), len(self.start)))
-        tie[:, len(SHARED) :] = np.kron(ties, np.eye(len(OWN)))
-        self.pulls = Pulls(
-            matrix=np.vstack([pull, tie]), target=np.concatenate([pull @ self.start, np.zeros(len(tie))])
+        tie = np.zeros((len(near) * len(self.own), len(self.start)))
+        tie[:, len(self.shared) :] = np.kron(ties, np.eye(len(self.own)))
+        return Pulls(
+            matrix=np.vstack([pull, tie]),
+            target=np.concatenate([pull @ self.start, np.zeros(len(tie))]),
         )
 
     def _parts(
@@ -156,7 +176,7 @@ class _System:
     def _weights(self, index: Any, problems: Sequence[Sizes]) -> Array:
         best = np.full(len(problems), np.inf)
         np.minimum.at(best, index, self.times)
-        slower = best[index] / self.times
+        slower = (best[index] / self.times) ** _INTEREST
         logs = np.log([[one.m, one.n, one.k, one.batch] for one in problems])
         gaps = ((logs[:, None] - logs[None]) ** 2).sum(-1)
         crowd = np.exp(-gaps / (2 * _VARIATION**2)).sum(1)
@@ -165,8 +185,28 @@ class _System:
         scaled: Array = raw / np.sqrt(noise(self.times, self.shortest) / (2 * _NOISE))
         return scaled
 
-    def _start(self) -> Array:
-        """Return starting values that the data give: half of what would explain everything on its own."""
+    def _told(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return which shared and which own parameters the data tell anything about."""
+        untold: set[str] = set()
+        works = [done for _, _, done in self.parts]
+        if not any(done.splits for done in works):
+            untold.add("meeting")
+        if all(isinstance(done.extra_bytes, float) for done in works):
+            untold.add("merging")
+        runs = [done.runs for done in works if done.runs is not None]
+        if not runs:
+            untold |= {"gathering", "ragged"}
+        if not any(np.any(one.short) for one in runs):
+            untold.add("short")
+        return tuple(name for name in SHARED if name not in untold), tuple(
+            name for name in OWN if name not in untold
+        )
+
+    def _start(self) -> tuple[dict[str, float], Array]:
+        """Return starting values that the data give, shared ones and a row for each pool.
+
+        They are half of what would explain everything on its own.
+        """
         launch = 0.85 * self.shortest
         rest = np.maximum(self.times - launch, 0.05 * self.shortest)
         values = []
@@ -179,23 +219,34 @@ class _System:
                     per_loop.append(rest[rows] / np.maximum(done.load * (1 + done.loops), 1e-9))
             step = 0.5 * float(np.quantile(np.concatenate(per_step), 0.2))
             loop = 0.5 * float(np.quantile(np.concatenate(per_loop), 0.2))
-            values.append([0.1 * launch, 0.3 * launch, step, loop, loop])
+            values.append([0.1 * launch, 0.3 * launch, step, loop, loop, launch])
         for _, rows, done in self.parts:
             rates.append(np.max(done.tensor_bytes / self.times[rows]))
         # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
-        shared = [launch, 4.0 * float(np.max(rates)), 1.0, 0.05]
-        start: Array = np.log(np.concatenate([shared, np.ravel(values)]))
-        return start
+        rate = float(np.max(rates))
+        shared = [launch, 4.0 * rate, 1.0, 0.05, 2.0 * rate, 4.0 * rate, 0.3, 0.5]
+        return dict(zip(SHARED, shared, strict=True)), np.array(values)
+
+    def _parameters(self, vector: Array) -> tuple[SharedParameters, list[KernelParameters]]:
+        """Return the parameters of their logarithms; the tail is a share and stays below 1."""
+        values = np.exp(np.clip(vector, -40.0, 60.0))
+        count = len(self.shared)
+        shared = {name: self.constant[name] for name in SHARED}
+        shared |= dict(zip(self.shared, map(float, values[:count]), strict=True))
+        shared["tail"] = shared["tail"] / (1.0 + shared["tail"])
+        constant = {name: self.constant[name] for name in OWN}
+        own = [
+            KernelParameters(**constant | dict(zip(self.own, map(float, row), strict=True)))
+            for row in values[count:].reshape(-1, len(self.own))
+        ]
+        return SharedParameters(**shared), own
 
     def log_times_of(self, vector: Array) -> Array:
         """Return the predicted logarithms of the times."""
-        shared = shared_of(vector[: len(SHARED)])
-        own = np.exp(np.clip(vector[len(SHARED) :], -40.0, 40.0)).reshape(-1, len(OWN))
+        shared, own = self._parameters(vector)
         predicted = np.empty(len(self.times))
         for place, rows, done in self.parts:
-            predicted[rows] = terms(
-                done, shared, KernelParameters(**dict(zip(OWN, own[place], strict=True)))
-            ).total
+            predicted[rows] = terms(done, shared, own[place]).total
         logs: Array = np.log(predicted)
         return logs
 
@@ -211,21 +262,22 @@ class _System:
         """
         base = self.log_times_of(vector)
         weighted = (base - self.log_times) * self.weights
+        count = len(self.shared)
         changes = []
-        for offset in range(len(SHARED) + len(OWN)):
+        for offset in range(count + len(self.own)):
             moved = vector.copy()
-            if offset < len(SHARED):
+            if offset < count:
                 moved[offset] += _NUDGE
             else:
-                moved[offset :: len(OWN)] += _NUDGE
+                moved[offset :: len(self.own)] += _NUDGE
             changes.append((self.log_times_of(moved) - base) / _NUDGE * self.weights)
         jacobian = np.stack(changes, axis=1)
-        shared = np.arange(len(SHARED))
-        own = np.arange(len(OWN))
+        shared = np.arange(count)
+        own = np.arange(len(self.own))
         return [
             Block(
                 residuals=weighted[rows],
-                columns=np.concatenate([shared, len(SHARED) + place * len(OWN) + own]),
+                columns=np.concatenate([shared, count + place * len(self.own) + own]),
                 jacobian=jacobian[rows],
             )
             for place, rows, _ in self.parts
@@ -233,36 +285,26 @@ class _System:
 
     def result(self, vector: Array, cost: float) -> Fit:
         """Return the parameters as plain numbers."""
-        shared = shared_of(vector[: len(SHARED)])
-        own = np.exp(vector[len(SHARED) :]).reshape(-1, len(OWN))
+        shared, own = self._parameters(vector)
         gaps = np.abs(self.log_times_of(vector) - self.log_times) / noise(self.times, self.shortest)
         pools = []
         for place, pool in enumerate(self.pools):
             mine = self.owner == place
-            values = dict(zip(OWN, map(float, own[place]), strict=True))
             pools.append(
                 FittedPool(
                     pool=pool,
-                    parameters=KernelParameters(**values),
+                    parameters=own[place],
                     # of a normal distribution, two thirds lie within one standard deviation
                     spread=float(np.quantile(gaps[mine], 0.683)),
                     rows=int(mine.sum()),
                 )
             )
         return Fit(
-            shared=SharedParameters(**{name: float(getattr(shared, name)) for name in SHARED}),
+            shared=shared,
             pools=tuple(pools),
             shortest_us=self.shortest,
             cost=cost,
         )
-
-
-def shared_of(vector: Array) -> SharedParameters:
-    """Return the shared parameters of their logarithms; the tail is a share and stays below 1."""
-    launch, bandwidth, tail, contention = np.exp(np.clip(vector, -40.0, 60.0))
-    return SharedParameters(
-        launch=launch, bandwidth=bandwidth, tail=tail / (1.0 + tail), contention=contention
-    )
 
 
 def stacked(problems: Sequence[Sizes]) -> Sizes:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 #: a kernel and the parts of the reduction it was run with
 Choice = tuple[str, int]
 
-#: A time this many times the median of its problem, and of its kernel's usual place there, is a glitch.
+#: A time this many times the median of its problem, and of its kernel's usual place there, is a glitch,
+#: unless others on the problem are nearly as long.
 GLITCH_FACTOR = 4.0
+_NEARLY = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,8 @@ class Measurements:
     times: Mapping[tuple[int, str, int], float]
     #: architecture that the source names; empty if it names none
     arch: str = ""
+    #: target that ran the kernels where it is not the architecture itself; empty otherwise
+    target: str = ""
     #: compute units of the device; ``None`` if the source does not say
     units: int | None = None
     #: rows that were left out, with the reason
@@ -75,7 +79,8 @@ class Measurements:
 
         A kernel may well be several times slower than others on a problem; it is then as slow on similar
         problems. A glitch is a single value: more than :data:`GLITCH_FACTOR` times what the kernel's usual
-        ratio to the median of the problem lets expect.
+        ratio to the median of the problem lets expect. What makes a kernel slow makes others slow that work
+        alike, so that a time with others nearly as long beside it is none.
         """
         centre = [median(row.values()) if row else 1.0 for row in self._by_problem]
         ratios: dict[Choice, list[float]] = {}
@@ -85,7 +90,10 @@ class Measurements:
         kept, dropped = {}, list(self.dropped)
         for key, time in self.times.items():
             index, name, splits = key
-            if time > GLITCH_FACTOR * usual[name, splits] * centre[index]:
+            row = self._by_problem[index]
+            if time > GLITCH_FACTOR * usual[name, splits] * centre[index] and not any(
+                other >= _NEARLY * time for choice, other in row.items() if choice != (name, splits)
+            ):
                 dropped.append(f"{name} on {self.problems[index].describe()}: {time:g} us is a glitch")
             else:
                 kept[key] = time
@@ -95,6 +103,7 @@ class Measurements:
             kernels=self.kernels,
             times=kept,
             arch=self.arch,
+            target=self.target,
             units=self.units,
             dropped=tuple(dropped),
         )
@@ -112,6 +121,7 @@ class Measurements:
                 if index in place
             },
             arch=self.arch,
+            target=self.target,
             units=self.units,
             dropped=self.dropped,
         )
@@ -139,6 +149,7 @@ def merged(tables: tuple[Measurements, ...]) -> Measurements:
         kernels=kernels,
         times=times,
         arch=arches.pop() if len(arches) == 1 else "",
+        target=tables[0].target if tables else "",
         units=units.pop() if len(units) == 1 else None,
         dropped=tuple(line for table in tables for line in table.dropped),
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.selection.tree import Tree
     from ckprof.selection.work import Sizes
 
 #: relative error of a prediction for a kernel that was derived from its kin, and more per unit of distance
@@ -62,8 +63,11 @@ class Prediction:
 class TimeModel:
     """Shared parameters, kernels, and the range that they were fitted to."""
 
-    #: architecture that the times came from; empty if unknown
+    #: architecture that the times came from, or the device where a target runs kernels of its own; empty if
+    #: unknown
     device: str
+    #: target that ran the measured kernels where it is not the architecture itself; empty otherwise
+    target: str
     units: int
     #: compiler and the like of the measured kernels; empty if unknown
     toolchain: str
@@ -79,6 +83,8 @@ class TimeModel:
     #: axis -> least and greatest value of the training problems
     ranges: Mapping[str, tuple[float, float]]
     shortest_us: float
+    #: boosted trees on what the formulas leave unexplained; empty if none were trained
+    trees: tuple[Tree, ...] = ()
 
     def kernel(self, name: str, traits: KernelTraits) -> ModelKernel:
         """Return a kernel, derived from its kin if it was not measured."""

@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
+from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
+from ckprof.selection.boost import FEATURES
 from ckprof.selection.model import RANGE_AXES, ModelKernel, TimeModel
 from ckprof.selection.time_model import KernelParameters, SharedParameters
+from ckprof.selection.tree import Tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "ckprof-time-model"
-VERSION: Final = 1
+VERSION: Final = 2
+
+
+class ChunksRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """How a kernel takes runs."""
+
+    axis: Literal["columns", "reduction"]
+    size: int
+    least: int
+    short_k: int
 
 
 class TraitsRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,10 +35,11 @@ class TraitsRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     tile: tuple[int, int, int]
     schedule: Literal["tiles", "stream", "window"]
-    reduction: Literal["atomic", "workspace"]
+    reduction: Literal["atomic", "workspace", "arrival"]
     lds_stages: int
     workgroups_per_unit: int
     labels: list[str]
+    chunks: ChunksRecord | None
 
 
 class ParametersRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,6 +50,7 @@ class ParametersRecord(msgspec.Struct, forbid_unknown_fields=True):
     latency: float
     tile: float
     loop: float
+    meeting: float
 
 
 class KernelRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,6 +72,20 @@ class SharedRecord(msgspec.Struct, forbid_unknown_fields=True):
     bandwidth: float
     tail: float
     contention: float
+    merging: float
+    gathering: float
+    ragged: float
+    short: float
+
+
+class TreeRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """One boosted tree, see :class:`ckprof.selection.tree.Tree`."""
+
+    features: tuple[int, ...]
+    thresholds: tuple[float, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    leaves: tuple[float, ...]
 
 
 class Origin(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,6 +116,7 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     ckprof: str
     device: str
+    target: str
     compute_units: int
     toolchain: str
     direction: str
@@ -102,6 +130,7 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
     quality: Quality
     shared: SharedRecord
     kernels: list[KernelRecord]
+    trees: list[TreeRecord]
 
 
 def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
@@ -113,6 +142,7 @@ def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
         version=VERSION,
         ckprof=__version__,
         device=model.device,
+        target=model.target,
         compute_units=model.units,
         toolchain=model.toolchain,
         direction=model.direction,
@@ -136,6 +166,7 @@ def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
             )
             for one in model.kernels.values()
         ],
+        trees=[TreeRecord(**asdict(one)) for one in model.trees],
     )
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
@@ -175,6 +206,7 @@ def model_of(document: ModelDocument) -> TimeModel:
         )
     return TimeModel(
         device=document.device,
+        target=document.target,
         units=document.compute_units,
         toolchain=document.toolchain,
         direction=document.direction,
@@ -186,6 +218,7 @@ def model_of(document: ModelDocument) -> TimeModel:
         splits=tuple(document.splits),
         ranges=document.ranges,
         shortest_us=document.shortest_us,
+        trees=tuple(Tree(**msgspec.structs.asdict(one)) for one in document.trees),
     )
 
 
@@ -199,16 +232,39 @@ def _check(document: ModelDocument, path: Path) -> None:
         raise InputError("the model has no kernels", path)
     if document.compute_units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
         raise InputError("compute_units, element_bytes and shortest_us must be positive", path)
-    if document.shared.bandwidth <= 0 or not 0 <= document.shared.tail <= 1:
-        raise InputError("shared.bandwidth must be positive and shared.tail between 0 and 1", path)
+    shared = document.shared
+    if min(shared.bandwidth, shared.merging, shared.gathering) <= 0 or not 0 <= shared.tail <= 1:
+        raise InputError(
+            "shared.bandwidth, merging and gathering must be positive and shared.tail between 0 and 1", path
+        )
     missing = [axis for axis in RANGE_AXES if axis not in document.ranges]
     if missing or any(low <= 0 or low > high for low, high in document.ranges.values()):
         raise InputError(f"ranges must hold a least and a greatest value for {', '.join(RANGE_AXES)}", path)
+    if not all(map(_is_whole, document.trees)):
+        raise InputError("trees: a table has values that no tree has", path)
     for kernel in document.kernels:
         records = [kernel.traits, *([kernel.computes] if kernel.computes else [])]
         sizes = [size for one in records for size in (*one.tile, one.lds_stages, one.workgroups_per_unit)]
+        sizes += [size for one in records if one.chunks for size in _chunk_sizes(one.chunks)]
         if min(sizes) < 1 or min(_values(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
+
+
+def _is_whole(tree: TreeRecord) -> bool:
+    """Say whether a tree's tables fit together, so that every way through it ends at a leaf."""
+    count = len(tree.features)
+    if {len(tree.thresholds), len(tree.left), len(tree.right)} != {count} or len(tree.leaves) != count + 1:
+        return False
+    inner = all(0 <= feature < len(FEATURES) for feature in tree.features)
+    return inner and all(
+        (node < child < count) or (-len(tree.leaves) <= child < 0)
+        for node, children in enumerate(zip(tree.left, tree.right, strict=True))
+        for child in children
+    )
+
+
+def _chunk_sizes(chunks: ChunksRecord) -> tuple[int, int, int]:
+    return chunks.size, chunks.least, chunks.short_k
 
 
 def _record(traits: KernelTraits) -> TraitsRecord:
@@ -219,6 +275,9 @@ def _record(traits: KernelTraits) -> TraitsRecord:
         lds_stages=traits.lds_stages,
         workgroups_per_unit=traits.workgroups_per_unit,
         labels=list(traits.labels),
+        chunks=None
+        if traits.chunks is None
+        else ChunksRecord(**{**asdict(traits.chunks), "axis": traits.chunks.axis.value}),
     )
 
 
@@ -230,4 +289,9 @@ def _traits(record: TraitsRecord) -> KernelTraits:
         lds_stages=record.lds_stages,
         workgroups_per_unit=record.workgroups_per_unit,
         labels=tuple(record.labels),
+        chunks=None if record.chunks is None else _chunks(record.chunks),
     )
+
+
+def _chunks(record: ChunksRecord) -> RunChunks:
+    return RunChunks(axis=RunAxis(record.axis), size=record.size, least=record.least, short_k=record.short_k)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckprof.errors import NothingLeftError
+from ckprof.errors import NothingLeftError, UsageError
+from ckprof.selection.boost import correction, features
 from ckprof.selection.model import Prediction
 from ckprof.selection.program import Program, Slot
 from ckprof.selection.sizes import sizes_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.work import Sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +49,25 @@ class Selector:
     of two versions of a pipeline of which nothing tells which is faster, the later one is the better guess.
 
     :param gemm_sizes: what the model's direction makes of a problem.
+    :param boost: correct the times of :meth:`rank` by the model's trees.
     :raises NothingLeftError: there is no candidate.
+    :raises UsageError: there are no trees to correct by.
     """
 
-    def __init__(self, model: TimeModel, candidates: Sequence[Candidate], gemm_sizes: GemmSizes) -> None:
+    def __init__(
+        self,
+        model: TimeModel,
+        candidates: Sequence[Candidate],
+        gemm_sizes: GemmSizes,
+        *,
+        boost: bool = False,
+    ) -> None:
         if not candidates:
             raise NothingLeftError("there is no kernel to choose from")
+        if boost and not model.trees:
+            raise UsageError("the model has no boosted trees: 'ckprof train --boost' trains them")
         self.model = model
+        self._boost = boost
         self._gemm_sizes = gemm_sizes
         self._kernels: list[ModelKernel] = []
         slots: dict[tuple[object, ...], int] = {}
@@ -86,34 +100,57 @@ class Selector:
         *,
         top: int | None = None,
         supported: Callable[[str, int], bool] | None = None,
+        distinct: bool = False,
     ) -> Ranking:
         """Return the kernels that support a problem, best first.
 
         :param top: how many; ``None`` for all.
         :param supported: says whether a kernel with a number of splits supports the problem; asked from the
             best one on until enough have been found.
+        :param distinct: of kernels that the model cannot tell apart, the first one comes in its place and the
+            others behind the rest: to measure several of them tells little.
         """
-        times = self.program(problem.ndim).times(problem)
         sizes = sizes_of(problem, self._gemm_sizes, self.model.element_bytes)
+        times = self._times(problem, sizes)
         found: list[Prediction] = []
+        later: list[tuple[int, ModelKernel, int]] = []
         for slot in sorted(range(len(times)), key=times.__getitem__):
+            one_of_slot = False
             for kernel, splits in self._members[slot]:
                 if top is not None and len(found) >= top:
                     break
-                if supported is not None and not supported(kernel.name, splits):
-                    continue
-                done = work(kernel.computes, sizes, splits, self.model.units)
-                found.append(
-                    Prediction(
-                        kernel=kernel.name,
-                        splits=splits,
-                        time_us=times[slot],
-                        uncertainty=self.model.uncertainty(kernel, times[slot], sizes),
-                        measured=kernel.rows > 0,
-                        limit=terms(done, self.model.shared, kernel.parameters).limit,
-                    )
-                )
+                if distinct and one_of_slot:
+                    later.append((slot, kernel, splits))
+                elif supported is None or supported(kernel.name, splits):
+                    found.append(self._prediction(kernel, splits, times[slot], sizes))
+                    one_of_slot = True
+        for slot, kernel, splits in later:
+            if top is not None and len(found) >= top:
+                break
+            if supported is None or supported(kernel.name, splits):
+                found.append(self._prediction(kernel, splits, times[slot], sizes))
         return Ranking(predictions=tuple(found), warnings=self.model.warnings(sizes))
+
+    def _times(self, problem: ConvProblem, sizes: Sizes) -> Sequence[float]:
+        """Return the predicted time of every slot."""
+        times = self.program(problem.ndim).times(problem)
+        if not self._boost:
+            return times
+        return [
+            time * correction(self.model.trees, features(self.model, slot.kernel, sizes, slot.splits))
+            for slot, time in zip(self._slots, times, strict=True)
+        ]
+
+    def _prediction(self, kernel: ModelKernel, splits: int, time_us: float, sizes: Sizes) -> Prediction:
+        done = work(kernel.computes, sizes, splits, self.model.units)
+        return Prediction(
+            kernel=kernel.name,
+            splits=splits,
+            time_us=time_us,
+            uncertainty=self.model.uncertainty(kernel, time_us, sizes),
+            measured=kernel.rows > 0,
+            limit=terms(done, self.model.shared, kernel.parameters).limit,
+        )
 
     def program(self, ndim: int) -> Program:
         """Return the code of the choice for problems of some dimensions."""

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof.selection.arithmetic import Value
 
-    #: problem -> sizes of its matrix products: m, n, k
-    GemmSizes = Callable[[ConvProblem], tuple[Value, Value, Value]]
+    #: problem -> sizes of its matrix products, m, n, k; where a direction tells them, lengths of the runs
+    #: along n and k as well
+    GemmSizes = Callable[[ConvProblem], tuple[Value, ...]]
 
 
 def sizes_of(problem: ConvProblem, gemm_sizes: GemmSizes, element_bytes: int) -> Sizes:
@@ -23,7 +24,8 @@ def sizes_of(problem: ConvProblem, gemm_sizes: GemmSizes, element_bytes: int) ->
     :param gemm_sizes: what the direction makes of a problem.
     :param element_bytes: bytes of one element of every tensor.
     """
-    m, n, k = gemm_sizes(problem)
+    m, n, k, *runs = gemm_sizes(problem)
+    n_run, k_run = runs or (n, k)
     output = problem.output
     planes = prod(output[:-2]) if problem.ndim > 1 else 1
     rows = output[-2] if problem.ndim > 1 else 1
@@ -32,6 +34,8 @@ def sizes_of(problem: ConvProblem, gemm_sizes: GemmSizes, element_bytes: int) ->
         n=n,
         k=k,
         batch=problem.groups,
+        n_run=n_run,
+        k_run=k_run,
         rows=rows,
         columns=output[-1],
         images=problem.batch * planes,

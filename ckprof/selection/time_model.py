@@ -2,17 +2,19 @@
 
 ::
 
-    time = launches * launch + prologue
-           + norm4(floor, tensor_bytes / bandwidth,
-                   steps * (1 + contention * min(load, 1)) * latency,
-                   busy * (tile + loops * loop))
-           + extra_bytes / bandwidth
+    time = launches * launch + prologue [+ meeting]
+           + norm4(floor, tensor_bytes / bandwidth, [gathered_bytes * rough / gathering,]
+                   steps * slow * (1 + contention * min(load, 1)) * latency,
+                   busy * (tile + loops * slow * rough * loop))
+           + extra_bytes / merging
     busy = load + tail * (rounds - load)
+    rough = 1 + ragged where runs end within a chunk, slow = 1 + short where runs are too short for chunks
 
 ``norm4`` is the fourth root of the sum of fourth powers: the largest of the terms, with a smooth transition
 where two are alike. The terms are a kernel that is never faster, one workgroup on its own whose iterations
 wait for memory, compute units that are busy with all of their workgroups, and memory that delivers every
-tensor once. All times are in microseconds.
+tensor once. What is in brackets is there for parts of a reduction that meet, and for kernels that take runs
+in chunks, see :class:`~ckprof.model.kernel_traits.RunChunks`. All times are in microseconds.
 """
 
 from __future__ import annotations
@@ -38,6 +40,14 @@ class SharedParameters:
     tail: Value
     #: how much longer an iteration takes when every compute unit has a workgroup, as a fraction
     contention: Value
+    #: bytes per microsecond of zeroing, adding parts and workspaces
+    merging: Value
+    #: bytes per microsecond of gathering rows in chunks, from caches
+    gathering: Value
+    #: how much longer ragged runs take, as a fraction
+    ragged: Value
+    #: how much longer an iteration takes where runs are too short for chunks, as a fraction
+    short: Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +64,8 @@ class KernelParameters:
     tile: Value
     #: one iteration on a compute unit with enough workgroups
     loop: Value
+    #: handing over a tile to which other workgroups add as well
+    meeting: Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +82,18 @@ class Terms:
     computing: Value
     #: memory delivers every tensor once
     memory: Value
+    #: caches deliver rows that are gathered in chunks; ``None`` for kernels that take no notice of runs
+    gathering: Value | None
     #: zeroing, adding parts, workspaces; ``None`` without such traffic
     extra: Value | None
 
     @property
     def powers(self) -> Value:
-        """The sum of the fourth powers of the four terms that overlap."""
-        fixed_for_a_problem = fourth_power(self.floor) + fourth_power(self.memory)
-        return fixed_for_a_problem + fourth_power(self.waiting) + fourth_power(self.computing)
+        """The sum of the fourth powers of the terms that overlap."""
+        known = fourth_power(self.floor) + fourth_power(self.memory)
+        if self.gathering is not None:
+            known = known + fourth_power(self.gathering)
+        return known + fourth_power(self.waiting) + fourth_power(self.computing)
 
     @property
     def total(self) -> Value:
@@ -89,8 +105,7 @@ class Terms:
     def limit(self) -> str:
         """What takes most of the time, for people."""
         parts = ["fixed", "floor", "waiting", "computing", "memory"]
-        if self.extra is not None:
-            parts.append("extra")
+        parts += [name for name in ("gathering", "extra") if getattr(self, name) is not None]
         return max(parts, key=lambda name: float(getattr(self, name)))
 
 
@@ -100,11 +115,22 @@ def terms(work: Work, shared: SharedParameters, own: KernelParameters) -> Terms:
     if work.rounds is not None:
         busy = work.load + shared.tail * (work.rounds - work.load)
     crowded = 1 + shared.contention * minimum(work.load, 1.0)
+    fixed = shared.launch * work.launches + own.prologue
+    waiting = work.steps * crowded
+    looping = work.loops
+    gathering = None
+    if work.runs is not None:
+        slow = 1 + shared.short * work.runs.short
+        rough = 1 + shared.ragged * work.runs.ragged
+        waiting = waiting * slow
+        looping = looping * (slow * rough)
+        gathering = work.runs.gathered_bytes * rough / shared.gathering
     return Terms(
-        fixed=shared.launch * work.launches + own.prologue,
+        fixed=fixed + own.meeting if work.splits else fixed,
         floor=own.floor,
-        waiting=work.steps * crowded * own.latency,
-        computing=busy * (own.tile + work.loops * own.loop),
+        waiting=waiting * own.latency,
+        computing=busy * (own.tile + looping * own.loop),
         memory=work.tensor_bytes / shared.bandwidth,
-        extra=None if isinstance(work.extra_bytes, float) else work.extra_bytes / shared.bandwidth,
+        gathering=gathering,
+        extra=None if isinstance(work.extra_bytes, float) else work.extra_bytes / shared.merging,
     )

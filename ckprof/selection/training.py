@@ -29,6 +29,8 @@ class TrainRequest:
     #: architecture and compute units of the device that was measured
     device: str
     units: int
+    #: see :attr:`ckprof.selection.model.TimeModel.target`
+    target: str = ""
     toolchain: str = ""
     layout: str = ""
 
@@ -71,6 +73,7 @@ def train(request: TrainRequest) -> TimeModel:
         ranges[axis] = min(values), max(values)
     return TimeModel(
         device=request.device,
+        target=request.target,
         units=request.units,
         toolchain=request.toolchain,
         direction=request.direction,

@@ -31,6 +31,8 @@ class ValidateRequest:
     training: Measurements | None = None
     #: how many of the predicted best are measured for the top figure
     top: int = 3
+    #: correct predictions by the model's trees
+    boost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ def validate(request: ValidateRequest) -> Validation:
     if not kept:
         raise InputError("there is no measured time to validate with")
     table = table.subset(kept)
-    selector = Selector(request.model, candidates_of(table), request.gemm_sizes)
+    selector = Selector(request.model, candidates_of(table), request.gemm_sizes, boost=request.boost)
     shapes, tops = [], []
     for index, problem in enumerate(table.problems):
         row = table.of_problem(index)
@@ -95,6 +97,7 @@ def validate(request: ValidateRequest) -> Validation:
             problem,
             top=request.top,
             supported=lambda name, splits, row=row: (name, splits) in row,  # type: ignore[misc]
+            distinct=True,
         )
         shapes.append(_judged(problem, row, ranking.predictions, ranking.warnings))
         tops.append(min(row.values()) / min(row[one.kernel, one.splits] for one in ranking.predictions))

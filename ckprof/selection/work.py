@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckprof.model.kernel_traits import Reduction, Schedule
+from ckprof.model.kernel_traits import Reduction, RunAxis, Schedule
 from ckprof.selection.arithmetic import Value, ceil_div, minimum
 
 if TYPE_CHECKING:
-    from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.model.kernel_traits import KernelTraits, RunChunks
 
 #: bytes of an element of a workspace in which parts of a reduction meet
 PARTIAL_BYTES = 4
+#: a chunk, its half and its quarter: what memory and caches deliver at once
+_ACCESSES = (1, 2, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,9 @@ class Sizes:
     n: Value
     k: Value
     batch: Value
+    #: elements along n and along k that lie side by side in memory: the channels of one filter tap
+    n_run: Value
+    k_run: Value
     #: rows and columns of one image of the result, number of images, of channels over all groups
     rows: Value
     columns: Value
@@ -32,6 +37,19 @@ class Sizes:
     #: bytes of all tensors, and of one element
     tensor_bytes: Value
     element_bytes: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCosts:
+    """What runs cost a kernel that takes them in chunks."""
+
+    #: 0 if runs are whole chunks; a third for each of a chunk, its half and its quarter that they are no
+    #: multiple of
+    ragged: Value
+    #: 1 if runs are too short for chunks, so that slower code computes the problem, else 0
+    short: Value
+    #: bytes of the rows that are gathered, as often as filter taps read them
+    gathered_bytes: Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +70,10 @@ class Work:
     extra_bytes: Value
     #: kernels that are launched
     launches: int
+    #: whether several workgroups add to one tile of the result
+    splits: bool = False
+    #: ``None`` for a kernel that takes no notice of runs
+    runs: RunCosts | None = None
 
 
 def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
@@ -62,9 +84,7 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
     """
     if traits.schedule is Schedule.WINDOW:
         return _windows(traits, sizes, units)
-    tile_m, tile_n, tile_k = traits.tile
-    tiles = ceil_div(sizes.m, tile_m) * ceil_div(sizes.n, tile_n) * sizes.batch
-    depth = ceil_div(sizes.k, tile_k)
+    tiles, depth = tiles_of(traits, sizes)
     if traits.schedule is Schedule.STREAM:
         return _stream(traits, sizes, tiles, depth, units)
     loops = ceil_div(depth, splits)
@@ -78,7 +98,55 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
         tensor_bytes=sizes.tensor_bytes,
         extra_bytes=extra,
         launches=launches,
+        splits=splits > 1,
+        runs=None if traits.chunks is None else _run_costs(traits.chunks, sizes),
     )
+
+
+def tiles_of(traits: KernelTraits, sizes: Sizes) -> tuple[Value, Value]:
+    """Return the tiles of all products, and the iterations over the whole reduction of one tile."""
+    tile_m, tile_n, tile_k = traits.tile
+    across = ceil_div(sizes.n, tile_n)
+    depth = ceil_div(sizes.k, tile_k)
+    chunks = traits.chunks
+    if chunks is not None:
+        if chunks.axis is RunAxis.COLUMNS:
+            pieces = ceil_div(sizes.n, sizes.n_run) * ceil_div(sizes.n_run, chunks.size)
+            across = ceil_div(pieces, max(1, tile_n // chunks.size))
+        else:
+            pieces = ceil_div(sizes.k, sizes.k_run) * ceil_div(sizes.k_run, chunks.size)
+            depth = ceil_div(pieces, max(1, tile_k // chunks.size))
+        short = _short(chunks, sizes)
+        depth = depth + short * (ceil_div(sizes.k, chunks.short_k) - depth)
+    return ceil_div(sizes.m, tile_m) * across * sizes.batch, depth
+
+
+def _run(chunks: RunChunks, sizes: Sizes) -> Value:
+    return sizes.n_run if chunks.axis is RunAxis.COLUMNS else sizes.k_run
+
+
+def _short(chunks: RunChunks, sizes: Sizes) -> Value:
+    """Return 1 where runs are shorter than what chunks are for, else 0."""
+    return 1 - minimum(_run(chunks, sizes) // chunks.least, 1)
+
+
+def _run_costs(chunks: RunChunks, sizes: Sizes) -> RunCosts:
+    run = _run(chunks, sizes)
+    # along the columns, runs are gathered for every row of the reduction
+    rows = sizes.k if chunks.axis is RunAxis.COLUMNS else sizes.m
+    axis = sizes.n if chunks.axis is RunAxis.COLUMNS else sizes.k
+    padded = ceil_div(axis, run) * ceil_div(run, chunks.size) * chunks.size
+    return RunCosts(
+        ragged=_misaligned(run, chunks.size),
+        short=_short(chunks, sizes),
+        gathered_bytes=rows * padded * sizes.batch * sizes.element_bytes,
+    )
+
+
+def _misaligned(run: Value, size: int) -> Value:
+    """Return 0 for runs of whole chunks, more the less of an access is used where rows begin: up to 1."""
+    parts = [size // divisor for divisor in _ACCESSES if size >= divisor]
+    return sum(ceil_div(run, part) - run // part for part in parts) / len(parts)
 
 
 def _windows(traits: KernelTraits, sizes: Sizes, units: int) -> Work:
@@ -120,4 +188,7 @@ def _meeting(traits: KernelTraits, sizes: Sizes, splits: int) -> tuple[Value, in
         return elements * (PARTIAL_BYTES * (2 + 2 * splits)), 2
     if splits == 1:
         return 0.0, 1
+    if traits.reduction is Reduction.ARRIVAL:
+        # added to by every part; the last one reads, zeroes and converts
+        return elements * (PARTIAL_BYTES * (2 + splits) + sizes.element_bytes), 1
     return elements * sizes.element_bytes * (1 + 2 * splits), 1

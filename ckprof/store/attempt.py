@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.store.key import MeasurementKey
+
+#: name of what is known of a card in the environment of a session
+CARD: Final = "card"
+#: name, in the evidence of an attempt, of the time of the reference kernel before it, in milliseconds
+REFERENCE_MS: Final = "reference_ms"
 
 
 class Mark(Enum):
@@ -32,6 +38,8 @@ class Mark(Enum):
     LOW_CLOCK = "low_clock"
     #: other processes used the device
     SHARED_DEVICE = "shared_device"
+    #: the card was found slower than its peers; its times do not count
+    SLOW_CARD = "slow_card"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,12 @@ class Session:
     origin: str = ""
     #: what else is known of the host and the options, as plain JSON values
     environment: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def card(self) -> str:
+        """Which card of several a worker of a sweep used; empty for commands that use one device."""
+        found = self.environment.get(CARD)
+        return str(found.get("id", "")) if isinstance(found, Mapping) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ckprof.store.errors import ReadOnlyStoreError, StoreError, store_errors
+from ckprof.store.errors import (
+    DamagedStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreError,
+    store_errors,
+    translate,
+)
 from ckprof.store.location import NETWORK_FILE_SYSTEMS, check_location, file_system_of
 from ckprof.store.schema import MIGRATIONS, SCHEMA_VERSION, create_tables, migrate, stored_version
 
@@ -79,6 +86,40 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
                 "'ckprof results check --upgrade' brings it up to date, and keeps a backup",
                 path,
             )
+    return connection
+
+
+def open_for_salvage(path: Path) -> sqlite3.Connection:
+    """Open a damaged store to read what is readable: also one that was cut off.
+
+    :raises StoreError: it does not exist, is something else or newer, or nothing of it can be read.
+    """
+    if not path.is_file():
+        raise StoreError("there is no such file", path)
+    try:
+        connection = _connect(path, "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1")
+        try:
+            # whoever says this to SQLite is taken to know that the file may be inconsistent
+            connection.execute("PRAGMA writable_schema = ON")
+            version = stored_version(connection, str(path))
+            # fails where the tables themselves cannot be found
+            connection.execute("SELECT 1 FROM attempts, measurements, sessions LIMIT 0").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as exc:
+        if isinstance(translate(exc, path), NotAStoreError):
+            raise translate(exc, path) from exc
+        raise DamagedStoreError(
+            f"nothing of the store can be read: the pages that say where its tables are are damaged ({exc}); "
+            "use a copy of the file, or merge the shards or exports that it was made of",
+            path,
+        ) from exc
+    if version < SCHEMA_VERSION:
+        connection.close()
+        raise StoreError(
+            f"the store has version {version}, this ckprof recovers version {SCHEMA_VERSION}", path
+        )
     return connection
 
 

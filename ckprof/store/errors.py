@@ -64,8 +64,8 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str], ...] = (
     (
         "disk i/o error",
         DamagedStoreError,
-        "the store cannot be read or written (input/output error); check the "
-        "disk, then 'ckprof results check'",
+        "the store cannot be read or written (input/output error): the disk fails, or files may not grow "
+        "any more; check both, then 'ckprof results check'",
     ),
     ("locked", BusyStoreError, "another process writes the store; wait for it"),
     ("unable to open", StoreError, "the store cannot be opened; check the path and its permissions"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.problem import ConvProblem
+
 if TYPE_CHECKING:
     from ckprof.model.outcome import Measurement, Verification
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.store.attempt import Attempt
 
 #: name -> type of every column; a column may be empty
@@ -82,18 +84,14 @@ def flat_row(attempt: Attempt) -> dict[str, object]:
     }
 
 
-def _problem(problem: ConvProblem) -> dict[str, object]:
+def _problem(problem: Problem) -> dict[str, object]:
     axes = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
-    return {
-        "problem": problem.describe(),
-        "ndim": problem.ndim,
-        "G": problem.groups,
-        "N": problem.batch,
-        "K": problem.out_channels,
-        "C": problem.in_channels,
-        **{name: "x".join(map(str, getattr(problem, name))) for name in axes},
-        "flop": problem.flop,
-    }
+    sizes: dict[str, object] = {**dict.fromkeys("GNKC"), **dict.fromkeys(axes, "")}
+    if isinstance(problem, ConvProblem):
+        channels = (problem.groups, problem.batch, problem.out_channels, problem.in_channels)
+        sizes.update(zip("GNKC", channels, strict=True))
+        sizes.update({name: "x".join(map(str, getattr(problem, name))) for name in axes})
+    return {"problem": problem.describe(), "ndim": problem.ndim, **sizes, "flop": problem.flop}
 
 
 def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:

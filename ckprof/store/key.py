@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 
 #: raised whenever the canonical text of a key changes; part of every digest
 KEY_VERSION = 1
@@ -92,7 +92,7 @@ class MeasurementKey:
     """Identity of a measurement. Two attempts with equal keys measured the same thing."""
 
     operation: OperationKey
-    problem: ConvProblem
+    problem: Problem
     #: splits of the reduction as asked for; less than 1 leaves the number to the kernel
     split_k: int = 1
     kernel: KernelKey
@@ -108,7 +108,7 @@ class MeasurementKey:
         return hashlib.blake2b(text, digest_size=16).digest()
 
 
-KeyPart = OperationKey | ConvProblem | KernelKey | DeviceKey | ToolchainKey | MethodKey
+KeyPart = OperationKey | Problem | KernelKey | DeviceKey | ToolchainKey | MethodKey
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.model.problem_types import decode_problem
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
 
@@ -56,8 +57,9 @@ class BadLine:
     torn: bool = False
 
 
-_LINES: Final = msgspec.json.Decoder(Line)
+_LINES: Final = msgspec.json.Decoder(Line, dec_hook=decode_problem)
 _HEADERS: Final = msgspec.json.Decoder(Header)
+_HEADER_START: Final = b'{"schema"'
 #: JSON has no infinity
 _INFINITE: Final = sys.float_info.max
 
@@ -93,6 +95,17 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
                 yield _decode(line, number, path)
     except OSError as exc:
         raise StoreError(f"cannot be read: {exc.strerror}", path) from None
+
+
+def decode_lines(data: bytes, path: Path, first: int = 1) -> Iterator[Line | BadLine]:
+    """Yield what a piece of a file holds; it begins with a line, and a header among the lines is left out.
+
+    :param path: for messages.
+    :param first: number of the first line.
+    """
+    for number, line in enumerate(data.splitlines(keepends=True), first):
+        if number > 1 or not line.startswith(_HEADER_START):
+            yield _decode(line, number, path)
 
 
 def _check_header(line: bytes, path: Path) -> None:
@@ -151,7 +164,7 @@ def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
     :param samples_ms: raw samples that were kept apart from it.
     :raises msgspec.MsgspecError: it is none.
     """
-    attempt = _infinite(msgspec.convert(record, Attempt))
+    attempt = _infinite(msgspec.convert(record, Attempt, dec_hook=decode_problem))
     if samples_ms and attempt.measurement is not None:
         return replace(attempt, measurement=replace(attempt.measurement, samples_ms=tuple(samples_ms)))
     return attempt

@@ -11,8 +11,8 @@ import msgspec
 
 from ckprof.errors import CkprofError
 from ckprof.store.attempt import Attempt
-from ckprof.store.database import open_for_reading
-from ckprof.store.errors import StoreError, store_errors
+from ckprof.store.database import open_for_reading, open_for_salvage
+from ckprof.store.errors import DamagedStoreError, StoreError, store_errors
 from ckprof.store.parts import PartReader
 from ckprof.store.rows import COLUMNS, attempt_of
 from ckprof.store.samples import unpack_samples
@@ -38,10 +38,14 @@ def check(path: Path) -> list[str]:
     Looked at are the file's structure, references between rows, the figures of every measurement, and whether
     every row and all raw samples can be read.
 
-    :raises StoreError: the file is no store at all, or cannot be opened.
+    :raises StoreError: the file is no store at all, or of another version.
     """
     findings: list[str] = []
-    connection = open_for_reading(path)
+    try:
+        connection = open_for_reading(path)
+    except DamagedStoreError as exc:
+        cause = exc.__cause__
+        return [f"cannot be opened: {cause or exc}"]
     try:
         for (text,) in connection.execute(f"PRAGMA integrity_check({_MOST_FINDINGS})"):
             if text != "ok":
@@ -89,7 +93,7 @@ def recover(path: Path, target: Path) -> RecoverResult:
     """
     if target.exists():
         raise StoreError("exists already; recover into a new file", target)
-    connection = open_for_reading(path)
+    connection = open_for_salvage(path)
     reasons: list[str] = []
     saved = lost = 0
     try:

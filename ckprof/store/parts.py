@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ConvProblem, Problem
+from ckprof.model.problem_types import problem_from
 from ckprof.store.attempt import KernelInfo, Session
 from ckprof.store.key import (
     DeviceKey,
@@ -32,12 +33,19 @@ _Cell = int | float | str | bytes | None
 
 #: one decoder per kind of part
 _SESSION: Final = msgspec.json.Decoder(Session)
-_PROBLEM: Final = msgspec.json.Decoder(ConvProblem)
+_CONVOLUTION: Final = msgspec.json.Decoder(ConvProblem)
 _OPERATION: Final = msgspec.json.Decoder(OperationKey)
 _DEVICE: Final = msgspec.json.Decoder(DeviceKey)
 _TOOLCHAIN: Final = msgspec.json.Decoder(ToolchainKey)
 _METHOD: Final = msgspec.json.Decoder(MethodKey)
 _KERNEL: Final = msgspec.json.Decoder(KernelInfo)
+
+
+def _problem(text: str) -> Problem:
+    try:
+        return _CONVOLUTION.decode(text)
+    except msgspec.ValidationError:
+        return problem_from(msgspec.json.decode(text))
 
 
 def encode_session(session: Session) -> str:
@@ -228,9 +236,9 @@ class PartReader:
         """Return a session."""
         return self._remember("sessions", number, _SESSION.decode)
 
-    def problem(self, number: int) -> ConvProblem:
+    def problem(self, number: int) -> Problem:
         """Return a problem."""
-        return self._remember("problems", number, _PROBLEM.decode)
+        return self._remember("problems", number, _problem)
 
     def measurement(self, number: int) -> tuple[MeasurementKey, KernelInfo]:
         """Return the key of a measurement and its kernel."""

@@ -11,7 +11,7 @@ from ckprof.store.attempt import KernelInfo
 from ckprof.store.key import DeviceKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 
 if TYPE_CHECKING:
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class StoreQuery:
     target: str | None = None
     arch: str | None = None
     dtype: str | None = None
-    problem: ConvProblem | None = None
+    problem: Problem | None = None
     #: content key of an instance, or its first digits
     instance: str | None = None
     statuses: frozenset[Status] = frozenset()
@@ -85,3 +85,5 @@ class PastVisit(NamedTuple):
     #: values of the marks, separated by commas; ``None`` without marks
     marks: str | None
     wall_s: float | None
+    #: which card it ran on; empty where a sweep used the one device of a machine
+    card: str = ""

@@ -9,7 +9,7 @@ from ckprof.store.query import StoreQuery
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.store.attempt import Attempt, Session
     from ckprof.store.query import MeasurementSummary
 
@@ -54,5 +54,5 @@ class StoreReader(Protocol):
     def sessions(self) -> Sequence[Session]:
         """Return the sessions, oldest first."""
 
-    def problems(self) -> Sequence[ConvProblem]:
+    def problems(self) -> Sequence[Problem]:
         """Return every problem of the store once, in the order they were added."""

@@ -115,7 +115,9 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # SQLite has rolled back on its own after some errors, such as a full disk
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -165,5 +167,7 @@ def migrate(
         connection.execute(f"PRAGMA user_version = {newest}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # SQLite has rolled back on its own after some errors, such as a full disk
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise

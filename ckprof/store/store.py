@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     import pandas
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.dtype import DataType
+    from ckprof.model.problem import Problem
     from ckprof.store.attempt import Attempt, Session
 
 EVERYTHING = StoreQuery()
@@ -137,7 +138,7 @@ class Store:
         rows = self._rows("SELECT body FROM devices ORDER BY id", [])
         return [msgspec.json.decode(body, type=DeviceKey) for (body,) in rows]
 
-    def problems(self) -> Sequence[ConvProblem]:
+    def problems(self) -> Sequence[Problem]:
         """Return every problem once, in the order they were added."""
         rows = self._rows("SELECT id FROM problems ORDER BY id", [])
         return [self._parts.problem(number) for (number,) in rows]
@@ -165,7 +166,7 @@ class Store:
 
         return pandas.DataFrame(self.to_dicts(query), columns=list(COLUMNS_OF_ROWS))
 
-    def past_visits(self, shared: SharedKey, problem: ConvProblem) -> list[PastVisit]:
+    def past_visits(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
         """Return what earlier sweeps measured on a problem under the same conditions, in order.
 
         Lean on purpose: a sweep that goes on reads all of it before it begins.
@@ -173,7 +174,7 @@ class Store:
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
             "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
-            "a.spread_ms, a.wrong_elements, t.body, a.wall_s FROM contexts c "
+            "a.spread_ms, a.wrong_elements, t.body, a.wall_s, a.session_id FROM contexts c "
             "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
             "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "
             "LEFT JOIN texts t ON t.id = a.marks_id "
@@ -189,7 +190,21 @@ class Store:
                 canonical(problem).decode(),
             ],
         )
-        return [PastVisit._make(row) for row in rows]
+        return [PastVisit._make((*row[:-1], self._parts.session(row[-1]).card)) for row in rows]
+
+    def sequences(self, session: str, problem: Problem, dtype: DataType | None, layout: str) -> list[int]:
+        """Return the numbers of a session's attempts on a problem with kernels of one type and layout.
+
+        :param session: its uid.
+        """
+        rows = self._rows(
+            "SELECT a.sequence FROM attempts a JOIN sessions s ON s.id = a.session_id "
+            "JOIN measurements m ON m.id = a.measurement_id JOIN contexts c ON c.id = m.context_id "
+            "WHERE s.uid = ? AND m.problem_id = (SELECT id FROM problems WHERE body = ?) "
+            "AND c.dtype = ? AND c.layout = ? ORDER BY a.sequence",
+            [session, canonical(problem).decode(), dtype.value if dtype is not None else "", layout],
+        )
+        return [sequence for (sequence,) in rows]
 
     def _summary(self, number: int) -> MeasurementSummary:
         with store_errors(self.path):

@@ -17,7 +17,7 @@ from ckprof.store.summary import sum_up
 from ckprof.store.writer_lock import WriterLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from ckprof.store.attempt import Attempt, Mark
@@ -98,6 +98,15 @@ class StoreWriter:
                 added += self._append_batch(pending)
                 pending.clear()
         return added + self._append_batch(pending)
+
+    def append_new(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Add attempts in one transaction.
+
+        :returns: those among them that were new.
+        :raises StoreError: none of them was added.
+        """
+        with self._transaction():
+            return [attempt for attempt in attempts if self._add(attempt)]
 
     def _append_batch(self, attempts: Iterable[Attempt]) -> int:
         with self._transaction():

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.compare.side import ProblemKey, Row
 from ckprof.model.dtype import DataType
+from ckprof.model.roof import Roof
 from ckprof.statistics.change import Change, ChangePolicy, RoundPair, estimate_changes
+from ckprof.store_report.roofs import Roofs
 
 if TYPE_CHECKING:
     from ckprof.compare.side import Side
@@ -44,6 +46,8 @@ class BestRow:
     #: rows with a verified time
     ranked: int
     rows: int
+    #: of the device and the element type
+    roofs: tuple[Roof, ...] = ()
 
     @property
     def lead_ratio(self) -> float | None:
@@ -51,9 +55,9 @@ class BestRow:
         return self.runner_up.median_ms / self.best.median_ms if self.runner_up else None
 
     @property
-    def element_bytes(self) -> int | None:
-        """Bytes of one element, where the input says the type."""
-        return DataType(self.key.dtype).properties.size_bytes if self.key.dtype else None
+    def traffic_bytes(self) -> int | None:
+        """Bytes of all tensors, where the input says the type."""
+        return self.key.problem.traffic_bytes(DataType(self.key.dtype)) if self.key.dtype else None
 
     @property
     def gflops(self) -> float:
@@ -62,22 +66,23 @@ class BestRow:
 
     @property
     def gbytes_per_s(self) -> float | None:
-        """Bytes of the three tensors / time / 1e9."""
-        size = self.element_bytes
-        return self.key.problem.moved_bytes(size) / self.best.median_ms / 1e6 if size else None
+        """Bytes of all tensors / time / 1e9."""
+        moved = self.traffic_bytes
+        return moved / self.best.median_ms / 1e6 if moved else None
 
     @property
     def intensity(self) -> float | None:
         """Floating-point operations per byte moved."""
-        size = self.element_bytes
-        return self.key.problem.flop / self.key.problem.moved_bytes(size) if size else None
+        moved = self.traffic_bytes
+        return self.key.problem.flop / moved if moved else None
 
-    def of_roof(self, options: ReportOptions) -> float | None:
+    @property
+    def of_roof(self) -> float | None:
         """Return the share of the lowest roof that is known; ``None`` without one."""
         intensity = self.intensity
-        if intensity is None or not options.roofs:
+        if intensity is None or not self.roofs:
             return None
-        return self.gflops / min(roof.at(intensity) for roof in options.roofs)
+        return self.gflops / min(roof.at(intensity) for roof in self.roofs)
 
 
 def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
@@ -94,6 +99,7 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
         )
     )
     found = []
+    roofs = Roofs(side, options.roofs)
     for number, key, ranked, count in contests:
         change = next(changes) if len(ranked) > 1 else None
         found.append(
@@ -106,6 +112,7 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
                 change=change,
                 ranked=len(ranked),
                 rows=count,
+                roofs=roofs.of(ranked[0]),
             )
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from ckprof.model.roof import Roof
     from ckprof.store_report.best import BestRow
     from ckprof.store_report.coverage import Coverage
     from ckprof.store_report.heat import Cell, HeatMap
-    from ckprof.store_report.options import Roof
 
 #: lower limits in percent of the bands that the heat map is drawn in
 BANDS: Final = (0, 25, 40, 50, 60, 70, 80, 90, 95, 98, 100)
@@ -27,12 +28,14 @@ BANDS: Final = (0, 25, 40, 50, 60, 70, 80, 90, 95, 98, 100)
 _STATUS_CLASSES: Final = {Status.UNSUPPORTED: "unsupported", Status.WRONG_RESULT: "wrong"}
 
 
-def roofline_chart(rows: Sequence[BestRow], roofs: Sequence[Roof]) -> Markup | None:
+def roofline_chart(rows: Sequence[BestRow]) -> Markup | None:
     """Draw speed over arithmetic intensity, a point per problem's best; ``None`` without any point."""
     points = [(row, row.intensity) for row in rows if row.intensity is not None]
     placed = [(row, intensity) for row, intensity in points if intensity]
     if not placed:
         return None
+    roofs = list(dict.fromkeys(roof for row, _ in placed for roof in row.roofs))
+    names = _roof_names(roofs)
     frame = Frame(width=1140, height=420)
     intensities = [intensity for _, intensity in placed]
     speeds = [row.gflops for row, _ in placed]
@@ -43,8 +46,8 @@ def roofline_chart(rows: Sequence[BestRow], roofs: Sequence[Roof]) -> Markup | N
     heights = [roof.at(x.domain[1]) for roof in roofs]
     y = Scale(domain=(min(speeds) / 2, max([*speeds, *heights]) * 1.6), range=frame.y_range, log=True)
     parts = axes(frame, x, y, ("floating-point operations per byte", "GFLOP/s"))
-    for roof in roofs:
-        parts += _roof(roof, x, y)
+    for roof, name in zip(roofs, names, strict=True):
+        parts += _roof(roof, name, x, y)
     for row, intensity in placed:
         name = f"P{row.number}: {row.gflops:.4g} GFLOP/s at {intensity:.3g} FLOP/B, {display_name(row.best)}"
         point = tag("circle", tag("title", name), cx=x(intensity), cy=y(row.gflops), r=4.5, class_="point")
@@ -52,14 +55,23 @@ def roofline_chart(rows: Sequence[BestRow], roofs: Sequence[Roof]) -> Markup | N
     summary = (
         f"{len(placed)} problems between {min(intensities):.3g} and {max(intensities):.3g} operations per "
         f"byte, their best kernels between {min(speeds):.4g} and {max(speeds):.4g} GFLOP/s. "
-        + " ".join(_described(roof) for roof in roofs)
+        + " ".join(_described(roof, name) for roof, name in zip(roofs, names, strict=True))
         + " The table of best kernels has the same figures."
     )
     text = ChartText(id="roofline", name="Roofline", description=summary, role="group")
     return chart(frame, parts, text)
 
 
-def _roof(roof: Roof, x: Scale, y: Scale) -> list[Markup]:
+def _roof_names(roofs: Sequence[Roof]) -> list[str]:
+    """Return what the roofs are called, with the element type where one kind has several."""
+    kinds = Counter(roof.kind for roof in roofs)
+    return [
+        f"{roof.kind.value} roof" + (f" {roof.dtype.value}" if roof.dtype and kinds[roof.kind] > 1 else "")
+        for roof in roofs
+    ]
+
+
+def _roof(roof: Roof, name: str, x: Scale, y: Scale) -> list[Markup]:
     low, high = x.domain
     ridge = roof.gflops / roof.gbytes_per_s
     # where the slope enters the plot, so that no line leaves it
@@ -67,7 +79,7 @@ def _roof(roof: Roof, x: Scale, y: Scale) -> list[Markup]:
     stops = sorted({entry, min(max(ridge, entry), high), high})
     label = tag(
         "text",
-        f"{roof.kind.value} roof",
+        name,
         x=x(high) - 4,
         y=y(roof.at(high)) - 6,
         class_=f"roof-label {roof.kind.value}",
@@ -76,13 +88,13 @@ def _roof(roof: Roof, x: Scale, y: Scale) -> list[Markup]:
     return [polyline([(x(one), y(roof.at(one))) for one in stops], f"roof {roof.kind.value}"), label]
 
 
-def _described(roof: Roof) -> str:
+def _described(roof: Roof, name: str) -> str:
     parts = [
         f"{short(value)} {unit}"
         for value, unit in ((roof.gflops, "GFLOP/s"), (roof.gbytes_per_s, "GB/s"))
         if value < math.inf
     ]
-    return f"The {roof.kind.value} roof is {' and '.join(parts)}."
+    return f"The {name} is {' and '.join(parts)}."
 
 
 def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
@@ -110,11 +122,8 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
     return chart(frame, parts, ChartText(id="coverage", name="Coverage", description=" ".join(texts)))
 
 
-def heat_chart(heat: HeatMap, numbers: Sequence[int]) -> Markup:
-    """Draw the heat map: a path per colour, so that 30,000 cells stay small.
-
-    :param numbers: number of each problem.
-    """
+def heat_chart(heat: HeatMap) -> Markup:
+    """Draw the heat map: a path per colour, so that 30,000 cells stay small."""
     columns, rows = len(heat.instances), len(heat.problems)
     width = min(36.0, max(2.5, 1060 / max(1, columns)))
     height = min(20.0, max(5.0, 700 / max(1, rows)))
@@ -139,7 +148,7 @@ def heat_chart(heat: HeatMap, numbers: Sequence[int]) -> Markup:
     every = max(1, math.ceil(14 / height))
     for row in range(0, rows, every):
         at = frame.top + (row + 0.5) * height + 4
-        parts.append(tag("text", f"P{numbers[row]}", x=34, y=round(at, 1), class_="tick", text_anchor="end"))
+        parts.append(tag("text", f"P{row + 1}", x=34, y=round(at, 1), class_="tick", text_anchor="end"))
     step = max(1, math.ceil(30 / width))
     for column in range(0, columns, step):
         at = frame.left + (column + 0.5) * width
@@ -172,5 +181,10 @@ def _class(cell: Cell) -> str:
     if cell is None:
         return ""
     if isinstance(cell, Status):
-        return _STATUS_CLASSES.get(cell, "failed")
+        return status_class(cell)
     return f"q{max(index for index, least in enumerate(BANDS) if cell >= least)}"
+
+
+def status_class(status: Status) -> str:
+    """Return the CSS class of a cell without a time."""
+    return _STATUS_CLASSES.get(status, "failed")

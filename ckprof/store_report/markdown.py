@@ -11,9 +11,9 @@ from ckprof.plain_text import markdown_cell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.compare.cards import CardRow
     from ckprof.store_report.best import BestRow
     from ckprof.store_report.content import ReportContent
-    from ckprof.store_report.options import ReportOptions
 
 #: rows of a table; the rest is counted
 MOST_ROWS: Final = 200
@@ -31,8 +31,10 @@ def render_markdown(content: ReportContent) -> str:
     if content.comparison:
         parts.append(render_comparison(content.comparison).rstrip())
     if content.best:
-        parts += ["### Best per problem", _best(content.best, content.options)]
+        parts += ["### Best per problem", _best(content.best)]
         parts += ["### Coverage", _coverage(content)]
+    if content.side.cards:
+        parts += ["### Cards", _cards(content.side.cards)]
     if seen.failures:
         rows = [(one.status.value, one.reason, str(one.rows), one.example) for one in seen.failures]
         parts += [
@@ -42,7 +44,7 @@ def render_markdown(content: ReportContent) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _best(rows: Sequence[BestRow], options: ReportOptions) -> str:
+def _best(rows: Sequence[BestRow]) -> str:
     headers = (
         "#",
         "problem",
@@ -55,11 +57,11 @@ def _best(rows: Sequence[BestRow], options: ReportOptions) -> str:
         "order",
         "verified",
     )
-    return _table(headers, [_best_cells(row, options) for row in rows], "lllrrrrrlr")
+    return _table(headers, [_best_cells(row) for row in rows], "lllrrrrrlr")
 
 
-def _best_cells(row: BestRow, options: ReportOptions) -> tuple[str, ...]:
-    share = row.of_roof(options)
+def _best_cells(row: BestRow) -> tuple[str, ...]:
+    share = row.of_roof
     return (
         f"P{row.number}",
         short_problem(row.key.problem),
@@ -72,6 +74,23 @@ def _best_cells(row: BestRow, options: ReportOptions) -> tuple[str, ...]:
         row.lead.value,
         f"{row.ranked} of {row.rows}",
     )
+
+
+def _cards(cards: Sequence[CardRow]) -> str:
+    headers = ("card", "problems", "attempts", "reference, ms", "ratio", "clock, MHz", "not counted")
+    rows = [
+        (
+            card.id,
+            str(card.problems),
+            str(card.attempts),
+            f"{card.reference_ms:.4g}" if card.reference_ms is not None else "",
+            f"{card.ratio:.3f}" if card.ratio is not None else "",
+            f"{card.clock_mhz:.0f}" if card.clock_mhz is not None else "",
+            str(card.slow),
+        )
+        for card in cards
+    ]
+    return _table(headers, rows, "lrrrrrr")
 
 
 def _coverage(content: ReportContent) -> str:

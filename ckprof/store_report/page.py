@@ -3,48 +3,97 @@
 from __future__ import annotations
 
 import json
-import math
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from ckprof.compare.records import change_text, common_start, display_name, short_problem
+from ckprof.compare.records import common_start, display_name, short_problem
 from ckprof.model.outcome import Status
-from ckprof.statistics.verdict import Verdict
-from ckprof.store_report.charts import BANDS, coverage_chart, heat_chart, roofline_chart
+from ckprof.store_report.charts import BANDS, coverage_chart, heat_chart, roofline_chart, status_class
 from ckprof.store_report.heat import statuses_of
+from ckprof.store_report.page_comparison import comparison_section
+from ckprof.store_report.page_tables import (
+    best_table,
+    coverage_tables,
+    failure_table,
+    instance_table,
+    trace_table,
+)
+from ckprof.store_report.tables import percent
 from ckprof.store_report.traces import traces
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from ckprof.compare.model import ComparedRow, Comparison
     from ckprof.store_report.content import ReportContent
+    from ckprof.store_report.page_tables import CoverageTable
+    from ckprof.store_report.tables import Table
 
-#: rows of the comparison in the page; the most urgent ones, the others are counted
-MOST_COMPARED: Final = 500
 
-_URGENCY: Final = (Verdict.SLOWER, Verdict.FASTER, Verdict.UNCLEAR)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTables:
+    """The tables of the page, but those of the comparison."""
+
+    best: Table
+    coverage: list[CoverageTable]
+    instances: Table
+    rounds: Table
+    failures: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTexts:
+    """Whatever else the page says that has to be put together first."""
+
+    #: what all names of kernels begin with; they are shown without it
+    start: str
+    tie: str
+    has_roofs: bool
+    #: (status, rows)
+    statuses: list[tuple[str, int]]
+    #: (what, words of the value)
+    facts: list[tuple[str, list[str]]]
+    #: (position, label) of the problems whose rounds can be shown
+    problems: list[tuple[int, str]]
 
 
 def render_html(content: ReportContent) -> str:
     """Render the page."""
     start = common_start(display_name(row) for row in content.side.rows.values())
-    numbers = {key: number for number, key in enumerate(content.heat.problems, start=1)}
     return _template().render(
         content=content,
-        numbers=numbers,
-        start=start,
-        roofline=roofline_chart(content.best, content.options.roofs),
+        texts=_texts(content, start),
+        tables=PageTables(
+            best=best_table(content, start),
+            coverage=coverage_tables(content.coverage, start),
+            instances=instance_table(content.heat, start),
+            rounds=trace_table(),
+            failures=failure_table(content.overview.failures, start),
+        ),
+        comparison=comparison_section(content.comparison, start) if content.comparison else None,
+        roofline=roofline_chart(content.best),
         coverage=coverage_chart(content.coverage),
-        heat=heat_chart(content.heat, list(numbers.values())) if numbers else None,
+        heat=heat_chart(content.heat) if content.heat.problems else None,
         bands=_bands(),
-        cell_statuses=statuses_of(content.heat.cells),
-        compared=_compared(content.comparison) if content.comparison else (),
-        most_compared=MOST_COMPARED,
+        cell_statuses=[(status_class(one), one.value) for one in statuses_of(content.heat.cells)],
         data=_data(content, start),
+    )
+
+
+def _texts(content: ReportContent, start: str) -> PageTexts:
+    return PageTexts(
+        start=start,
+        tie=percent(content.options.tie),
+        has_roofs=any(row.roofs for row in content.best),
+        statuses=[(status.value, count) for status, count in content.overview.statuses.items()],
+        facts=[(name, value.split(" ")) for name, value in content.overview.facts],
+        problems=[
+            (index, f"P{index + 1} {key.direction} {key.dtype} {short_problem(key.problem)}")
+            for index, key in enumerate(content.heat.problems)
+        ],
     )
 
 
@@ -59,35 +108,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = _number
-    environment.filters["percent"] = _percent
-    environment.filters["signed"] = _signed
-    environment.filters["without"] = _without
-    environment.globals["name_of"] = display_name
-    environment.globals["short_problem"] = short_problem
-    environment.globals["exp"] = math.exp
     return environment.get_template("report.html.j2")
-
-
-def _without(name: str, start: str) -> Markup:
-    """Return a name without its start, with places where a line may break."""
-    shown = name[len(start) :] if name.startswith(start) else name
-    return Markup("_<wbr>").join(shown.split("_"))
-
-
-def _number(value: float | None) -> str:
-    """Return four significant digits without an exponent where that is short."""
-    if value is None:
-        return "–"  # noqa: RUF001 - a dash for an empty cell
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"  # noqa: RUF001
-
-
-def _signed(ratio: float | None) -> str:
-    return "–" if ratio is None else change_text(ratio).replace("%", "\N{NO-BREAK SPACE}%")  # noqa: RUF001
 
 
 def _bands() -> list[tuple[str, str]]:
@@ -96,15 +117,7 @@ def _bands() -> list[tuple[str, str]]:
     return [(f"q{index}", label) for index, label in enumerate([*labels, "the best"])]
 
 
-def _compared(comparison: Comparison) -> list[ComparedRow]:
-    """Return the rows worth a line: changed statuses and verdicts, the most urgent first."""
-    rows = [row for row in comparison.status_changes if row.judgement is None]
-    for verdict in _URGENCY:
-        rows += comparison.with_verdict(verdict)
-    return rows[:MOST_COMPARED]
-
-
-def _data(content: ReportContent, start: str) -> str:
+def _data(content: ReportContent, start: str) -> Markup:
     """Return what the script draws from, as JSON that can stand in a ``script`` element."""
     statuses = list(Status)
     data = {
@@ -127,4 +140,5 @@ def _data(content: ReportContent, start: str) -> str:
             for group in traces(content.side, content.options.traced)
         ],
     }
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704 - nothing in it can end the element

@@ -23,10 +23,17 @@ def _markdown(content: ReportContent) -> str:
     return render_markdown(content)
 
 
+def _png(content: ReportContent) -> bytes:
+    from ckprof.store_report.image import render_png
+
+    return render_png(content)
+
+
 @hookimpl
 def ckprof_register_store_report_formats() -> list[StoreReportFormat]:
-    """Return HTML and Markdown."""
+    """Return HTML, Markdown and PNG."""
     return [
         StoreReportFormat(id="html", label="one page with charts", suffix=".html", render=_html),
         StoreReportFormat(id="md", label="tables for pull requests", suffix=".md", render=_markdown),
+        StoreReportFormat(id="png", label="best kernels and charts as an image", suffix=".png", render=_png),
     ]

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from ckprof.model.outcome import Measurement, Status, Verification
 from ckprof.report.rows import NOISY_SHARE
+from ckprof.rounds.visit import RoundReport, Timing, Visit
 from ckprof.store.attempt import Attempt, Conditions, Mark, Session
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.sweep.observer import Reading
 from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
 from ckprof.sweep.shape import is_bimodal
-from ckprof.sweep.visit import RoundReport, Timing, Visit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +140,25 @@ class Sweep:
     :param bench: where to measure.
     :param sink: where attempts go.
     :param session: evidence that all attempts share.
+    :param first_sequence: number of the first attempt within the session.
     """
 
-    def __init__(self, plan: Plan, bench: Bench, sink: Sink, session: Session, watch: Watch) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        bench: Bench,
+        sink: Sink,
+        session: Session,
+        watch: Watch,
+        *,
+        first_sequence: int = 0,
+    ) -> None:
         self._plan = plan
         self._bench = bench
         self._sink = sink
         self._session = session
         self._watch = watch
+        self._first_sequence = first_sequence
         self._tally = _Tally(done=len(plan.contests) - len(plan.open_contests))
         self._reading = Reading()
         #: sequence numbers of this round's attempts, and of each cell's latest one
@@ -159,6 +170,11 @@ class Sweep:
         self._left_later = plan.most_visits
         #: name and time of the fastest attempt on the current problem
         self._best: tuple[str, float] | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts there were so far."""
+        return self._tally.attempts
 
     def run(self) -> Summary:
         """Measure until nothing is left, the time is over, or a stop is requested.
@@ -267,7 +283,7 @@ class Sweep:
                 method=shared.method,
             ),
             session=self._session,
-            sequence=self._tally.attempts,
+            sequence=self._first_sequence + self._tally.attempts,
             kernel=kernel.info,
             status=result.status,
             reason=result.reason,

@@ -6,14 +6,16 @@ import platform
 import sys
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from ckprof.build.digests import FolderDigests, digest_parts
 from ckprof.build.jobs import available_cpus
 from ckprof.flow.run_environment import git_state
+from ckprof.model.device import DeviceIdentity
 from ckprof.paths import object_cache_dir
+from ckprof.plugin.protocols import DeviceIdentifier
 from ckprof.run.executor import timing_settings
 from ckprof.run.host import cpu_model, host_properties
 from ckprof.store.attempt import KernelInfo, Session
@@ -29,65 +31,48 @@ if TYPE_CHECKING:
     from ckprof.flow.kernel_library import BuiltLibrary
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Target
+    from ckprof.run.opened_device import OpenedDevice
     from ckprof.run.options import RunOptions
 
 #: raised whenever the meaning of a sample changes
 METHOD_VERSION: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceIdentity:
-    """What a target says of a device, as far as it bears on times."""
-
-    model: str
-    compute_units: int = 0
-    memory_bytes: int = 0
-    #: partition mode
-    partition: str = ""
-    #: major version of the driver
-    driver: str = ""
-    #: ``event`` where the device's own clock times kernels
-    clock: str = "wall"
-
-
-@runtime_checkable
-class DeviceIdentifier(Protocol):
-    """A target that knows more of a device than the line that its libraries print."""
-
-    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
-        """Return what is known of a device; ``None`` if it cannot be read now.
-
-        :param device: its index.
-        """
-
-
 def shared_key(
-    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str
+    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, opened: OpenedDevice
 ) -> SharedKey:
     """Return the parts of a key that do not depend on kernel and problem.
 
-    :param device_text: what the library said of the device; not used for targets that compute on the host.
+    The device is what really computes, even where it runs kernels that were made for another architecture,
+    which is kept as ``arch``.
+
+    :param opened: what the library said of the device; not used for targets that compute on the host.
     """
-    identity = _device(target, recipe, options, device_text)
+    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, opened)
+    device = device_key(recipe.target, recipe.arch, identity)
+    return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
+
+
+def shared_key_of(
+    direction: str, recipe: BuildRecipe, options: RunOptions, device: DeviceKey, how: tuple[str, str]
+) -> SharedKey:
+    """Return what :func:`shared_key` returns, for a device that said elsewhere what it is.
+
+    :param how: major version of the device's driver, and the clock that times kernels.
+    """
+    driver, clock = how
     return SharedKey(
         operation=OperationKey(direction=direction, api_level=recipe.api_level),
-        device=DeviceKey(
-            target=recipe.target,
-            model=identity.model,
-            arch=recipe.arch,
-            compute_units=identity.compute_units,
-            memory_bytes=identity.memory_bytes,
-            partition=identity.partition,
-        ),
+        device=device,
         toolchain=ToolchainKey(
             compiler=recipe.compiler.description,
             compiler_identity=recipe.compiler.identity,
             flags=(*recipe.compile_flags, *recipe.kernel_flags),
             headers=_headers(recipe),
-            driver=identity.driver,
+            driver=driver,
         ),
         method=MethodKey(
-            clock=identity.clock,
+            clock=clock,
             version=METHOD_VERSION,
             cache=options.cache.value,
             flush_bytes=timing_settings(options).flush_bytes,
@@ -96,19 +81,45 @@ def shared_key(
     )
 
 
-def _device(target: Target, recipe: BuildRecipe, options: RunOptions, device_text: str) -> DeviceIdentity:
+def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
+    """Return the part of a key that says where kernels ran."""
+    return DeviceKey(
+        target=target,
+        model=identity.model,
+        arch=arch,
+        compute_units=identity.compute_units,
+        memory_bytes=identity.memory_bytes,
+        partition=identity.partition,
+    )
+
+
+def identify_device(
+    target: Target, arch: str, machine_identity: str, options: RunOptions, opened: OpenedDevice
+) -> DeviceIdentity:
+    """Return what identifies the device that kernels run on here.
+
+    :param machine_identity: what ``-march=native`` meant where they were built.
+    :param opened: what the library said of the device.
+    """
+    seen = opened.identity or DeviceIdentity(model=opened.text)
     if isinstance(target, DeviceIdentifier):
-        known = target.device_identity(recipe.arch, options.device)
+        known = target.device_identity(arch, options.device)
         if known is not None:
-            return known
+            # the runtime knows what the driver's tools do not say
+            missing = {
+                name: getattr(seen, name)
+                for name in ("model", "compute_units", "memory_bytes", "partition", "driver")
+                if not getattr(known, name)
+            }
+            return replace(known, **missing)
     if target.embedded:
         return DeviceIdentity(
             model=cpu_model(),
             compute_units=options.cpu_threads or available_cpus(),
             # what -march=native means here
-            partition=recipe.machine_identity[:16],
+            partition=machine_identity[:16],
         )
-    return DeviceIdentity(model=device_text)
+    return seen
 
 
 def _headers(recipe: BuildRecipe) -> str:
@@ -152,11 +163,18 @@ def built_kernels(library: BuiltLibrary) -> list[PlannedKernel]:
     return planned_kernels(library.candidates, keys)
 
 
-def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_text: str = "") -> Session:
+def new_session(
+    options: RunOptions,
+    seed: int,
+    tags: tuple[str, ...],
+    device_text: str = "",
+    further: Mapping[str, object] | None = None,
+) -> Session:
     """Return the evidence that all attempts of this command share.
 
     :param options: those that influence the figures.
     :param seed: of the order within rounds.
+    :param further: more of the environment, as plain JSON values.
     """
     git = git_state(Path.cwd())
     return Session(
@@ -169,5 +187,10 @@ def new_session(options: RunOptions, seed: int, tags: tuple[str, ...], device_te
         git_dirty=bool(git["dirty"]) if git else False,
         seed=seed,
         tags=tags,
-        environment={"host": host_properties(), "options": options.as_plain(), "device": device_text},
+        environment={
+            "host": host_properties(),
+            "options": options.as_plain(),
+            "device": device_text,
+            **(further or {}),
+        },
     )

@@ -26,6 +26,8 @@ class Reading:
     temperature_c: float | None = None
     #: processes of others that use the device
     other_processes: int | None = None
+    #: why the clocks are lower than they should be, where that makes times worthless
+    throttled_by: tuple[str, ...] = ()
     #: further evidence, as plain JSON values
     extra: Mapping[str, object] = field(default_factory=dict)
 
@@ -36,10 +38,12 @@ class Reading:
             found.append(
                 f"the load average is {self.load:.1f} on {self.cores} cores: other work disturbs the times"
             )
-        if self.low_clock:
+        if self.low_clock and not self.throttled_by:
             found.append(
                 f"the clock is {self.clock_mhz:.0f} MHz, below its base of {self.base_clock_mhz:.0f} MHz"
             )
+        if self.throttled_by:
+            found.append(f"the device is throttled: {', '.join(self.throttled_by)}")
         if self.other_processes:
             count = self.other_processes
             found.append(f"{count} other process{'es use' if count > 1 else ' uses'} the device")
@@ -47,8 +51,8 @@ class Reading:
 
     @property
     def low_clock(self) -> bool:
-        """True when the clock is below its base."""
-        return (
+        """True when the clock is below its base, or lowered by something that should not happen."""
+        return bool(self.throttled_by) or (
             self.clock_mhz is not None
             and self.base_clock_mhz is not None
             and self.clock_mhz < _LOW_CLOCK_SHARE * self.base_clock_mhz
@@ -138,5 +142,6 @@ def combine(readings: list[Reading]) -> Reading:
         base_clock_mhz=first("base_clock_mhz"),
         temperature_c=first("temperature_c"),
         other_processes=int(others) if others is not None else None,
+        throttled_by=tuple(dict.fromkeys(text for reading in readings for text in reading.throttled_by)),
         extra={name: value for reading in readings for name, value in reading.extra.items()},
     )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
 from ckprof.model.problem_run import ProblemRun, as_problem_run
+from ckprof.report.duration import duration
+from ckprof.rounds.contest import Contest
+from ckprof.rounds.options import RoundOptions
+from ckprof.rounds.visit import Ending, Timing
 from ckprof.store.attempt import KernelInfo, Mark
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.sweep.contest import Contest
-from ckprof.sweep.options import RoundOptions
-from ckprof.sweep.visit import Ending, Timing
 
 
 class KernelCell(NamedTuple):
@@ -45,7 +48,7 @@ class PlanRequest:
 
     kernels: Sequence[PlannedKernel]
     #: what they compute; a problem may say which types, layouts and numbers of splits are meant
-    problems: Sequence[ConvProblem | ProblemRun]
+    problems: Sequence[Problem | ProblemRun]
     #: numbers of splits for problems that do not say them
     splits: Sequence[int]
     #: keys without data type and layout, which are those of the kernels
@@ -55,17 +58,21 @@ class PlanRequest:
     fresh: bool = False
     #: try again what failed
     retry_failed: bool = False
+    #: (problem, cell) -> it takes part; ``None``: all of them do
+    takes: Callable[[Problem, KernelCell], bool] | None = None
+    #: each ranking is of one card alone: what others measured of it does not count
+    one_card: bool = False
 
 
 #: Reads what was measured before on a problem; nothing without a store.
-PastReader = Callable[[SharedKey, ConvProblem], Sequence[PastVisit]]
+PastReader = Callable[[SharedKey, Problem], Sequence[PastVisit]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedContest:
     """The kernels of one data type and layout on one problem."""
 
-    problem: ConvProblem
+    problem: Problem
     #: position of the problem in the sweep
     problem_index: int
     shared: SharedKey
@@ -77,6 +84,12 @@ class PlannedContest:
     failed: frozenset[KernelCell]
     #: median wall seconds of an attempt on this problem; ``None`` if nothing was measured
     visit_s: float | None
+    #: earlier attempts that count
+    past: tuple[PastVisit, ...] = ()
+    #: the card that they ran on
+    card: str = ""
+    #: highest number of a round of any card
+    last_round: int = 0
 
     @property
     def finished(self) -> bool:
@@ -142,11 +155,31 @@ def make_plan(request: PlanRequest, past: PastReader) -> Plan:
 
     Kernels whose number of dimensions is not that of a problem do not take part on it.
     """
+    with _collector_paused():
+        return _make_plan(request, past)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from looking through what a plan is made of, all of which stays.
+
+    With tens of thousands of past visits that takes as long as the plan itself.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _make_plan(request: PlanRequest, past: PastReader) -> Plan:
     groups: dict[_Group, list[PlannedKernel]] = {}
     for kernel in request.kernels:
         groups.setdefault((kernel.ndim, kernel.info.dtype, kernel.info.layout), []).append(kernel)
     # a problem that is named twice is measured once, with the splits of both
-    wanted: dict[tuple[ConvProblem, _Group], _Wanted] = {}
+    wanted: dict[tuple[Problem, _Group], _Wanted] = {}
     for index, given in enumerate(request.problems):
         one = as_problem_run(given)
         for group in groups:
@@ -178,7 +211,7 @@ class _Wanted:
 def _planned(
     request: PlanRequest,
     kernels: Sequence[PlannedKernel],
-    problem: ConvProblem,
+    problem: Problem,
     place: _Wanted,
     past: PastReader,
 ) -> PlannedContest:
@@ -192,9 +225,16 @@ def _planned(
     )
     by_key = {kernel.instance: kernel for kernel in kernels}
     cells = [KernelCell(kernel.instance, split) for kernel in kernels for split in place.splits]
-    visits = [visit for visit in past(shared, problem) if _same_object(visit, by_key)]
+    if request.takes is not None:
+        cells = [cell for cell in cells if request.takes(problem, cell)]
+    visits = [
+        visit for visit in past(shared, problem) if _same_object(visit, by_key) and not _doubtful(visit)
+    ]
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
     last_round = max((visit.round for visit in visits), default=0)
+    card = ""
+    if request.one_card and visits:
+        card, visits = _of_one_card(visits, cells, request)
     contest: Contest[KernelCell] = Contest(
         cells, request.rounds, rounds_before=last_round if request.fresh else 0
     )
@@ -214,7 +254,32 @@ def _planned(
         known=frozenset(known),
         failed=frozenset(failed),
         visit_s=median(seconds) if seconds else None,
+        past=tuple(visits),
+        card=card,
+        last_round=last_round,
     )
+
+
+def _of_one_card(
+    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+) -> tuple[str, list[PastVisit]]:
+    """Return a card and its attempts: one that finished the ranking, else the one with most attempts."""
+    groups: dict[str, list[PastVisit]] = {}
+    for visit in visits:
+        groups.setdefault(visit.card, []).append(visit)
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    if len(ordered) > 1:
+        for card, group in ordered:
+            contest: Contest[KernelCell] = Contest(cells, request.rounds)
+            contest.resume(*_history(group, retry_failed=request.retry_failed))
+            if contest.ending is not None:
+                return card, group
+    return ordered[0]
+
+
+def _doubtful(visit: PastVisit) -> bool:
+    """Say whether the card of an attempt was found slow afterwards."""
+    return visit.marks is not None and _SLOW_CARD in visit.marks.split(",")
 
 
 def _same_object(visit: PastVisit, kernels: Mapping[str, PlannedKernel]) -> bool:
@@ -223,16 +288,23 @@ def _same_object(visit: PastVisit, kernels: Mapping[str, PlannedKernel]) -> bool
 
 
 #: as the store spells them
-_OK, _DRIFT, _DROPPED = Status.OK.value, Mark.DRIFT.value, Mark.DROPPED.value
+_OK, _DRIFT, _DROPPED, _SLOW_CARD = (
+    Status.OK.value,
+    Mark.DRIFT.value,
+    Mark.DROPPED.value,
+    Mark.SLOW_CARD.value,
+)
 
 History = dict[KernelCell, list[tuple[int, Timing | None]]]
 
 
-def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[History, set[int], set[KernelCell]]:
-    """Return what counts of earlier attempts, the rounds that are marked as drifted, and who left."""
+def _history(
+    visits: Iterable[PastVisit], *, retry_failed: bool
+) -> tuple[History, set[int], dict[KernelCell, int]]:
+    """Return what counts of earlier attempts, the marked rounds, and who left after which round."""
     history: History = {}
     drifted: set[int] = set()
-    dropped: set[KernelCell] = set()
+    dropped: dict[KernelCell, int] = {}
     for visit in visits:
         cell = KernelCell(visit.instance, visit.split_k)
         if visit.marks:
@@ -240,7 +312,7 @@ def _history(visits: Iterable[PastVisit], *, retry_failed: bool) -> tuple[Histor
             if _DRIFT in marks:
                 drifted.add(visit.round)
             if _DROPPED in marks:
-                dropped.add(cell)
+                dropped[cell] = visit.round
         if visit.status != _OK:
             if not retry_failed:
                 history.setdefault(cell, []).append((visit.round, None))
@@ -273,11 +345,3 @@ def describe(plan: Plan) -> list[str]:
         if ending in endings:
             lines.append(f"finished ({ending.value}): {endings.count(ending)} rankings")
     return lines
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people, e.g. ``2 h 05 min``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.api.results import Result
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 #: seconds that timing takes where only the result matters
 _QUICK_S = 0.02
@@ -49,7 +49,7 @@ def write_list(path: Path, lines: Iterable[str]) -> Path:
 def run_instance(
     conf: Path | str,
     *plugins: object,
-    problem: str | ConvProblem = "",
+    problem: str | Problem = "",
     index: int = 0,
     build_dir: Path | None = None,
 ) -> Result:

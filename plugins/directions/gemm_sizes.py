@@ -20,13 +20,28 @@ def forward_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
     return problem.batch * prod(problem.output), problem.out_channels, problem.in_channels * taps
 
 
+def forward_runs(problem: ConvProblem) -> tuple[Any, Any]:
+    """Return how many elements of n and k lie side by side: output channels, channels of one tap."""
+    return problem.out_channels, problem.in_channels
+
+
 def backward_data_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
     """Return m, n, k of the gradient of the input: each tap reaches every stride-th element of the image."""
     depth = -(-(problem.out_channels * prod(problem.filter)) // prod(problem.strides))
     return problem.batch * prod(problem.input), problem.in_channels, depth
 
 
+def backward_data_runs(problem: ConvProblem) -> tuple[Any, Any]:
+    """Return how many elements of n and k lie side by side: input channels, channels of one tap."""
+    return problem.in_channels, problem.out_channels
+
+
 def backward_weight_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
     """Return m, n, k of the gradient of the weight."""
     pixels = problem.batch * prod(problem.output)
     return problem.out_channels, problem.in_channels * prod(problem.filter), pixels
+
+
+def backward_weight_runs(problem: ConvProblem) -> tuple[Any, Any]:
+    """Return how many elements of n and k lie side by side: channels of one tap; along k, pixels."""
+    return problem.in_channels, problem.batch * prod(problem.output)

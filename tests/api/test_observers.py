@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof.api.observers import observers
 from ckprof.api.session import Session
-from ckprof.api.sweeping import observers
 from ckprof.config.settings import Settings
 from ckprof.errors import PluginError
 from ckprof.plugin.manager import PluginManager
@@ -36,12 +36,12 @@ def session_with(added):
 
 def test_observers_of_plugins_add_evidence():
     found = observers(session_with([Power()]))
-    assert [one.id for one in found] == ["host", "power"]
+    assert [one.id for one in found] == ["host", "nvml", "power"]
     readings = [reading for one in found if (reading := one.read("gpu", 3)) is not None]
     reading = combine(readings)
     assert reading.load is not None
     assert (reading.clock_mhz, reading.extra) == (1500.0, {"power_w": 300, "device": 3})
-    assert found[1].read("elsewhere", 0) is None
+    assert found[2].read("elsewhere", 0) is None
 
 
 def test_what_is_no_observer_is_reported():

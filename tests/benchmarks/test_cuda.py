@@ -136,11 +136,11 @@ class Tensors:
         result = {"fwd": self.output, "bwd_data": self.input, "bwd_weight": self.weight}[direction]
         self.result = torch.empty_like(result)
         own = {"fwd": "output", "bwd_data": "input", "bwd_weight": "weight"}[direction]
-        self.buffers = CBuffers(
-            **{
-                name: (self.result if name == own else getattr(self, name)).data_ptr()
+        self.buffers = CBuffers.of(
+            *(
+                (self.result if name == own else getattr(self, name)).data_ptr()
                 for name in ("input", "weight", "output")
-            }
+            )
         )
 
     def vendor(self, torch: Any) -> Any:

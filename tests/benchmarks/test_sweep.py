@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from ckprof.rounds.contest import Contest
+from ckprof.rounds.options import RoundOptions
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.contest import Contest
 from ckprof.sweep.engine import Sweep, Watch
-from ckprof.sweep.options import RoundOptions
+from tests.rounds.device import SimulatedDevice, run, spread_times
 from tests.store.samples import make_session
 from tests.sweep.bench import SimulatedBench, make_kernels, make_problems, plan_for
-from tests.sweep.device import SimulatedDevice, run, spread_times
 
 PROBLEMS = 100
 KERNELS = 300

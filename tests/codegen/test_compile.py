@@ -39,7 +39,7 @@ TARGET = """
 #include "ckprof_target.h"
 extern "C" const ckprof_target* ckprof_target_table(void)
 {
-    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const ckprof_target table = {"test", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     return &table;
 }
 """
@@ -169,7 +169,7 @@ def test_runs(library, index, time_it):
     problem = CProblem.of(PROBLEM, 1)
     reason = ctypes.create_string_buffer(256)
     assert Kernel(kernel).is_supported(problem) == Support(status=AbiStatus.OK, split_k=1)
-    buffers = CBuffers(tensors["input"].ctypes.data, tensors["weight"].ctypes.data, output.ctypes.data)
+    buffers = CBuffers.of(tensors["input"].ctypes.data, tensors["weight"].ctypes.data, output.ctypes.data)
     time_ms = ctypes.c_double(-1)
     status = kernel.run(problem, buffers, time_it, time_ms, reason, len(reason))
     assert (status, text_of(reason)) == (0, "")

@@ -1,4 +1,4 @@
-"""All templates of generated code: text only, no computing. Pages of reports place charts, which is."""
+"""All templates, those of pages among them: text only, no computing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from ckprof.codegen.cpp import boolean, string_literal
 from ckprof.codegen.jinja import render
 
 TEMPLATES = sorted(
-    path
-    for package in (ckprof, ckprof_plugins)
-    for path in Path(package.__path__[0]).glob("**/*.j2")
-    if not path.name.endswith(".html.j2")
+    path for package in (ckprof, ckprof_plugins) for path in Path(package.__path__[0]).glob("**/*.j2")
 )
 
 #: Filters that only say how something looks.

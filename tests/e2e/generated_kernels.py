@@ -18,6 +18,7 @@ from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
+from ckprof.model.layout import TENSORS
 from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
@@ -126,7 +127,7 @@ def run_kernel(
         return None
     poison = np.full(stored[result].nbytes, 0xFF, dtype=np.uint8).view(stored[result].dtype)
     tensors = {name: Fenced.of(poison if name == result else values) for name, values in stored.items()}
-    buffers = CBuffers(**{name: tensor.values.ctypes.data for name, tensor in tensors.items()})
+    buffers = CBuffers.of(*(tensors[name].values.ctypes.data for name in TENSORS))
     status, reason, time_ms = kernel.run(CProblem.of(problem, support.split_k), buffers)
     assert status is AbiStatus.OK, reason
     assert time_ms > 0

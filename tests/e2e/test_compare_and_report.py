@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,27 +28,35 @@ def swept(ckprof: Ckprof, short_list: Path) -> Path:
     return short_list
 
 
-def scaled(old: Path, new: Path, factor: float) -> None:
-    """Copy a store as if another sweep had measured everything slower, by a factor that differs per round."""
-    from dataclasses import replace
+#: medians of the rounds in turn: such numbers leave open which of the two is faster
+STEADY = (1.0, 1.01, 0.99)
+SCATTERED = (1.3, 1.95, 2.6)
 
-    with Store(old) as store, StoreWriter(new) as writer:
+
+def with_medians(
+    source: Path, target: Path, medians: tuple[float, ...], session: str, compiler: str | None = None
+) -> None:
+    """Copy a store as if another session had measured these medians, whatever this machine measured."""
+    with Store(source) as store, StoreWriter(target) as writer:
         for one in store:
-            measured = one.measurement
+            measured, key = one.measurement, one.key
             if measured is not None:
-                by = factor * (1 + 0.5 * (one.conditions.round % 3))
-                measured = replace(measured, median_ms=measured.median_ms * by)
-            session = replace(one.session, uid="e" * 32)
-            writer.append(replace(one, session=session, measurement=measured))
+                measured = replace(measured, median_ms=medians[one.conditions.round % len(medians)])
+            if compiler is not None:
+                key = replace(key, toolchain=replace(key.toolchain, compiler=compiler))
+            writer.append(
+                replace(one, key=key, session=replace(one.session, uid=session), measurement=measured)
+            )
 
 
 def test_unclear_rows_are_measured_again(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
-    scaled(tmp_path / "old.db", tmp_path / "new.db", 1.3)
-    first = ckprof("compare", "old.db", "new.db", "--format", "json")
+    with_medians(tmp_path / "old.db", tmp_path / "before.db", STEADY, "d" * 32)
+    with_medians(tmp_path / "old.db", tmp_path / "new.db", SCATTERED, "e" * 32)
+    first = ckprof("compare", "before.db", "new.db", "--format", "json")
     unclear = json.loads(first.out)["verdicts"]["unclear"]
     assert unclear, first.out
     again = ckprof(
-        *("compare", "old.db", "new.db", "--settle", "--conf", swept, "--settle-rounds", "4"),
+        *("compare", "before.db", "new.db", "--settle", "--conf", swept, "--settle-rounds", "4"),
         *("--format", "json"),
     )
     assert again.code in (ExitCode.OK, ExitCode.FAILED), again.err
@@ -57,28 +66,15 @@ def test_unclear_rows_are_measured_again(ckprof: Ckprof, swept: Path, tmp_path: 
     measured = [row for row in compared["rows"] if row["old_rounds"] == 4 and row["verdict"]]
     assert len(measured) >= unclear
     # the stores are as they were
-    assert json.loads(ckprof("compare", "old.db", "new.db", "--format", "json").out) == json.loads(first.out)
+    assert json.loads(ckprof("compare", "before.db", "new.db", "--format", "json").out) == json.loads(
+        first.out
+    )
 
 
 def test_other_code_is_not_taken_for_what_was_measured(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    with Store(tmp_path / "old.db") as store, StoreWriter(tmp_path / "new.db") as writer:
-        for one in store:
-            toolchain = replace(one.key.toolchain, compiler="clang version 22.0")
-            measured = one.measurement
-            if measured is not None:
-                by = 1 + 0.7 * (one.conditions.round % 3)
-                measured = replace(measured, median_ms=measured.median_ms * by)
-            writer.append(
-                replace(
-                    one,
-                    key=replace(one.key, toolchain=toolchain),
-                    session=replace(one.session, uid="e" * 32),
-                    measurement=measured,
-                )
-            )
-    done = ckprof("compare", "old.db", "new.db", "--settle", "--conf", swept)
+    with_medians(tmp_path / "old.db", tmp_path / "before.db", STEADY, "d" * 32)
+    with_medians(tmp_path / "old.db", tmp_path / "new.db", SCATTERED, "e" * 32, "clang version 22.0")
+    done = ckprof("compare", "before.db", "new.db", "--settle", "--conf", swept)
     done.fails_with(
         ExitCode.USAGE, "new.db cannot be measured again here", "clang version 22.0", "--compiler"
     )

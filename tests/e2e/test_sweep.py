@@ -14,9 +14,12 @@ import pytest
 
 import ckprof as library
 from ckprof.errors import ExitCode
+from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
+from ckprof.model.roof import RoofKind
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof.sweep.roofs import kept_roofs
 from tests.e2e.conftest import Ckprof
 
 pytestmark = pytest.mark.compiler
@@ -77,6 +80,12 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
             else:
                 assert one.requirements
         assert [one.tags for one in store.sessions()] == [("one",), ()]
+        for session in store.sessions():
+            (roof,) = kept_roofs(session, attempts[0].key.device)
+            assert (roof.kind, roof.dtype) == (RoofKind.MEASURED, DataType.FP16)
+            # of this machine, whatever it is and does besides
+            assert 0.1 < roof.gflops < 1e5
+            assert 0.01 < roof.gbytes_per_s < 1e4
         assert len(store.best()) == 2
         assert len({one.kernel.fields["tile_m"] for one in attempts}) > 1
 
@@ -84,6 +93,8 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
     assert shown.code == ExitCode.OK
     assert "8 measurements" in shown.out and "best kernel" in shown.out
     assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
+    page = ckprof("report", "results.db")
+    assert ">measured roof</text>" in page.out
 
 
 def test_results_go_out_and_come_in(sweep, ckprof: Ckprof, short_list: Path) -> None:

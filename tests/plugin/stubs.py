@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ckprof.model.problem import ConvProblem
+from ckprof.plugin.protocols import LibraryInterface
+
 
 class StubPipeline:
     """A pipeline that claims all records, or none."""
@@ -27,6 +34,44 @@ class StubPipeline:
     def default_problem(self, instance, usual): ...
 
     def render(self, instance, arch, api_level): ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StubProblem:
+    """A problem of :class:`StubOperation`."""
+
+    length: int
+
+
+class StubOperation:
+    """An operation with everything that one can have, which computes nothing."""
+
+    id = "stub"
+    label = "stub"
+    aliases = ()
+    default_problem: ClassVar = {
+        1: ConvProblem(
+            groups=1, batch=1, out_channels=1, in_channels=1, filter=(1,), input=(1,), strides=(1,),
+            dilations=(1,), left_pads=(0,), right_pads=(0,),
+        )
+    }  # fmt: skip
+    tensors = ("x", "y", "z")
+    host_args_type = "StubArgs"
+    problem_type = StubProblem
+    line_words = ("stub",)
+    layouts = ()
+    interface = LibraryInterface(library="stub", row="stub::row", entry=Path(), header=Path(), source=Path())
+
+    def reduction_length(self, problem):
+        return problem.length
+
+    def reference(self, problem, layout, operands): ...
+
+    def types(self, dtype): ...
+
+    def random_problem(self, draw): ...
+
+    def parse_problem(self, line): ...
 
 
 class StubRuleSet:

@@ -20,6 +20,8 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.plugin.value_types import callable_parts, check_of
 
+from .stubs import StubOperation
+
 
 class Unexpected(BaseException):
     """No ``Exception``, as a test framework or an event loop may raise."""
@@ -68,6 +70,7 @@ def provided(hook):
     manager = PluginManager()
     manager.load_all()
     objects = [item for _, items in manager.call(hook) for item in items]
+    objects += [StubOperation()] if hook == "ckprof_register_operations" else []
     abilities = [m.name for ability in CONTRACTS[hook].abilities for m in members_of(ability)]
     return max(objects, key=lambda item: sum(hasattr(item, name) for name in abilities))
 
@@ -108,8 +111,10 @@ def registered(hook, item):
         return registry.strings
     entries = {
         "ckprof_register_directions": registry.directions,
+        "ckprof_register_operations": registry.operations,
         "ckprof_register_pipelines": registry.pipelines,
         "ckprof_register_targets": registry.targets,
+        "ckprof_register_baselines": registry.baselines,
         "ckprof_register_rule_sets": registry.rule_sets,
         "ckprof_register_report_formats": registry.formats,
         "ckprof_register_converters": registry.converters,

@@ -147,9 +147,9 @@ def test_directions_are_found_by_alias() -> None:
             return [Forward()]
 
     registry = registry_of(plugin=Plugin())
-    assert registry.direction("forward") is registry.direction("fwd")
+    assert registry.operation("forward") is registry.direction("fwd")
     with pytest.raises(UsageError, match="unknown direction 'forwards'"):
-        registry.direction("forwards")
+        registry.operation("forwards")
 
 
 def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:

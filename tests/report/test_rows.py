@@ -47,7 +47,8 @@ def test_ties_and_noise_are_noted(results):
         "k5": "noisy",
     }
     table = render_table(replace(results, outcomes=outcomes))
-    assert table.count("tied with the best") == 2
+    assert table.count(" tied with the best") == 3
+    assert "2 of 6 times are tied with the best" in table
 
 
 def test_failures_keep_their_reason(results):

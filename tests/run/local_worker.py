@@ -51,6 +51,9 @@ class HostTarget:
     def available_bytes(self) -> int | None:
         return None
 
+    def identify_device(self):
+        return None
+
 
 class LocalLine:
     """Carries requests to a session, through the same text as pipes do."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.layout import TENSORS, find_layout
 from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.run import prepare
@@ -41,9 +41,9 @@ class Kernel:
     def is_supported(self, problem: CProblem) -> Support:
         return Support(status=AbiStatus.OK, split_k=problem.split_k)
 
-    def run(self, problem: CProblem, buffers: CBuffers) -> tuple[AbiStatus, str, float]:
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
         self._runs += 1
-        address = getattr(buffers, self._result)
+        address = buffers.tensors[TENSORS.index(self._result)]
         fault = self._fault if self._runs >= self._faulty_from_run else ""
         size = self._right.nbytes - (4 if fault == "leaves one unwritten" else 0)
         ctypes.memmove(address, self._right.ctypes.data, size)
@@ -58,7 +58,7 @@ class Kernel:
         elif fault == "writes far after":
             ctypes.memset(address + self._right.nbytes + GUARD_BYTES - 1, 0, 1)
         elif fault == "changes an operand":
-            ctypes.memset(getattr(buffers, self._operand), 0x40, 4)
+            ctypes.memset(buffers.tensors[TENSORS.index(self._operand)], 0x40, 4)
         return AbiStatus.OK, "", 0.01
 
 

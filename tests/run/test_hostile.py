@@ -86,6 +86,7 @@ def outcomes(library, tmp_path_factory):
             [make_instance(kernel) for kernel in KERNELS],
             [make_problem()],
             RunOptions(
+                rounds=1,
                 timeout_s=1.5,
                 max_time_s=0.02,
                 cache=CacheMode.WARM,

@@ -58,3 +58,20 @@ def test_options_need_no_numpy():
     modules = "ckprof.run.options, ckprof.run.operands, ckprof.run.events"
     code = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_limit_on_files_is_named(tmp_path):
+    """Shared memory counts as a file: batch systems limit these."""
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from ckprof.run.process import WorkerFailure, WorkerProcess\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n"
+        "    WorkerProcess(Path(sys.argv[1]))\n"
+        "except WorkerFailure as failure:\n"
+        "    print(failure)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "no memory can be shared with a worker: File too large; 'ulimit -f' limits it\n"

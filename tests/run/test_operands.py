@@ -26,7 +26,7 @@ NHWGC, NGCHW = find_layout("nhwgc"), find_layout("ngchw")
 
 def operand(tensor="input", layout=NHWGC, dtype=DataType.FP32, kind=InitKind.DECIMAL, seed=1):
     wanted = OperandValues(kind=kind, seed=seed, reduction_length=640)
-    return make_operand(PROBLEM, layout, tensor, dtype, wanted)
+    return make_operand(PROBLEM.tensor(tensor, layout), dtype, wanted)
 
 
 @pytest.mark.parametrize("tensor", TENSORS)
@@ -81,7 +81,7 @@ def test_sums_of_exact_operands_are_exact_in_every_type():
     )  # fmt: skip
     layout = find_layout("nwgc")
     first, second = (
-        make_operand(long, layout, name, DataType.FP32, wanted).reshape(8, length).astype(int)
+        make_operand(long.tensor(name, layout), DataType.FP32, wanted).reshape(8, length).astype(int)
         for name in ("input", "weight")
     )
     assert set(np.unique(first)) == set(np.unique(second)) == {-1, 0, 1}

@@ -62,7 +62,7 @@ def outcomes(library, tmp_path_factory):
             ScaleDirection(),
             [make_instance(kernel) for kernel in KERNELS],
             [make_problem()],
-            RunOptions(timeout_s=2.0, max_time_s=0.1, cache=CacheMode.WARM),
+            RunOptions(rounds=1, timeout_s=2.0, max_time_s=0.1, cache=CacheMode.WARM),
             tmp_path_factory.mktemp("work"),
             lock_dir=tmp_path_factory.mktemp("locks"),
         )

@@ -27,7 +27,7 @@ from .fakes import ARCH, ScaleDirection, make_instance, make_problem
 
 pytestmark = pytest.mark.compiler
 
-QUICK = RunOptions(timeout_s=2.0, max_time_s=0.02, cache=CacheMode.WARM)
+QUICK = RunOptions(rounds=1, timeout_s=2.0, max_time_s=0.02, cache=CacheMode.WARM)
 
 
 @pytest.fixture
@@ -82,8 +82,10 @@ def test_events_of_a_run(run):
         events.WorkerReady,
         events.ProblemStarted,
         events.OperandsReady,
+        events.RoundStarted,
         events.KernelStarted,
         events.KernelTimed,
+        events.KernelMeasured,
     ]
     assert seen[0].target == "fake"
     assert seen[0].device == "fake device, 0 workers"
@@ -102,7 +104,7 @@ def test_a_problem_of_other_dimensions_is_unsupported(run):
 
 
 def test_without_verification(run):
-    options = RunOptions(verify=False, max_time_s=0.02, cache=CacheMode.WARM)
+    options = RunOptions(rounds=1, verify=False, max_time_s=0.02, cache=CacheMode.WARM)
     outcomes, _, direction = run(["ok", "wrong", "writes_after", "changes_input"], options=options)
     assert direction.references == 0
     assert [outcome.status.value for outcome in outcomes] == ["ok", "ok", "wrong_result", "wrong_result"]
@@ -110,13 +112,13 @@ def test_without_verification(run):
 
 
 def test_all_zero_operands_verify(run):
-    outcomes, _, _ = run(["ok", "wrong"], options=RunOptions(init=InitKind.ZEROS, max_time_s=0.02))
+    outcomes, _, _ = run(["ok", "wrong"], options=RunOptions(rounds=1, init=InitKind.ZEROS, max_time_s=0.02))
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
 
 
 def test_exact_operands_leave_no_tolerance(run):
     outcomes, _, _ = run(
-        ["ok", "wrong"], options=RunOptions(init=InitKind.EXACT, splits=(64,), max_time_s=0.02)
+        ["ok", "wrong"], options=RunOptions(rounds=1, init=InitKind.EXACT, splits=(64,), max_time_s=0.02)
     )
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
     for outcome in outcomes:
@@ -126,7 +128,7 @@ def test_exact_operands_leave_no_tolerance(run):
 def test_cold_mode_flushes_and_reports_it(run):
     options = RunOptions(flush_bytes=2**24, min_samples=5, max_time_s=0.3, keep_samples=True)
     outcomes, seen, _ = run(["ok"], options=options)
-    timed = seen[-1]
+    (timed,) = (event for event in seen if isinstance(event, events.KernelTimed))
     assert 0 < timed.flush_s <= timed.timing_s
     assert len(outcomes[0].measurement.samples_ms) == outcomes[0].measurement.samples >= 5
 
@@ -169,7 +171,7 @@ def test_too_large_for_memory(run, monkeypatch):
 def test_too_large_for_the_target(run, monkeypatch):
     monkeypatch.setattr(prepare, "check_memory", lambda *_: None)
     big = make_problem(size=2048, batch=5)
-    options = RunOptions(verify=False, init=InitKind.ZEROS, max_time_s=0.02)
+    options = RunOptions(rounds=1, verify=False, init=InitKind.ZEROS, max_time_s=0.02)
     outcomes, seen, _ = run(["ok", "ok"], [big], options)
     assert [outcome.status for outcome in outcomes] == [Status.UNSUPPORTED] * 2
     assert "not enough memory: target fake cannot allocate 84410368" in outcomes[0].reason
@@ -188,7 +190,7 @@ def test_library_that_crashes_at_start_ends_the_run_at_once(run, monkeypatch):
 
 
 def test_workers_that_no_longer_start_end_the_run(library, tmp_path, monkeypatch):
-    options = RunOptions(max_time_s=0.02, cache=CacheMode.WARM)
+    options = RunOptions(rounds=1, max_time_s=0.02, cache=CacheMode.WARM)
     direction = ScaleDirection()
     instances = [make_instance("segfault"), make_instance("ok")]
     results = run_instances(
@@ -261,7 +263,8 @@ from ckprof.run.schedule import run_instances
 from ckprof.run.options import RunOptions
 for outcome in run_instances(Path(sys.argv[1]), ARCH, ScaleDirection(),
                              [make_instance("ok"), make_instance("hangs")], [make_problem()],
-                             RunOptions(max_time_s=0.02), Path(sys.argv[2]), lock_dir=Path(sys.argv[2])):
+                             RunOptions(rounds=1, max_time_s=0.02), Path(sys.argv[2]),
+                             lock_dir=Path(sys.argv[2])):
     print(outcome.status.value, flush=True)
 """
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import scipy.stats
 
+from ckprof.run.batching import MOST_LAUNCHES, SHORT_MS, launches_per_sample
 from ckprof.run.messages import TimingSettings
 from ckprof.run.samples import summarise
 from ckprof.run.timing import Launches, take_samples
@@ -136,3 +137,70 @@ def test_what_is_done_between_warmup_and_samples():
     seen = []
     sampling = sample(machine, warmup=3, after_warmup=lambda: seen.append(machine.runs))
     assert seen == [sampling.warmup] == [3]
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "flushed", "launches"),
+    [
+        (1.0, False, 1),
+        (SHORT_MS, False, 1),
+        (0.0199, False, 11),
+        (0.008, False, 25),
+        (0.001, False, MOST_LAUNCHES),
+        (0.001, True, 1),
+        (0.0, False, 1),
+    ],
+)
+def test_launches_per_sample(duration_ms, flushed, launches):
+    assert launches_per_sample(duration_ms, flushed=flushed) == launches
+
+
+class LatentMachine(FakeMachine):
+    """Each batch takes a latency besides."""
+
+    latency_ms = 0.005
+
+    def run_batch(self, launches):
+        total_ms = self.latency_ms + sum(self.kernel_ms(n) for n in range(launches))
+        self.runs += launches
+        self.now_s += total_ms / 1e3
+        return total_ms / launches
+
+    def run_once(self):
+        return self.run_batch(1)
+
+
+def batched(machine, *, cold=False, **changes):
+    return take_samples(
+        Launches(
+            run_once=machine.run_once, run_batch=machine.run_batch, flush=machine.flush if cold else None
+        ),
+        settings(**changes),
+        first_ms=0.05,
+        first_s=5e-5,
+        clock=machine.clock,
+    )
+
+
+def test_samples_of_short_kernels_hold_several_launches():
+    machine = LatentMachine(0.004)
+    sampling = batched(machine)
+    # decided by the warm-up: 4 us and 5 us of latency
+    assert sampling.launches == launches_per_sample(0.009, flushed=False) == 23
+    assert machine.runs == 1 + 23 * len(sampling.samples_ms)
+    assert sampling.samples_ms[0] == pytest.approx(0.004 + 0.005 / 23)
+
+
+def test_long_kernels_and_cold_samples_are_launched_one_by_one():
+    assert batched(LatentMachine(0.02)).launches == 1
+    cold = batched(LatentMachine(0.004), cold=True)
+    assert cold.launches == 1
+    assert cold.samples_ms[0] == pytest.approx(0.009)
+
+
+def test_kernel_time_counts_every_launch():
+    """``min_time_s`` is about time that the kernel ran."""
+    machine = LatentMachine(0.004)
+    sampling = batched(machine, min_time_s=0.01, max_time_s=0.0)
+    total_s = sum(sampling.samples_ms) * sampling.launches / 1e3
+    assert 0.01 <= total_s < 0.011

@@ -160,7 +160,7 @@ def test_model_files_come_back_the_same(model_20: TimeModel, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 1', '"version": 2', "version 2"),
+        ('"version": 2', '"version": 3', "version 3"),
         ('"schema": "ckprof', '"schema": "other', "expected schema"),
         ('"compute_units": 256', '"compute_units": 0', "must be positive"),
         ('"tail": 0.', '"tail": 7.', "tail"),

@@ -11,12 +11,12 @@ import pytest
 
 from ckprof.codegen.entry import ABI_INCLUDE_DIR
 from ckprof.errors import InputError
-from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
+from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof.model.problem import ConvProblem
 from ckprof.selection.cpp_model import render_cpp
 from ckprof.selection.model import TimeModel
 from ckprof.selection.selector import Candidate, Selector
-from ckprof_plugins.directions.gemm_sizes import forward_sizes
+from ckprof_plugins.directions.gemm_sizes import forward_runs, forward_sizes
 
 SOURCE = Path(__file__).with_name("parity.cpp")
 PROBLEMS = 10_000
@@ -60,6 +60,14 @@ def line(problem: ConvProblem) -> str:
     return " ".join(map(str, words))
 
 
+def sizes(problem: ConvProblem) -> tuple[int, ...]:
+    return *forward_sizes(problem), *forward_runs(problem)
+
+
+def chunks(axis: RunAxis, size: int) -> RunChunks:
+    return RunChunks(axis=axis, size=size, least=16, short_k=32)
+
+
 def candidates(model: TimeModel) -> list[Candidate]:
     """Return all measured kernels, and unmeasured ones of every other kind."""
     found = [Candidate(name=one.name, traits=one.traits) for one in model.kernels.values()]
@@ -75,6 +83,22 @@ def candidates(model: TimeModel) -> list[Candidate]:
             name="stream",
             traits=KernelTraits(tile=(256, 64, 64), schedule=Schedule.STREAM, labels=pipeline),
         ),
+        Candidate(
+            name="chunks",
+            traits=KernelTraits(
+                tile=(64, 64, 64), chunks=chunks(RunAxis.REDUCTION, 64), lds_stages=4, labels=pipeline
+            ),
+        ),
+        Candidate(
+            name="column chunks",
+            traits=KernelTraits(
+                tile=(64, 64, 64),
+                reduction=Reduction.ARRIVAL,
+                chunks=chunks(RunAxis.COLUMNS, 32),
+                labels=pipeline,
+            ),
+            splits=(1, 4),
+        ),
         Candidate(name="window", traits=KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)),
     ]
     return found
@@ -85,7 +109,7 @@ def test_ten_thousand_random_problems(tmp_path: Path, model_both: TimeModel) -> 
     compiler = shutil.which("g++") or shutil.which("clang++")
     assert compiler is not None
     offered = candidates(model_both)
-    selector = Selector(model_both, offered, forward_sizes)
+    selector = Selector(model_both, offered, sizes)
     names = [one.name for one in offered]
     (tmp_path / "time_model.hpp").write_text(render_cpp(selector, names))
     program = tmp_path / "parity"

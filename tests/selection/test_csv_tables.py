@@ -42,6 +42,15 @@ def test_glitches_are_left_out_and_named(table_20: Measurements, table_30: Measu
     assert table_30.without_glitches().times == table_30.times
 
 
+def test_what_is_slow_for_kernels_that_work_alike_is_no_glitch(tmp_path: Path) -> None:
+    usual = [f"7,64,64,1,{size},{size},1,1,1,1,0,0,10,10,10,10,10" for size in range(4, 16)]
+    lines = [HEAD + "".join(f",{m}x64x64_compv3" for m in (16, 32, 64, 128, 256))]
+    table = read(tmp_path, "\n".join([*lines, *usual, "7,64,64,1,3,3,1,1,1,1,0,0,10,10,10,99,10"]))
+    assert len(table.without_glitches().dropped) == 1
+    table = read(tmp_path, "\n".join([*lines, *usual, "7,64,64,1,3,3,1,1,1,1,0,0,10,10,10,99,80"]))
+    assert table.without_glitches().dropped == ()
+
+
 def test_one_row_per_measurement(tmp_path: Path) -> None:
     head = f"kernel,problem_idx,{HEAD},latency_ms,tflops,non_zero,split_k"
     problem = "2,64,128,2,28,28,3,3,1,1,1,1"

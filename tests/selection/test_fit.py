@@ -20,15 +20,17 @@ from ckprof.selection.time_model import KernelParameters, SharedParameters, term
 from ckprof.selection.work import work
 from ckprof_plugins.directions.gemm_sizes import forward_sizes
 
-SHARED = SharedParameters(launch=3.0, bandwidth=4e6, tail=0.9, contention=0.2)
+SHARED = SharedParameters(
+    launch=3.0, bandwidth=4e6, tail=0.9, contention=0.2, merging=2e6, gathering=3e6, ragged=0.4, short=1.5
+)
 KERNELS = {
     "small": (
         KernelTraits(tile=(32, 64, 32), labels=("one",)),
-        KernelParameters(prologue=0.3, floor=1.0, latency=0.5, tile=0.25, loop=0.2),
+        KernelParameters(prologue=0.3, floor=1.0, latency=0.5, tile=0.25, loop=0.2, meeting=2.0),
     ),
     "large": (
         KernelTraits(tile=(128, 128, 32), labels=("one",)),
-        KernelParameters(prologue=0.4, floor=2.0, latency=1.0, tile=3.0, loop=0.8),
+        KernelParameters(prologue=0.4, floor=2.0, latency=1.0, tile=3.0, loop=0.8, meeting=5.0),
     ),
 }
 UNITS = 60
@@ -75,8 +77,9 @@ def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
         assert fitted[name].loop == pytest.approx(own.loop, rel=0.05)
         assert found.shared.launch + fitted[name].prologue == pytest.approx(3.0 + own.prologue, rel=0.05)
     if len(splits) > 1:
-        # without the traffic of splits, memory is hardly ever what limits these kernels
-        assert found.shared.bandwidth == pytest.approx(SHARED.bandwidth, rel=0.1)
+        assert found.shared.merging == pytest.approx(SHARED.merging, rel=0.05)
+        for name, (_, own) in KERNELS.items():
+            assert fitted[name].meeting == pytest.approx(own.meeting, rel=0.1)
 
 
 def test_a_few_wrong_values_change_little() -> None:

@@ -87,6 +87,36 @@ def test_what_is_readable_is_recovered(path, tmp_path):
             assert any("without its raw samples" in reason for reason in result.reasons)
 
 
+@pytest.mark.parametrize("share", [0.75, 0.85])
+def test_a_store_that_was_cut_off_is_recovered(path, tmp_path, share):
+    """As by a copy onto a full disk: the pages that are there give their attempts back."""
+    with Store(path) as store:
+        before = {(one.session.uid, one.sequence): one for one in store}
+    size = path.stat().st_size
+    with path.open("r+b") as stream:
+        stream.truncate(int(size * share) // 4096 * 4096)
+    assert check(path) == ["cannot be opened: database disk image is malformed"]
+    result = recover(path, tmp_path / "new.db")
+    # attempts lie before their samples
+    assert 0 < result.saved <= COUNT
+    with Store(tmp_path / "new.db") as store:
+        for attempt in store:
+            original = before[attempt.session.uid, attempt.sequence]
+            assert attempt.key == original.key
+            assert attempt.measurement.median_ms == original.measurement.median_ms
+    assert check(tmp_path / "new.db") == []
+
+
+def test_a_store_without_its_tables_says_so(path, tmp_path):
+    data = bytearray(path.read_bytes())
+    data[4096 : 64 * 4096] = b"\xee" * (63 * 4096)
+    path.write_bytes(data)
+    assert check(path)[0].startswith("cannot be opened: ")
+    with pytest.raises(StoreError, match="nothing of the store can be read"):
+        recover(path, tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_recovery_does_not_overwrite(path):
     with pytest.raises(StoreError, match="exists already"):
         recover(path, path)

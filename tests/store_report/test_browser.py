@@ -10,8 +10,9 @@ import pytest
 
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
+from ckprof.model.roof import Roof
 from ckprof.store_report.content import report_content
-from ckprof.store_report.options import ReportOptions, Roof
+from ckprof.store_report.options import ReportOptions
 from ckprof.store_report.page import render_html
 from tests.measured import TOOLCHAIN, Made, attempts, later
 from tests.store_report.browser import Browser, find_browser

@@ -11,12 +11,15 @@ import pytest
 from ckprof.compare.side import Row, Side, side_of, with_rounds
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
+from ckprof.model.roof import Roof, RoofKind
+from ckprof.store.attempt import Attempt, Mark
 from ckprof.store_report.best import Lead, best_rows
 from ckprof.store_report.content import ReportContent, report_content
 from ckprof.store_report.coverage import coverage
 from ckprof.store_report.heat import heat_map
 from ckprof.store_report.markdown import render_markdown
-from ckprof.store_report.options import ReportOptions, Roof, RoofKind
+from ckprof.store_report.options import ReportOptions
+from ckprof.store_report.page import render_html
 from tests.measured import Made, attempts, later
 
 OPTIONS = ReportOptions()
@@ -76,10 +79,11 @@ def test_rates_and_roofs(content: ReportContent) -> None:
     )
     assert row.gbytes_per_s == pytest.approx(2 * elements / row.best.median_ms / 1e6)
     assert row.intensity == pytest.approx(row.key.problem.flop / (2 * elements))
-    assert row.of_roof(OPTIONS) is None
+    assert row.of_roof is None
     roofs = (Roof.parse("theoretical=400,-"), Roof.parse("measured=200,1000"))
     expected = row.gflops / min(200.0, 1000 * (row.intensity or 0))
-    assert row.of_roof(replace(OPTIONS, roofs=roofs)) == pytest.approx(expected)
+    under_roofs = best_rows(content.side, replace(OPTIONS, roofs=roofs))[0]
+    assert under_roofs.of_roof == pytest.approx(expected)
 
 
 def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:
@@ -191,3 +195,35 @@ def test_markdown_has_every_part(side: Side) -> None:
 def test_nothing_measured() -> None:
     content = report_content(side_of("empty.db", []), OPTIONS)
     assert "0 problems" in render_markdown(content)
+
+
+def test_cards_are_shown_beside_each_other() -> None:
+    def of_card(card: str, factor: float, marks: tuple[Mark, ...] = ()) -> list[Attempt]:
+        session = replace(MADE.session, uid=card * 32, environment={"card": {"id": f"node:{card}"}})
+        conditions = {"clock_mhz": 1700.0 / factor, "temperature_c": 60.0}
+        return [
+            replace(
+                one,
+                marks=marks,
+                conditions=replace(one.conditions, extra={"reference_ms": 2.0 * factor}, **conditions),
+            )
+            for one in attempts(replace(MADE, session=session))
+        ]
+
+    made = [*of_card("a", 1.0), *of_card("b", 1.0), *of_card("c", 1.5, (Mark.SLOW_CARD,))]
+    found = side_of("results.db", made)
+    assert [(one.id, one.reference_ms, one.ratio, one.checks) for one in found.cards] == [
+        ("node:c", 3.0, 1.5, 1),
+        ("node:a", 2.0, 1.0, 1),
+        ("node:b", 2.0, 1.0, 1),
+    ]
+    slow = found.cards[0]
+    assert (slow.problems, slow.attempts, slow.slow) == (5, len(made) // 3, len(made) // 3)
+    content = report_content(found, OPTIONS)
+    assert "node:c" in render_markdown(content) and "### Cards" in render_markdown(content)
+    page = render_html(content)
+    assert '<section id="cards">' in page and "node:c" in page
+    # what a slow card measured does not count: the session of its rounds is not among them
+    uids = {one.place[0] for row in found.rows.values() for one in row.rounds if one.place is not None}
+    assert uids == {"a" * 32, "b" * 32}
+    assert "Cards" not in render_markdown(report_content(side_of("x", attempts(MADE)), OPTIONS))

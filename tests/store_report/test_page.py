@@ -12,10 +12,11 @@ import pytest
 
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
+from ckprof.model.roof import Roof
 from ckprof.store_report.charts import BANDS, heat_chart
 from ckprof.store_report.content import report_content
 from ckprof.store_report.heat import heat_map
-from ckprof.store_report.options import ReportOptions, Roof
+from ckprof.store_report.options import ReportOptions
 from ckprof.store_report.page import render_html
 from tests.measured import Made, attempts, later
 
@@ -135,7 +136,7 @@ def test_an_empty_store_is_a_page() -> None:
 
 def test_heat_cells_are_drawn_once_each() -> None:
     heat = heat_map(side_of("x", attempts(MADE)))
-    drawn = re.findall(r'<path d="([^"]*)" class="(\w+)"', str(heat_chart(heat, range(1, 5))))
+    drawn = re.findall(r'<path d="([^"]*)" class="(\w+)"', str(heat_chart(heat)))
     cells: dict[tuple[int, int], str] = {}
     for path, name in drawn:
         for column, row, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", path):

@@ -7,12 +7,12 @@ import random
 
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.rounds.options import RoundOptions
 from ckprof.store.attempt import KernelInfo
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
 from ckprof.sweep.engine import VisitResult
 from ckprof.sweep.observer import Reading
-from ckprof.sweep.options import RoundOptions
 from ckprof.sweep.plan import PlannedKernel, PlanRequest, make_plan
 from tests.store.samples import make_problem
 

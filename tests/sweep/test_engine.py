@@ -16,6 +16,8 @@ import pytest
 
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
+from ckprof.report.duration import duration
+from ckprof.rounds.options import RoundOptions
 from ckprof.store.attempt import Mark, Session
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, merge
@@ -23,8 +25,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.engine import Stop, Sweep, Watch
 from ckprof.sweep.observer import HostObserver, Reading, combine
-from ckprof.sweep.options import RoundOptions
-from ckprof.sweep.plan import describe, duration
+from ckprof.sweep.plan import describe
 from ckprof.sweep.shape import is_bimodal
 from tests.store.samples import make_problem, make_session
 

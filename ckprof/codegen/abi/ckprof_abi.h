@@ -17,33 +17,53 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 3
+#define CKPROF_ABI_VERSION 5
 
-/* A convolution. Spatial arrays are ordered D, H, W with ndim used entries from index 0; K and C
- * are per group. A split_k of less than 0 leaves the number of splits to the kernel. */
+/* Most sizes of a problem, and most tensors of an operation. */
+#define CKPROF_MAX_VALUES 22
+#define CKPROF_MAX_TENSORS 8
+
+/* A problem of the operation that the library's kernels compute: its sizes are values, in the order
+ * that the operation defines. A split_k of less than 0 leaves the number of splits to the kernel.
+ *
+ * Those of a convolution have names. Spatial arrays are ordered D, H, W with ndim used entries from
+ * index 0; K and C are per group. Operations without spatial axes have an ndim of 0. */
 typedef struct ckprof_problem
 {
     int32_t ndim;
     int32_t split_k;
-    int64_t groups;
-    int64_t batch;
-    int64_t out_channels;
-    int64_t in_channels;
-    int64_t filter[3];
-    int64_t input[3];
-    int64_t strides[3];
-    int64_t dilations[3];
-    int64_t left_pads[3];
-    int64_t right_pads[3];
+    __extension__ union {
+        int64_t values[CKPROF_MAX_VALUES];
+        __extension__ struct
+        {
+            int64_t groups;
+            int64_t batch;
+            int64_t out_channels;
+            int64_t in_channels;
+            int64_t filter[3];
+            int64_t input[3];
+            int64_t strides[3];
+            int64_t dilations[3];
+            int64_t left_pads[3];
+            int64_t right_pads[3];
+        };
+    };
 } ckprof_problem;
 
-/* Target memory of the three tensors, packed. Which one is written depends on the direction. */
+/* Target memory of a convolution's tensors, packed. Which one is written depends on the direction.
+ *
+ * It is an array of pointers: other operations have tensors of their own, at most
+ * CKPROF_MAX_TENSORS, in the order that the operation defines; see ckprof_tensor(). */
 typedef struct ckprof_buffers
 {
     void* input;
     void* weight;
     void* output;
 } ckprof_buffers;
+
+/* Target memory of one tensor, by its position in the operation's order. */
+static inline void* ckprof_tensor(const ckprof_buffers* buffers, int position)
+{ return ((void* const*)buffers)[position]; }
 
 typedef enum ckprof_status
 {
@@ -76,16 +96,29 @@ typedef struct ckprof_kernel
                                   void* context);
     /* CK Builder's text of the instance. */
     ckprof_status (*instance_string)(char* text, size_t text_size);
-    /* Runs the kernel once. With time_it != 0, *time_ms is the duration measured by the launcher
-     * (including its own zeroing of outputs and workspace); otherwise it is set to 0. Returns after
-     * the kernel is done. */
+    /* Runs the kernel. With launches > 0 it is launched that many times in a row, and *time_ms is
+     * the duration of one of them: what the launcher measured around all (including its own zeroing
+     * of outputs and workspace), divided by their number. With 0 it is launched once, and *time_ms
+     * is set to 0. Returns after the kernel is done. */
     ckprof_status (*run)(const ckprof_problem* problem,
                          const ckprof_buffers* buffers,
-                         int32_t time_it,
+                         int32_t launches,
                          double* time_ms,
                          char* reason,
                          size_t reason_size);
 } ckprof_kernel;
+
+/* The device that was selected, as far as it bears on times: what really computes, whatever
+ * architecture is modelled. Texts are terminated; empty and 0 stand for what is not known. */
+typedef struct ckprof_device
+{
+    char model[128];       /* name and what tells variants apart */
+    char driver[64];       /* version of the device's driver, major number first */
+    char partition[64];    /* partition mode */
+    uint64_t memory_bytes; /* all of it, 0 where it is the host's */
+    uint32_t compute_units;
+    uint32_t event_clock; /* 1: launchers measure with the device's own clock */
+} ckprof_device;
 
 /* What the target offers to the worker. */
 typedef struct ckprof_target
@@ -115,6 +148,8 @@ typedef struct ckprof_target
     /* Text of the device's error in the last call that failed; empty if memory was short. The
      * function may be NULL. */
     void (*last_error)(char* text, size_t text_size);
+    /* Fills *device, which is zeroed. The function may be NULL: nothing is known then. */
+    ckprof_status (*identify_device)(ckprof_device* device);
 } ckprof_target;
 
 typedef struct ckprof_library

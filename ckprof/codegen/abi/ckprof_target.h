@@ -14,6 +14,23 @@ extern "C" {
 /* The target's table; never NULL, lives as long as the library. */
 const ckprof_target* ckprof_target_table(void);
 
+/* What a device can be asked to reach. */
+typedef enum ckprof_roof
+{
+    CKPROF_ROOF_COPY = 0, /* bytes read and written per second while memory is copied */
+    CKPROF_ROOF_FP32 = 1, /* operations per second of multiply-adds of fp32 operands */
+    CKPROF_ROOF_FP16 = 2, /* the same of fp16 operands, added up in fp32 */
+    CKPROF_ROOF_BF16 = 3  /* the same of bf16 operands, added up in fp32 */
+} ckprof_roof;
+
+/* A target may leave this function out. Measures for about so many seconds what the selected device
+ * reaches, with the number of threads that is set; a copy has source and destination of so many
+ * bytes. CKPROF_REJECTED: this device is not measured that way. */
+__attribute__((visibility("default"))) ckprof_status ckprof_measure_roof(ckprof_roof roof,
+                                                                         size_t bytes,
+                                                                         double seconds,
+                                                                         double* rate);
+
 #ifdef __cplusplus
 }
 #endif

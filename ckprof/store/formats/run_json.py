@@ -11,7 +11,8 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Measurement, Status, Verification
-from ckprof.model.problem import ConvProblem, sizes_of
+from ckprof.model.problem import Problem
+from ckprof.model.problem_types import problem_from
 from ckprof.run.options import AUTO_SPLITS
 from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
 from ckprof.store.errors import NewerStoreError
@@ -53,21 +54,7 @@ class _Outcome(msgspec.Struct, frozen=True):
     verification: dict[str, Any] | None = None
 
 
-class _Problem(msgspec.Struct, frozen=True):
-    groups: int
-    batch: int
-    out_channels: int
-    in_channels: int
-    filter: tuple[int, ...]
-    input: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    left_pads: tuple[int, ...]
-    right_pads: tuple[int, ...]
-    outcomes: tuple[_Outcome, ...] = ()
-
-    def problem(self) -> ConvProblem:
-        return ConvProblem(**sizes_of(self))
+_Outcomes = tuple[_Outcome, ...]
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -78,7 +65,8 @@ class _Report(msgspec.Struct, frozen=True):
     arch: str
     environment: dict[str, Any]
     instances: tuple[_Instance, ...]
-    problems: tuple[_Problem, ...]
+    #: sizes of each problem, with its outcomes among them
+    problems: tuple[dict[str, Any], ...]
 
 
 def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
@@ -89,6 +77,7 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     try:
         data = path.read_bytes()
         report = msgspec.json.decode(data, type=_Report)
+        outcomes = [msgspec.convert(place.get("outcomes", ()), _Outcomes) for place in report.problems]
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
@@ -103,9 +92,12 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     session = file_session(path, data, "report", hints, _started(report.environment))
     instances = {one.key: one for one in report.instances}
     sequence = 0
-    for place in report.problems:
-        problem = place.problem()
-        for order, outcome in enumerate(place.outcomes):
+    for place, of_problem in zip(report.problems, outcomes, strict=True):
+        try:
+            problem = problem_from(place)
+        except InputError as exc:
+            raise InputError(f"is no report of 'ckprof run': {exc.message}", path) from None
+        for order, outcome in enumerate(of_problem):
             instance = instances.get(outcome.key)
             if instance is None:
                 raise InputError(f"names an instance that it does not list: {outcome.key}", path)
@@ -116,7 +108,7 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
 def _attempt(
     outcome: _Outcome,
     instance: _Instance,
-    problem: ConvProblem,
+    problem: Problem,
     shared: SharedKey,
     place: tuple[Session, int, int],
 ) -> Attempt:

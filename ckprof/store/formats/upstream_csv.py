@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Measurement, Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ConvProblem, Problem
 from ckprof.store.attempt import Attempt, Conditions, KernelInfo
 from ckprof.store.export_file import export_stream
 from ckprof.store.format import ExportResult, ImportHints, StoreFormat
@@ -128,7 +128,7 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     for one in store.measurements(query):
         problem = one.key.problem
         why = _misfit(problem) if one.median_ms is not None else f"not ranked ({one.status.value})"
-        if why or one.median_ms is None:
+        if why or one.median_ms is None or not isinstance(problem, ConvProblem):
             result.left_out[why] += 1
             continue
         index = problems.setdefault(problem, len(problems))
@@ -154,7 +154,9 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     return result
 
 
-def _misfit(problem: ConvProblem) -> str:
+def _misfit(problem: Problem) -> str:
+    if not isinstance(problem, ConvProblem):
+        return "problems of another operation, the columns are for convolutions"
     if problem.ndim != 2:
         return f"{problem.ndim}D problems, the columns are for 2D"
     if set(problem.dilations) != {1}:

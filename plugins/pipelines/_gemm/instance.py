@@ -18,6 +18,8 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.layout import ConvLayout
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
@@ -57,6 +59,8 @@ class GemmInstance(Instance):
         **{f"warp_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
         **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
     }
+
+    layout: ConvLayout
 
     #: block tile in elements
     tile: Extent

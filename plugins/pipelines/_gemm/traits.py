@@ -16,6 +16,11 @@ _SIZES: Final = re.compile(r"(?<![0-9x])(\d+)x(\d+)x(\d+)(?![0-9x])")
 #: Words of kernel names: two buffers in local memory, parts of the reduction that meet in a workspace.
 DOUBLE_BUFFER_MARK: Final = "dsb"
 TWO_STAGE_MARK: Final = "2stage"
+#: what three sizes are, in the order of kernel names
+_SIZE_FIELDS: Final = ("tile", "wave_grid", "mma_tile")
+_VECTORS: Final = re.compile(r"_v(?:ec)?(\d+)_(\d+)_(\d+)(?!\d)")
+_MERGED: Final = re.compile(r"_gm(\d+)(?![0-9a-z])")
+_SCHEDULERS: Final = frozenset({"intrawave", "interwave"})
 _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_async_v1|_async)?")
 
 
@@ -78,3 +83,32 @@ def traits_of_name(name: str) -> KernelTraits | None:
         workgroups_per_unit=1 if lds_stages > 1 else 2,
         labels=(pipeline.value, rest) if rest else (pipeline.value,),
     )
+
+
+def fields_of_name(name: str) -> dict[str, Any] | None:
+    """Return the fields of an instance that a kernel's name in a table of measured times tells.
+
+    :param name: as :func:`traits_of_name` takes it; wave grid and MMA tile follow the block tile, then vector
+        widths (``v8_8_8``), and words for scheduler, merged groups and two buffers.
+    :returns: ``None`` if the name has no block tile or no GEMM pipeline.
+    """
+    traits = traits_of_name(name)
+    if traits is None:
+        return None
+    words = name.lower().split("_")
+    fields: dict[str, Any] = {
+        "gemm_pipeline": traits.labels[0],
+        "double_smem_buffer": DOUBLE_BUFFER_MARK in words,
+    }
+    for prefix, sizes in zip(_SIZE_FIELDS, _SIZES.findall(name), strict=False):
+        fields |= {f"{prefix}_{axis}": int(size) for axis, size in zip("mnk", sizes, strict=True)}
+    vectors = _VECTORS.search(name.lower())
+    if vectors:
+        fields |= {
+            f"vector_size_{operand}": int(size) for operand, size in zip("abc", vectors.groups(), strict=True)
+        }
+    merged = _MERGED.search(name.lower())
+    if merged:
+        fields["num_groups_to_merge"] = int(merged[1])
+    scheduler = next((word for word in words if word in _SCHEDULERS), None)
+    return fields if scheduler is None else {**fields, "scheduler": scheduler}

@@ -10,7 +10,7 @@ from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
-from ckprof_plugins.pipelines._gemm.traits import gemm_traits, traits_of_name
+from ckprof_plugins.pipelines._gemm.traits import fields_of_name, gemm_traits, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
@@ -68,6 +68,10 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
     def traits_of_name(self, name: str) -> KernelTraits | None:
         """Return what a name in a table of times says about a kernel; ``None`` if it says nothing."""
         return traits_of_name(name)
+
+    def fields_of_name(self, name: str) -> Mapping[str, Any] | None:
+        """Return the fields of an instance that a name in a table of times tells; ``None`` if none."""
+        return fields_of_name(name)
 
     def string_of(self, instance: ImplicitGemmInstance) -> str:
         """Return CK Builder's text for the instance."""

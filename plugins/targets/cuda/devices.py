@@ -14,7 +14,7 @@ from typing import Final
 from ckprof.build.tool_output import ask
 
 _TOOL: Final = "nvidia-smi"
-_FIELDS: Final = ("index", "name", "compute_cap", "memory.total", "driver_version")
+_FIELDS: Final = ("index", "name", "compute_cap", "memory.total", "driver_version", "mig.mode.current")
 _TIMEOUT_S: Final = 30.0
 
 
@@ -29,6 +29,8 @@ class Device:
     capability: int
     memory_mib: int
     driver: str
+    #: ``MIG`` where the device is divided
+    partition: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -61,6 +63,7 @@ def read_devices(text: str) -> tuple[Device, ...]:
                 capability=int(major) * 10 + int(minor),
                 memory_mib=int(values[3]) if values[3].isdecimal() else 0,
                 driver=values[4],
+                partition="MIG" if values[5] == "Enabled" else "",
             )
         )
     return tuple(found)

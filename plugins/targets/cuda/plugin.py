@@ -11,9 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols import Target
+    from ckprof.sweep.observer import Observer
 
 
 @hookimpl
 def ckprof_register_targets() -> Sequence[Target]:
     """Add NVIDIA GPUs."""
     return [CudaTarget()]
+
+
+@hookimpl
+def ckprof_register_observers() -> Sequence[Observer]:
+    """Add the clocks, temperature, power and throttling of NVIDIA GPUs."""
+    # Only sweeps need it, and the targets are loaded for every command.
+    from ckprof_plugins.targets.cuda.nvml_observer import NvmlObserver
+
+    return [NvmlObserver()]

@@ -14,7 +14,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cuda import doctor
+from ckprof_plugins.targets.cuda import doctor, execution, identity
 from ckprof_plugins.targets.cuda.devices import devices
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.arch.architecture import Architecture
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.dtype import DataType
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-from ckprof.model.recipe import BuildRequest
+    from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.model.recipe import BuildRequest
+    from ckprof.model.roof import Roof
+    from ckprof.plugin.timing import TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
 DEFAULT_ARCH: Final = "gfx942"
@@ -122,9 +126,28 @@ class CudaTarget:
 
         return read_kernels(code_object, arch)
 
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what measurements on a device are filed under."""
+        del arch
+        return identity.device_identity(device)
+
+    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+        """Return the data sheet's rates."""
+        del arch
+        return identity.theoretical_roofs(device)
+
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return nothing: no bounds are modelled for these devices."""
         return None
+
+    def executed(self, kernel: TimedKernel) -> KernelTraits:
+        """Return what a kernel does here: the engine that computes it, its tile, stages and blocks."""
+        return execution.executed(kernel)
+
+    def device_name(self) -> str:
+        """Return the name of the first NVIDIA GPU of this machine; empty without one."""
+        found = devices()
+        return found[0].name if found else ""
 
 
 def _answers(request: BuildRequest) -> BuildRecipe:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 TOPOLOGY: Final = Path("/sys/class/kfd/kfd/topology/nodes")
+GRAPHICS: Final = Path("/sys/class/drm")
 #: narrows down and reorders what the layer below HIP sees; set but empty, it hides all
 _LOWER: Final = "ROCR_VISIBLE_DEVICES"
 #: the first of them that is not empty does so again with what is left
@@ -26,6 +27,10 @@ class Device:
     #: LLVM's name, e.g. ``gfx942``
     arch: str
     compute_units: int
+    #: 0 where the driver does not say
+    memory_bytes: int = 0
+    #: how the GPU is divided, e.g. ``SPX``; empty for one that cannot be
+    partition: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +39,17 @@ class _Node:
 
     arch: str
     units: int
+    memory_bytes: int
+    partition: str
     #: what the variables may call it
     identifier: str
 
 
-def devices(topology: Path = TOPOLOGY) -> tuple[Device, ...]:
+def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Device, ...]:
     """Return the GPUs that a process may use, in the runtime's order; empty without a driver.
 
     :param topology: folder with one folder per node, CPUs among them.
+    :param graphics: folder with one folder per device of the graphics drivers.
     """
     found: list[_Node] = []
     for node in sorted(topology.glob("[0-9]*"), key=lambda path: int(path.name)):
@@ -49,11 +57,28 @@ def devices(topology: Path = TOPOLOGY) -> tuple[Device, ...]:
         arch = arch_name(values.get("gfx_target_version", 0))
         if arch:
             units = values.get("simd_count", 0) // max(1, values.get("simd_per_cu", 4))
-            found.append(_Node(arch=arch, units=units, identifier=f"GPU-{values.get('unique_id', 0):016x}"))
+            banks = (_properties(bank) for bank in node.glob("mem_banks/*/properties"))
+            minor = f"renderD{values.get('drm_render_minor', 0)}"
+            found.append(
+                _Node(
+                    arch=arch,
+                    units=units,
+                    memory_bytes=sum(bank.get("size_in_bytes", 0) for bank in banks),
+                    partition=_line(graphics / minor / "device" / "current_compute_partition"),
+                    identifier=f"GPU-{values.get('unique_id', 0):016x}",
+                )
+            )
     for variable in selecting_variables():
         found = _visible(found, os.environ[variable])
     return tuple(
-        Device(index=index, arch=node.arch, compute_units=node.units) for index, node in enumerate(found)
+        Device(
+            index=index,
+            arch=node.arch,
+            compute_units=node.units,
+            memory_bytes=node.memory_bytes,
+            partition=node.partition,
+        )
+        for index, node in enumerate(found)
     )
 
 
@@ -74,12 +99,15 @@ def arch_name(version: int) -> str:
     return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 
-def _properties(path: Path) -> dict[str, int]:
+def _line(path: Path) -> str:
     try:
-        text = path.read_text()
+        return path.read_text().strip()
     except OSError:
-        return {}
-    pairs = (line.split() for line in text.splitlines())
+        return ""
+
+
+def _properties(path: Path) -> dict[str, int]:
+    pairs = (line.split() for line in _line(path).splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 

@@ -1,8 +1,8 @@
 """An instruction-level estimate of how fast a kernel can be at best.
 
 The formulas stand in ``docs/inspect.md``. Everything comes from the code object (which matrix instruction,
-how many workgroups fit), from the problem (how many tiles) and from the record of the architecture (peak
-rates); nothing is measured.
+how many workgroups fit), from the problem (how many tiles, which the time model's functions count) and from
+the record of the architecture (peak rates); nothing is measured.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.arch.architectures import find_architecture
 from ckprof.model.gemm_work import Estimate
+from ckprof.model.kernel_traits import KernelTraits
+from ckprof.selection.arithmetic import ceil_div
+from ckprof.selection.work import Sizes, tiles_of
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, operand_type
 
 if TYPE_CHECKING:
@@ -29,18 +32,18 @@ def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
     rate = _operations_per_cycle(kernel)
     if machine is None or not rate or kernel.occupancy.workgroups_per_cu < 1:
         return None
-    tiles_m, tiles_n = -(-work.m // work.tile_m), -(-work.n // work.tile_n)
-    loops = -(-work.k // (work.tile_k * work.splits))
-    workgroups = tiles_m * tiles_n * work.batch * work.splits
+    tiles, depth = _tiles(work)
+    loops = ceil_div(depth, work.splits)
+    workgroups = tiles * work.splits
     share = 2 * work.tile_m * work.tile_n * work.tile_k * loops
     busy_simds = min(arch.simds_per_cu, work.waves)
     cycles = share / rate / busy_simds
 
     resident = kernel.occupancy.workgroups_per_cu
     slots = arch.compute_units * resident
-    rounds = -(-workgroups // slots)
+    rounds = ceil_div(workgroups, slots)
     # workgroups of few waves leave matrix units of a compute unit idle unless others share it
-    per_cu = -(-workgroups // arch.compute_units)
+    per_cu = ceil_div(workgroups, arch.compute_units)
     together = min(resident, per_cu) * work.waves
     cu_cycles = per_cu * share / rate / min(arch.simds_per_cu, together)
 
@@ -66,6 +69,27 @@ def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         bound_us=bound_us,
         efficiency_bound=flops / (bound_us * 1e-6) / peak,
     )
+
+
+def _tiles(work: GemmWork) -> tuple[int, int]:
+    """Return the tiles of all products and the iterations of one, as the time model counts them."""
+    traits = KernelTraits(tile=(work.tile_m, work.tile_n, work.tile_k))
+    sizes = Sizes(
+        m=work.m,
+        n=work.n,
+        k=work.k,
+        n_run=work.n,
+        k_run=work.k,
+        batch=work.batch,
+        # of windows alone
+        rows=1,
+        columns=1,
+        images=1,
+        channels=1,
+        tensor_bytes=work.tensor_bytes,
+        element_bytes=work.element_bytes,
+    )
+    return tiles_of(traits, sizes)
 
 
 def _operations_per_cycle(kernel: DeviceKernel) -> float:

@@ -14,7 +14,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.paths import cache_dir, object_cache_dir
-from ckprof_plugins.targets.hip import doctor
+from ckprof_plugins.targets.hip import doctor, identity
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.flags import (
     ANSWER_FLAGS,
@@ -36,10 +36,12 @@ from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRequest, Precompiling
+    from ckprof.model.roof import Roof
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -48,7 +50,7 @@ DEFAULT_ARCH: Final = "gfx942"
 _HERE: Final = Path(__file__).parent
 SHIM_DIR: Final = _HERE / "include"
 _SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
-_RUNTIME: Final = (_HERE / "src" / "target.cpp",)
+_RUNTIME: Final = tuple(sorted((_HERE / "src").glob("*.cpp")))
 _ANSWERS: Final = (_HERE / "src_answers" / "target.cpp",)
 
 PREFIX_HEADER: Final = """\
@@ -151,6 +153,16 @@ class HipTarget:
         from ckprof_plugins.targets.hip.code_object import read_kernels
 
         return read_kernels(code_object, arch)
+
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what measurements on a device are filed under."""
+        del arch
+        return identity.device_identity(device)
+
+    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+        """Return the peaks of the architecture."""
+        del device
+        return identity.theoretical_roofs(arch.partition(":")[0])
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return bounds for a kernel on a problem."""

@@ -32,12 +32,13 @@ def has_nvcc() -> None:
 class TestDevices:
     def test_reads_each_device(self) -> None:
         """Index, name, capability, memory and driver of every line."""
-        text = "0, NVIDIA H200, 9.0, 143771, 580.1\n1, NVIDIA A100, 8.0, 81920, 580.1\n"
+        text = "0, NVIDIA H200, 9.0, 143771, 580.1, Disabled\n1, NVIDIA A100, 8.0, 81920, 580.1, Enabled\n"
         first, second = cuda_devices.read_devices(text)
         assert (first.index, first.name, first.capability, first.memory_mib) == (0, "NVIDIA H200", 90, 143771)
         assert (second.index, second.capability, second.driver) == (1, 80, "580.1")
+        assert (first.partition, second.partition) == ("", "MIG")
 
-    @pytest.mark.parametrize("text", ["", "No devices were found\n", "0, X, [N/A], 1, 2\n", "a,b,c,d,e\n"])
+    @pytest.mark.parametrize("text", ["", "No devices were found\n", "0, X, [N/A], 1, 2, 3\n", "a,b,c,d,e\n"])
     def test_leaves_other_lines_out(self, text: str) -> None:
         """What is no device is none."""
         assert cuda_devices.read_devices(text) == ()

@@ -216,6 +216,7 @@ constexpr ckprof_target table = {
     &flush_cache,
     &available_bytes,
     nullptr, // there is no device that could fail
+    nullptr, // nor one to be told from others
 };
 
 } // namespace

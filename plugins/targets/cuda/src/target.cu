@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What an NVIDIA GPU offers to the worker process: memory, copies, caches, the choice of the
 // device, and the AMD device whose conditions the kernels answer for.
-#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <exception>
+#include <fstream>
 #include <string>
 
 #include <cuda_runtime.h>
 
 #include "ck_tile/host_model/device.hpp"
-#include "ckprof_target.h"
+#include "ckprof_device_target.hpp"
 
 // Compute capability that device code was compiled for, times ten.
 #if !defined(CKPROF_CUDA_CAPABILITY)
@@ -20,19 +20,32 @@
 
 namespace {
 
-void copy_text(const char* text, char* buffer, size_t size) noexcept
+struct api
 {
-    if(buffer == nullptr || size == 0) return;
-    const size_t length = std::min(std::strlen(text), size - 1);
-    std::memcpy(buffer, text, length);
-    buffer[length] = '\0';
-}
+    using error_type                          = cudaError_t;
+    static constexpr error_type success       = cudaSuccess;
+    static constexpr error_type out_of_memory = cudaErrorMemoryAllocation;
+    static constexpr const char* vendor       = "NVIDIA";
 
-ckprof_status reject(const std::string& why, char* reason, size_t reason_size) noexcept
-{
-    copy_text(why.c_str(), reason, reason_size);
-    return CKPROF_REJECTED;
-}
+    static const char* text(error_type error) { return cudaGetErrorString(error); }
+    static error_type take_error() { return cudaGetLastError(); }
+    static error_type count_devices(int* count) { return cudaGetDeviceCount(count); }
+    static error_type set_device(int index) { return cudaSetDevice(index); }
+    static error_type allocate(void** memory, size_t bytes) { return cudaMalloc(memory, bytes); }
+    static error_type release(void* memory) { return cudaFree(memory); }
+    static error_type memory_info(size_t* free, size_t* total)
+    { return cudaMemGetInfo(free, total); }
+    static error_type copy_to_device(void* device, const void* host, size_t bytes)
+    { return cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice); }
+    static error_type copy_to_host(void* host, const void* device, size_t bytes)
+    { return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost); }
+    static error_type fill_async(void* memory, int value, size_t bytes)
+    { return cudaMemsetAsync(memory, value, bytes, nullptr); }
+};
+
+using ckprof::device_target::copy_text;
+using ckprof::device_target::reject;
+using device = ckprof::device_target::functions<api>;
 
 ckprof_status use_device(const std::string& arch, int index, char* reason, size_t reason_size)
 {
@@ -41,16 +54,8 @@ ckprof_status use_device(const std::string& arch, int index, char* reason, size_
                           ck_tile::host_model::device_names(),
                       reason,
                       reason_size);
-    int count = 0;
-    if(const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
-        return reject(std::string("no NVIDIA GPU was found: ") + cudaGetErrorString(error),
-                      reason,
-                      reason_size);
-    if(index < 0 || index >= count)
-        return reject("there is no device " + std::to_string(index) + ", the last one is " +
-                          std::to_string(count - 1),
-                      reason,
-                      reason_size);
+    if(const auto status = device::check_index(index, reason, reason_size); status != CKPROF_OK)
+        return status;
     int major = 0, minor = 0;
     (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
     (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index);
@@ -62,9 +67,7 @@ ckprof_status use_device(const std::string& arch, int index, char* reason, size_
                           std::to_string(CKPROF_CUDA_CAPABILITY % 10),
                       reason,
                       reason_size);
-    if(const cudaError_t error = cudaSetDevice(index); error != cudaSuccess)
-        return reject(cudaGetErrorString(error), reason, reason_size);
-    return CKPROF_OK;
+    return device::use(index, reason, reason_size);
 }
 
 ckprof_status
@@ -81,15 +84,18 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
     }
 }
 
-void set_cpu_threads(int32_t) noexcept {}
+bool properties_of(cudaDeviceProp& properties) noexcept
+{
+    int index = 0;
+    return device::noted(cudaGetDevice(&index)) == cudaSuccess &&
+           device::noted(cudaGetDeviceProperties(&properties, index)) == cudaSuccess;
+}
 
 void describe_device(char* text, size_t text_size) noexcept
 {
-    int device = 0, driver = 0, runtime = 0;
+    int driver = 0, runtime = 0;
     cudaDeviceProp properties{};
-    if(cudaGetDevice(&device) != cudaSuccess ||
-       cudaGetDeviceProperties(&properties, device) != cudaSuccess)
-        return copy_text("unknown GPU", text, text_size);
+    if(!properties_of(properties)) return copy_text("unknown GPU", text, text_size);
     (void)cudaDriverGetVersion(&driver);
     (void)cudaRuntimeGetVersion(&runtime);
     const auto& model = ck_tile::host_model::current_device();
@@ -111,86 +117,44 @@ void describe_device(char* text, size_t text_size) noexcept
                       model.compute_units);
 }
 
-// Of the last call that failed.
-cudaError_t failure = cudaSuccess;
-
-// Remembers an error, which is reported from here on: a launch that comes later must not find it.
-cudaError_t noted(cudaError_t error) noexcept
+// The kernel module's version, e.g. 580.159.04: the first word of its description that is one.
+// Where it cannot be read, the version of CUDA that the driver is for.
+std::string driver_version()
 {
-    if(error == cudaSuccess) return error;
-    failure = error;
-    (void)cudaGetLastError();
-    return error;
+    std::ifstream description("/proc/driver/nvidia/version");
+    for(std::string word; description >> word;)
+        if(std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
+           word.find('.') != std::string::npos)
+            return word;
+    int version = 0;
+    if(cudaDriverGetVersion(&version) != cudaSuccess) return "";
+    return "cuda-" + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-void last_error(char* text, size_t text_size) noexcept
+ckprof_status identify_device(ckprof_device* found) noexcept
 {
-    copy_text(
-        failure == cudaErrorMemoryAllocation ? "" : cudaGetErrorString(failure), text, text_size);
-}
-
-void* allocate(size_t bytes) noexcept
-{
-    void* memory = nullptr;
-    return noted(cudaMalloc(&memory, bytes == 0 ? 1 : bytes)) == cudaSuccess ? memory : nullptr;
-}
-
-void release(void* memory) noexcept
-{
-    if(memory != nullptr) (void)noted(cudaFree(memory));
-}
-
-ckprof_status copied(cudaError_t error) noexcept
-{ return noted(error) == cudaSuccess ? CKPROF_OK : CKPROF_FAILED; }
-
-ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
-{ return bytes == 0 ? CKPROF_OK : copied(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice)); }
-
-ckprof_status copy_to_host(void* host, const void* device, size_t bytes) noexcept
-{ return bytes == 0 ? CKPROF_OK : copied(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost)); }
-
-// Writes all of a piece of memory of its own, which pushes everything else out of the caches. Does
-// not wait: the launch that follows is prepared meanwhile and its latency is not measured.
-ckprof_status flush_cache(size_t bytes) noexcept
-{
-    static void* memory = nullptr;
-    static size_t held  = 0;
-    static int pattern  = 0;
-    if(bytes != held)
+    try
     {
-        release(memory);
-        memory = nullptr;
-        held   = 0;
-        if(bytes != 0)
-        {
-            memory = allocate(bytes);
-            if(memory == nullptr)
-                return failure == cudaErrorMemoryAllocation ? CKPROF_REJECTED : CKPROF_FAILED;
-            held = bytes;
-        }
+        cudaDeviceProp properties{};
+        if(!properties_of(properties)) return CKPROF_FAILED;
+        const std::string model = std::string(properties.name) + ", compute capability " +
+                                  std::to_string(properties.major) + "." +
+                                  std::to_string(properties.minor);
+        copy_text(model.c_str(), found->model, sizeof(found->model));
+        copy_text(driver_version().c_str(), found->driver, sizeof(found->driver));
+        found->memory_bytes  = properties.totalGlobalMem;
+        found->compute_units = static_cast<uint32_t>(properties.multiProcessorCount);
+        found->event_clock   = 1;
+        return CKPROF_OK;
     }
-    if(held == 0) return CKPROF_OK;
-    pattern ^= 1;
-    return copied(cudaMemsetAsync(memory, pattern, held, nullptr));
+    catch(...)
+    {
+        return CKPROF_FAILED;
+    }
 }
 
-uint64_t available_bytes() noexcept
-{
-    size_t free = 0, total = 0;
-    return noted(cudaMemGetInfo(&free, &total)) == cudaSuccess ? free : 0;
-}
-
-constexpr ckprof_target table = {"cuda",
-                                 select_device,
-                                 set_cpu_threads,
-                                 describe_device,
-                                 allocate,
-                                 release,
-                                 copy_to_device,
-                                 copy_to_host,
-                                 flush_cache,
-                                 available_bytes,
-                                 last_error};
+constexpr ckprof_target table =
+    ckprof::device_target::table<api>("cuda", &select_device, &describe_device, &identify_device);
 
 } // namespace
 

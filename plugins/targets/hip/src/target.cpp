@@ -7,42 +7,43 @@
 
 #include <hip/hip_runtime.h>
 
-#include "ckprof_target.h"
+#include "ckprof_device_target.hpp"
 
 namespace {
 
-void copy_text(const char* text, char* buffer, size_t size) noexcept
+struct api
 {
-    if(buffer == nullptr || size == 0) return;
-    const size_t length = strnlen(text, size - 1);
-    std::memcpy(buffer, text, length);
-    buffer[length] = '\0';
-}
+    using error_type                          = hipError_t;
+    static constexpr error_type success       = hipSuccess;
+    static constexpr error_type out_of_memory = hipErrorOutOfMemory;
+    static constexpr const char* vendor       = "AMD";
 
-// Of the last call that failed.
-hipError_t failure = hipSuccess;
+    static const char* text(error_type error) { return hipGetErrorString(error); }
+    static error_type take_error() { return hipGetLastError(); }
+    static error_type count_devices(int* count) { return hipGetDeviceCount(count); }
+    static error_type set_device(int index) { return hipSetDevice(index); }
+    static error_type allocate(void** memory, size_t bytes) { return hipMalloc(memory, bytes); }
+    static error_type release(void* memory) { return hipFree(memory); }
+    static error_type memory_info(size_t* free, size_t* total)
+    { return hipMemGetInfo(free, total); }
+    static error_type copy_to_device(void* device, const void* host, size_t bytes)
+    { return hipMemcpy(device, host, bytes, hipMemcpyHostToDevice); }
+    static error_type copy_to_host(void* host, const void* device, size_t bytes)
+    { return hipMemcpy(host, device, bytes, hipMemcpyDeviceToHost); }
+    static error_type fill_async(void* memory, int value, size_t bytes)
+    { return hipMemsetAsync(memory, value, bytes, nullptr); }
+};
 
-// Remembers an error, which is reported from here on: a launch that comes later must not find it.
-hipError_t noted(hipError_t error) noexcept
-{
-    if(error == hipSuccess) return error;
-    failure = error;
-    (void)hipGetLastError();
-    return error;
-}
-
-ckprof_status reject(const std::string& why, char* reason, size_t reason_size) noexcept
-{
-    copy_text(why.c_str(), reason, reason_size);
-    return CKPROF_REJECTED;
-}
+using ckprof::device_target::copy_text;
+using ckprof::device_target::reject;
+using device = ckprof::device_target::functions<api>;
 
 // A name is followed by its features: gfx942:sramecc+:xnack-. The kernels' own features are the
 // loader's business.
-bool same_architecture(const char* device, const char* wanted) noexcept
+bool same_architecture(const char* found, const char* wanted) noexcept
 {
     const size_t length = std::strcspn(wanted, ":");
-    return std::strcspn(device, ":") == length && std::strncmp(device, wanted, length) == 0;
+    return std::strcspn(found, ":") == length && std::strncmp(found, wanted, length) == 0;
 }
 
 ckprof_status
@@ -50,19 +51,8 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
 {
     try
     {
-        int count                = 0;
-        const hipError_t counted = noted(hipGetDeviceCount(&count));
-        if(counted != hipSuccess || count == 0)
-            return reject(std::string("no AMD GPU was found") +
-                              (counted == hipSuccess ? "" : ": ") +
-                              (counted == hipSuccess ? "" : hipGetErrorString(counted)),
-                          reason,
-                          reason_size);
-        if(index < 0 || index >= count)
-            return reject("there is no device " + std::to_string(index) + ", the last one is " +
-                              std::to_string(count - 1),
-                          reason,
-                          reason_size);
+        if(const auto status = device::check_index(index, reason, reason_size); status != CKPROF_OK)
+            return status;
         hipDeviceProp_t properties{};
         if(const hipError_t error = hipGetDeviceProperties(&properties, index); error != hipSuccess)
             return reject(hipGetErrorString(error), reason, reason_size);
@@ -71,9 +61,7 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
                               ", the kernels were built for " + arch,
                           reason,
                           reason_size);
-        if(const hipError_t error = hipSetDevice(index); error != hipSuccess)
-            return reject(hipGetErrorString(error), reason, reason_size);
-        return CKPROF_OK;
+        return device::use(index, reason, reason_size);
     }
     catch(...)
     {
@@ -82,15 +70,17 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
     }
 }
 
-void set_cpu_threads(int32_t) noexcept {}
+bool properties_of(hipDeviceProp_t& properties) noexcept
+{
+    int index = 0;
+    return device::noted(hipGetDevice(&index)) == hipSuccess &&
+           device::noted(hipGetDeviceProperties(&properties, index)) == hipSuccess;
+}
 
 void describe_device(char* text, size_t text_size) noexcept
 {
-    int device = 0;
     hipDeviceProp_t properties{};
-    if(hipGetDevice(&device) != hipSuccess ||
-       hipGetDeviceProperties(&properties, device) != hipSuccess)
-        return copy_text("unknown GPU", text, text_size);
+    if(!properties_of(properties)) return copy_text("unknown GPU", text, text_size);
     if(text != nullptr && text_size != 0)
         std::snprintf(text,
                       text_size,
@@ -102,71 +92,35 @@ void describe_device(char* text, size_t text_size) noexcept
                       properties.totalGlobalMem >> 20);
 }
 
-void last_error(char* text, size_t text_size) noexcept
-{ copy_text(failure == hipErrorOutOfMemory ? "" : hipGetErrorString(failure), text, text_size); }
-
-void* allocate(size_t bytes) noexcept
+// Compute units and memory tell partition modes apart.
+ckprof_status identify_device(ckprof_device* found) noexcept
 {
-    void* memory = nullptr;
-    return noted(hipMalloc(&memory, bytes == 0 ? 1 : bytes)) == hipSuccess ? memory : nullptr;
-}
-
-void release(void* memory) noexcept
-{
-    if(memory != nullptr) (void)noted(hipFree(memory));
-}
-
-ckprof_status copied(hipError_t error) noexcept
-{ return noted(error) == hipSuccess ? CKPROF_OK : CKPROF_FAILED; }
-
-ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
-{ return bytes == 0 ? CKPROF_OK : copied(hipMemcpy(device, host, bytes, hipMemcpyHostToDevice)); }
-
-ckprof_status copy_to_host(void* host, const void* device, size_t bytes) noexcept
-{ return bytes == 0 ? CKPROF_OK : copied(hipMemcpy(host, device, bytes, hipMemcpyDeviceToHost)); }
-
-// Writes all of a piece of memory of its own, which pushes everything else out of the caches. Does
-// not wait: the launch that follows is prepared meanwhile and its latency is not measured.
-ckprof_status flush_cache(size_t bytes) noexcept
-{
-    static void* memory = nullptr;
-    static size_t held  = 0;
-    static int pattern  = 0;
-    if(bytes != held)
+    try
     {
-        release(memory);
-        memory = nullptr;
-        held   = 0;
-        if(bytes != 0)
+        hipDeviceProp_t properties{};
+        if(!properties_of(properties)) return CKPROF_FAILED;
+        const std::string model = std::string(properties.name) + ", " + properties.gcnArchName;
+        copy_text(model.c_str(), found->model, sizeof(found->model));
+        int version = 0;
+        if(device::noted(hipDriverGetVersion(&version)) == hipSuccess)
         {
-            memory = allocate(bytes);
-            if(memory == nullptr)
-                return failure == hipErrorOutOfMemory ? CKPROF_REJECTED : CKPROF_FAILED;
-            held = bytes;
+            const std::string driver = std::to_string(version / 10'000'000) + "." +
+                                       std::to_string(version / 100'000 % 100);
+            copy_text(driver.c_str(), found->driver, sizeof(found->driver));
         }
+        found->memory_bytes  = properties.totalGlobalMem;
+        found->compute_units = static_cast<uint32_t>(properties.multiProcessorCount);
+        found->event_clock   = 1;
+        return CKPROF_OK;
     }
-    if(held == 0) return CKPROF_OK;
-    pattern ^= 1;
-    return copied(hipMemsetAsync(memory, pattern, held, nullptr));
+    catch(...)
+    {
+        return CKPROF_FAILED;
+    }
 }
 
-uint64_t available_bytes() noexcept
-{
-    size_t free = 0, total = 0;
-    return noted(hipMemGetInfo(&free, &total)) == hipSuccess ? free : 0;
-}
-
-constexpr ckprof_target table = {"hip",
-                                 select_device,
-                                 set_cpu_threads,
-                                 describe_device,
-                                 allocate,
-                                 release,
-                                 copy_to_device,
-                                 copy_to_host,
-                                 flush_cache,
-                                 available_bytes,
-                                 last_error};
+constexpr ckprof_target table =
+    ckprof::device_target::table<api>("hip", &select_device, &describe_device, &identify_device);
 
 } // namespace
 

@@ -30,6 +30,7 @@ constexpr ckprof_target table = {"hip",
                                  copy_to_host,
                                  flush_cache,
                                  available_bytes,
+                                 nullptr,
                                  nullptr};
 
 } // namespace

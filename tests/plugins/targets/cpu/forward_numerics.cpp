@@ -179,6 +179,7 @@ int main(int argc, char** argv)
                     case data_type::bf16:
                         if(exact) { compare<bf16_t>(entry, param, in, wei, expected, true); }
                         break;
+                    default: EXPECT_MSG(false, "a type that convolutions do not have");
                     }
                 }
             }

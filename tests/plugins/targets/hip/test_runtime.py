@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
 from ckprof.run import events
 from ckprof.run.abi import Library, LibraryError
+from ckprof.run.batching import launches_per_sample
 from ckprof.run.guards import GUARD_BYTES
 from ckprof.run.options import CacheMode, RunOptions
 from ckprof.run.schedule import run_instances
@@ -30,7 +32,7 @@ def measure(hip_library, tmp_path):
     """Return a function that measures kernels and returns outcomes and events."""
 
     def call(*kernels, problems=(), **options):
-        given = {"cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
+        given = {"rounds": 1, "cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
         (tmp_path / "work").mkdir(exist_ok=True)
         (tmp_path / "locks").mkdir(exist_ok=True)
         seen = []
@@ -65,6 +67,33 @@ def test_flushing_is_not_waited_for(measure):
     (outcome,), _ = measure("ok", cache=CacheMode.COLD, flush_bytes=4 * MIB)
     assert outcome.status is Status.OK, outcome.reason
     assert outcome.measurement.median_ms == pytest.approx(0.100, abs=1e-6)
+
+
+def test_short_kernels_share_the_launch_latency(measure):
+    """12 us of the device behind 5 us of launch: the more launches a sample holds, the less of the latter."""
+    (outcome,), _ = measure("brief", warmup=1)
+    measured = outcome.measurement
+    assert outcome.status is Status.OK, outcome.reason
+    assert measured.launches == launches_per_sample(0.017, flushed=False) == 12
+    assert measured.median_ms == pytest.approx(0.012 + 0.005 / 12, abs=1e-6)
+
+
+def test_cold_samples_hold_one_launch_which_the_flush_hides(measure):
+    (outcome,), _ = measure("brief", cache=CacheMode.COLD, flush_bytes=4 * MIB)
+    assert outcome.measurement.launches == 1
+    assert outcome.measurement.median_ms == pytest.approx(0.012, abs=1e-6)
+
+
+def test_the_device_identifies_itself(measure):
+    _, seen = measure("ok")
+    ready = next(event for event in seen if isinstance(event, events.WorkerReady))
+    assert ready.identity == DeviceIdentity(
+        model="Fake GPU 0, gfx942:sramecc+:xnack-",
+        driver="6",
+        memory_bytes=64 * MIB,
+        compute_units=304,
+        clock="event",
+    )
 
 
 def test_devices_are_selected_by_index(measure, monkeypatch):

@@ -11,6 +11,7 @@
 namespace {
 
 constexpr double kernel_us = 100;
+constexpr double brief_us  = 12;
 
 void check(hipError_t error)
 {
@@ -21,6 +22,7 @@ struct Launch
 {
     const ckprof_problem& problem;
     const ckprof_buffers& buffers;
+    int launches;
 
     size_t count() const
     {
@@ -30,7 +32,7 @@ struct Launch
     }
 
     // The kernel, which reads so many elements behind its input.
-    void start(size_t behind = 0) const
+    void start(size_t behind = 0, double microseconds = kernel_us) const
     {
         const size_t n = count();
         const auto b   = buffers;
@@ -44,7 +46,7 @@ struct Launch
             {{b.input, (n + behind) * sizeof(float)},
              {b.weight, sizeof(float)},
              {b.output, n * sizeof(float)}},
-            kernel_us));
+            microseconds));
         check(hipGetLastError());
     }
 };
@@ -72,6 +74,15 @@ float timed(Body body)
 float ok(const Launch& launch)
 {
     return timed([&] { launch.start(); });
+}
+
+// As CK Tile's launcher, it repeats between two events.
+float brief(const Launch& launch)
+{
+    const float ms = timed([&] {
+        for(int i = 0; i < launch.launches; ++i) launch.start(0, brief_us);
+    });
+    return ms / static_cast<float>(launch.launches);
 }
 
 float faults(const Launch& launch)
@@ -113,14 +124,14 @@ float keeps_memory(const Launch& launch)
 template <float (*body)(const Launch&)>
 ckprof_status run(const ckprof_problem* problem,
                   const ckprof_buffers* buffers,
-                  int32_t,
+                  int32_t launches,
                   double* time_ms,
                   char* reason,
                   size_t size)
 {
     try
     {
-        *time_ms = body({*problem, *buffers});
+        *time_ms = body({*problem, *buffers, launches > 0 ? launches : 1});
         return CKPROF_OK;
     }
     catch(const std::exception& error)
@@ -145,6 +156,7 @@ ckprof_status text(char* buffer, size_t size)
 #define KERNEL(name) {#name, #name, supported, text, run<name>}
 
 const ckprof_kernel table[] = {KERNEL(ok),
+                               KERNEL(brief),
                                KERNEL(faults),
                                KERNEL(faults_quietly),
                                KERNEL(faults_later),

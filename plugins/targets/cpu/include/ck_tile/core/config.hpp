@@ -34,6 +34,15 @@
 #endif
 #endif
 
+// Encoding of the 8-bit floating-point types: 1 OCP, 0 FNUZ.
+#if !defined(CK_TILE_USE_OCP_FP8)
+#if defined(CK_GFX950_SUPPORT)
+#define CK_TILE_USE_OCP_FP8 1
+#else
+#define CK_TILE_USE_OCP_FP8 0
+#endif
+#endif
+
 #define CK_TILE_HOST
 #define CK_TILE_DEVICE
 #define CK_TILE_HOST_DEVICE

@@ -35,4 +35,15 @@ split_k_steps(std::int64_t depth, std::int64_t k_batch, std::int64_t k_mma, std:
     return {begin < depth ? begin : depth, part == k_batch - 1 || depth < end ? depth : end};
 }
 
+// Every part but the last reads the same number of MMA steps; the last takes what is left, which
+// can be nothing (then begin is end or beyond the depth).
+constexpr k_range
+split_k_reads(std::int64_t depth, std::int64_t k_batch, std::int64_t k_mma, std::int64_t part)
+{
+    const std::int64_t grain  = k_batch * k_mma;
+    const std::int64_t length = (depth + grain - 1) / grain * k_mma;
+    const std::int64_t begin  = part * length;
+    return {begin, part == k_batch - 1 ? depth : begin + length};
+}
+
 } // namespace ck_tile::host_model

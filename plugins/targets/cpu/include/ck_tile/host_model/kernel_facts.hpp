@@ -8,41 +8,10 @@
 #include <cstdint>
 
 #include "ck_tile/core/numeric/bfloat16.hpp"
-#include "ck_tile/core/numeric/half.hpp"
+#include "ck_tile/host_model/data_type.hpp"
 #include "ck_tile/ops/grouped_convolution/utils/convolution_specialization.hpp"
 
 namespace ck_tile::host_model {
-
-enum class data_type : std::uint8_t
-{
-    fp32,
-    fp16,
-    bf16
-};
-
-constexpr int size_of(data_type type) { return type == data_type::fp32 ? 4 : 2; }
-
-constexpr const char* name_of(data_type type)
-{ return type == data_type::fp32 ? "fp32" : type == data_type::fp16 ? "fp16" : "bf16"; }
-
-template <typename T>
-struct data_type_of;
-
-template <>
-struct data_type_of<float>
-{
-    static constexpr data_type value = data_type::fp32;
-};
-template <>
-struct data_type_of<half_t>
-{
-    static constexpr data_type value = data_type::fp16;
-};
-template <>
-struct data_type_of<bf16_t>
-{
-    static constexpr data_type value = data_type::bf16;
-};
 
 enum class direction : std::uint8_t
 {

@@ -2,8 +2,11 @@
 // From the template arguments of a GEMM convolution kernel to kernel_facts.
 #pragma once
 
+#include <type_traits>
+
 #include "ck_tile/host_model/kernel_facts.hpp"
 #include "ck_tile/ops/common/tensor_layout.hpp"
+#include "ck_tile/ops/elementwise/unary_element_wise_operation.hpp"
 #include "ck_tile/ops/gemm/pipeline/gemm_pipeline_scheduler.hpp"
 
 namespace ck_tile::host_model {
@@ -29,6 +32,11 @@ constexpr kernel_facts make_kernel_facts()
                       TilePartitioner::NPerBlock == shape::kN &&
                       TilePartitioner::KPerBlock == shape::kK,
                   "the partitioner and the pipeline have different block tiles");
+
+    static_assert(Epilogue::DsDataType::size() == 0, "additional D tensors are not modelled");
+    static_assert(std::is_same_v<typename Epilogue::CDElementwise, element_wise::PassThrough>,
+                  "only PassThrough is modelled");
+    static_assert(std::is_same_v<typename Epilogue::AccDataType, float>, "accumulators are float");
 
     constexpr int dimensions = ConvTraits::NDimSpatial;
 

@@ -7,8 +7,13 @@
 // accumulators.
 #pragma once
 
+#include <type_traits>
+
 #include "ck_tile/core/numeric/integral_constant.hpp"
+#include "ck_tile/host_model/gemm_level.hpp"
 #include "ck_tile/host_model/loop_tail.hpp"
+#include "ck_tile/host_model/vector_size.hpp"
+#include "ck_tile/ops/common/tensor_layout.hpp"
 #include "ck_tile/ops/gemm/pipeline/gemm_pipeline_scheduler.hpp"
 
 namespace ck_tile::host_model {
@@ -21,6 +26,7 @@ struct pipeline_facts
     bool async                  = false; // needs direct-to-LDS loads
     index_t accumulators        = 1;
     index_t min_loops_per_split = 0;
+    bool basic                  = false; // takes vector widths from its problem alone
 };
 
 // Description is a type with `static constexpr pipeline_facts facts` (a template argument cannot
@@ -32,6 +38,9 @@ struct pipeline_model
     using ADataType      = typename Problem::ADataType;
     using BDataType      = typename Problem::BDataType;
     using CDataType      = typename Problem::CDataType;
+    using ALayout        = typename Problem::Traits::ALayout;
+    using BLayout        = typename Problem::Traits::BLayout;
+    using CLayout        = typename Problem::Traits::CLayout;
     using BlockGemmShape = typename Problem::BlockGemmShape;
 
     static constexpr pipeline_facts facts = Description::facts;
@@ -51,6 +60,27 @@ struct pipeline_model
     static constexpr bool kPadN                      = Problem::kPadN;
     static constexpr bool kPadK                      = Problem::kPadK;
 
+    static constexpr bool UsePersistentKernel = Problem::Traits::Persistent;
+
+    // Elements per access to A and to B.
+    static constexpr index_t GetVectorSizeA()
+    {
+        return vector_size<ADataType>(a_runs_along_k ? KPerBlock : MPerBlock,
+                                      a_runs_along_k ? MPerBlock : KPerBlock,
+                                      VectorSizeA,
+                                      !a_runs_along_k,
+                                      a_runs_along_k ? kPadK : kPadM);
+    }
+    static constexpr index_t GetVectorSizeB()
+    {
+        // The basic pipeline looks at the pad of the other axis.
+        return vector_size<BDataType>(b_runs_along_k ? KPerBlock : NPerBlock,
+                                      b_runs_along_k ? NPerBlock : KPerBlock,
+                                      VectorSizeB,
+                                      !b_runs_along_k,
+                                      b_runs_along_k ? kPadN : kPadK);
+    }
+
     // Local memory for the operand tiles, in bytes.
     static constexpr index_t GetSmemSize()
     {
@@ -60,6 +90,26 @@ struct pipeline_model
     }
 
     static constexpr const char* GetPipelineName() { return facts.name; }
+
+private:
+    static constexpr bool a_runs_along_k = std::is_same_v<ALayout, tensor_layout::gemm::RowMajor>;
+    static constexpr bool b_runs_along_k =
+        std::is_same_v<BLayout, tensor_layout::gemm::ColumnMajor>;
+
+    template <typename T>
+    static constexpr index_t
+    vector_size(index_t contiguous, index_t strided, index_t imposed, bool crosswise, bool padded)
+    {
+        constexpr auto bytes = static_cast<index_t>(sizeof(T));
+        constexpr bool obeys = facts.basic || gemm_level::imposed_vectors;
+        if(Problem::FixedVectorSize && obeys) { return imposed; }
+        if(facts.basic)
+        {
+            return basic_vector_size(
+                bytes, contiguous * strided, Problem::kBlockSize, crosswise, padded);
+        }
+        return native_vector_size(bytes, contiguous, strided, Problem::kBlockSize);
+    }
 };
 
 } // namespace ck_tile::host_model

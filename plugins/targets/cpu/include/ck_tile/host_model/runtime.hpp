@@ -13,6 +13,8 @@
 #include "ck_tile/host_model/impl/forward.hpp"
 #include "ck_tile/host_model/impl/grid.hpp"
 #include "ck_tile/host_model/impl/kernel_text.hpp"
+#include "ck_tile/host_model/impl/plain_gemm.hpp"
+#include "ck_tile/host_model/impl/plain_gemm_support.hpp"
 #include "ck_tile/host_model/impl/rejection.hpp"
 #include "ck_tile/host_model/impl/stream_k.hpp"
 #include "ck_tile/host_model/impl/support.hpp"

@@ -42,6 +42,7 @@ typedef struct ihipStream_t* hipStream_t;
 typedef struct ihipEvent_t* hipEvent_t;
 
 hipError_t hipGetDeviceCount(int* count);
+hipError_t hipDriverGetVersion(int* version);
 hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device);
 hipError_t hipSetDevice(int device);
 hipError_t hipGetDevice(int* device);

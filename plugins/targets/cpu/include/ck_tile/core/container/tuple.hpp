@@ -11,13 +11,15 @@ namespace ck_tile {
 template <typename... Ts>
 struct tuple : std::tuple<Ts...>
 {
-    using std::tuple<Ts...>::tuple;
+    using base = std::tuple<Ts...>;
+    using base::base;
     static constexpr index_t size() { return static_cast<index_t>(sizeof...(Ts)); }
 };
 
 template <>
 struct tuple<>
 {
+    using base = std::tuple<>;
     static constexpr index_t size() { return 0; }
 };
 

@@ -36,4 +36,21 @@ inline hipError_t hipMemsetAsync(void* destination, int value, std::size_t bytes
     return hipSuccess;
 }
 
+// `height` rows of `width` bytes that start `pitch` bytes apart.
+inline hipError_t hipMemset2DAsync(void* destination,
+                                   std::size_t pitch,
+                                   int value,
+                                   std::size_t width,
+                                   std::size_t height,
+                                   hipStream_t)
+{
+    if(width == 0 || height == 0) { return hipSuccess; }
+    if(destination == nullptr || pitch < width) { return hipErrorInvalidValue; }
+    for(std::size_t row = 0; row < height; ++row)
+    {
+        std::memset(static_cast<char*>(destination) + row * pitch, value, width);
+    }
+    return hipSuccess;
+}
+
 inline hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }

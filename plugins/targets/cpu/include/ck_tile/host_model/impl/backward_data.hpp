@@ -127,7 +127,10 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
         check_at_least("split-k", "k_batch", call.k_batch, 1);
         return false;
     }
-    if(!check_async(facts) || !check_odd_atomics(facts, call.k_batch)) { return false; }
+    if(!check_async(facts) || !check_odd_atomics(facts.vector_size_c, facts.e_type, call.k_batch))
+    {
+        return false;
+    }
     if(call.gemm_count > most_backward_data_gemms &&
        !reject("gemm-count",
                std::to_string(call.gemm_count) + " GEMMs, a kernel takes " +

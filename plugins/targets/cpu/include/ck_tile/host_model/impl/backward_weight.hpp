@@ -246,7 +246,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     {
         return false;
     }
-    if(!check_odd_atomics(facts, k_batch)) { return false; }
+    if(!check_odd_atomics(facts.vector_size_c, facts.e_type, k_batch)) { return false; }
     const std::int64_t steps = (call.gemm.k - 1) / facts.k_mma + 1;
     if(facts.bounds_splits && !facts.stream_k && steps < k_batch &&
        !reject("split-k",

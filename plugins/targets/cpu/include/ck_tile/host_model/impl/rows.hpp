@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 
+#include "ck_tile/host_model/data_type.hpp"
 #include "ck_tile/host_model/impl/simd.hpp"
-#include "ck_tile/host_model/kernel_facts.hpp"
 
 namespace ck_tile::host_model::impl {
 
@@ -109,7 +110,8 @@ inline void stream_run(const float* source, float* destination, std::int64_t cou
     std::memcpy(destination, source, static_cast<std::size_t>(count) * sizeof(float));
 }
 
-// Calls function(static_cast<T*>(pointer)) with the element type that `type` names.
+// Calls function(static_cast<T*>(pointer)) with the element type that `type` names, one of those
+// that convolutions have.
 template <typename Function>
 inline void with_element_type(data_type type, const Function& function)
 {
@@ -118,6 +120,7 @@ inline void with_element_type(data_type type, const Function& function)
     case data_type::fp32: function(static_cast<float*>(nullptr)); break;
     case data_type::fp16: function(static_cast<half_t*>(nullptr)); break;
     case data_type::bf16: function(static_cast<bf16_t*>(nullptr)); break;
+    default: throw std::logic_error("this kernel has no such element type");
     }
 }
 

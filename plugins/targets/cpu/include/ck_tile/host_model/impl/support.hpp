@@ -197,16 +197,12 @@ inline bool check_layout(const char* tensor, const char* layout, bool known)
 }
 
 // 16-bit additions are done in pairs, which an odd vector width cannot form.
-inline bool check_odd_atomics(const kernel_facts& facts, std::int64_t k_batch)
+inline bool check_odd_atomics(int vector_size_c, data_type e_type, std::int64_t k_batch)
 {
-    if(k_batch == 1 || facts.vector_size_c % 2 == 0 || facts.e_type == data_type::fp32)
-    {
-        return true;
-    }
+    if(k_batch == 1 || vector_size_c % 2 == 0 || size_of(e_type) != 2) { return true; }
     return reject("split-k-atomics",
                   equation("k_batch", k_batch) + " needs an even C vector width for " +
-                      name_of(facts.e_type) + " results, got " +
-                      std::to_string(facts.vector_size_c));
+                      name_of(e_type) + " results, got " + std::to_string(vector_size_c));
 }
 
 inline bool check_whole_merges(const kernel_facts& facts, const conv_shape& shape)

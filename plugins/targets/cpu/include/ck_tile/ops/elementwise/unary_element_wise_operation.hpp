@@ -24,4 +24,23 @@ struct UnaryConvert
     { y = type_convert<Y>(x); }
 };
 
+// The result of a product and further tensors of its shape, in float and rounded once.
+struct MultiDAdd
+{
+    static constexpr const char* name = "MultiDAdd";
+
+    template <typename E, typename C, typename... Ds>
+    constexpr void operator()(E& e, const C& c, const Ds&... ds) const
+    { e = type_convert<E>((type_convert<float>(c) + ... + type_convert<float>(ds))); }
+};
+
+struct MultiDMultiply
+{
+    static constexpr const char* name = "MultiDMultiply";
+
+    template <typename E, typename C, typename... Ds>
+    constexpr void operator()(E& e, const C& c, const Ds&... ds) const
+    { e = type_convert<E>((type_convert<float>(c) * ... * type_convert<float>(ds))); }
+};
+
 } // namespace ck_tile::element_wise

@@ -6,6 +6,8 @@
 
 #include "ck_tile/core/container/tuple.hpp"
 #include "ck_tile/core/numeric/integer.hpp"
+#include "ck_tile/host_model/vector_size.hpp"
+#include "ck_tile/ops/common/tensor_layout.hpp"
 #include "ck_tile/ops/elementwise/unary_element_wise_operation.hpp"
 
 namespace ck_tile {
@@ -42,10 +44,10 @@ struct CShuffleEpilogueProblem
     using ELayout       = ELayout_;
     using CDElementwise = CDElementwise_;
 
-    static_assert(std::is_same_v<AccDataType, float>, "accumulators are float");
-    static_assert(DsDataType::size() == 0, "additional D tensors are not modelled");
-    static_assert(std::is_same_v<CDElementwise, element_wise::PassThrough>,
-                  "only PassThrough is modelled");
+    static_assert(std::is_same_v<AccDataType, float> || std::is_same_v<AccDataType, int32_t>,
+                  "accumulators are float or int32_t");
+    static_assert(std::is_same_v<ELayout, tensor_layout::gemm::RowMajor>,
+                  "the result is row-major");
 
     static constexpr index_t kMPerBlock          = kM_;
     static constexpr index_t kNPerBlock          = kN_;
@@ -77,7 +79,22 @@ struct CShuffleEpilogue
     using ELayout       = typename Problem::ELayout;
     using CDElementwise = typename Problem::CDElementwise;
 
-    static constexpr index_t GetVectorSizeC() { return Problem::VectorSizeC; }
+    static constexpr const char* name = "CShuffleEpilogue";
+
+    static constexpr index_t GetVectorSizeC()
+    {
+        return Problem::FixedVectorSize ? Problem::VectorSizeC
+                                        : host_model::row_vector_size(
+                                              sizeof(ODataType), Problem::NPerXdl * Problem::NWave);
+    }
+
+    // Of the D tensor with that number, given as a constant.
+    template <typename Index>
+    static constexpr index_t GetVectorSizeD(Index)
+    {
+        using type = std::tuple_element_t<Index::value, typename DsDataType::base>;
+        return host_model::row_vector_size(sizeof(type), Problem::NPerXdl * Problem::NWave);
+    }
 };
 
 } // namespace ck_tile

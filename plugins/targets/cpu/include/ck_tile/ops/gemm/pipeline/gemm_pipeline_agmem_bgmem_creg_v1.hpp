@@ -7,7 +7,10 @@
 namespace ck_tile::host_model {
 
 struct basic_v1_description
-{ static constexpr pipeline_facts facts{.name = "BASIC_V1", .class_name = "AGmemBGmemCRegV1"}; };
+{
+    static constexpr pipeline_facts facts{
+        .name = "BASIC_V1", .class_name = "AGmemBGmemCRegV1", .basic = true};
+};
 
 struct basic_async_v1_description
 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from ckprof.sweep.visit import Timing
+from ckprof.rounds.visit import Timing
 
 
 class SimulatedDevice:

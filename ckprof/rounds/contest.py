@@ -1,6 +1,6 @@
 """The rounds on one problem: who runs, in which order, who leaves, and when the ranking is settled.
 
-Pure logic over times: nothing here runs a kernel. The caller takes one :class:`~ckprof.sweep.visit.Visit`
+Pure logic over times: nothing here runs a kernel. The caller takes one :class:`~ckprof.rounds.visit.Visit`
 after the other from :meth:`Contest.visits`, measures it, and calls :meth:`Contest.record` before the next.
 """
 
@@ -14,9 +14,9 @@ from typing import Final, Generic
 
 import numpy as np
 
+from ckprof.rounds.options import RoundOptions
+from ckprof.rounds.visit import Cell, Ending, RoundReport, Timing, Visit
 from ckprof.statistics.intervals import Interval, Noise, paired_interval, pooled_noise
-from ckprof.sweep.options import RoundOptions
-from ckprof.sweep.visit import Cell, Ending, RoundReport, Timing, Visit
 
 #: a reference kernel that moves by less has not moved, whatever the noise seems to be
 _LEAST_DRIFT: Final = math.log(1.05)
@@ -65,12 +65,24 @@ class Contest(Generic[Cell]):
         self._state: _State[Cell] = _State(times={cell: {} for cell in self._cells})
         self._round = rounds_before
         self._known_logs: dict[Cell, dict[int, float]] = {}
+        #: (round, marked rounds) -> the best cell after that round, for :meth:`resume`
+        self._bests: dict[tuple[int, int], Cell | None] = {}
         self._noted = 0
         self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
         #: set by :meth:`visits` at the end, or by :meth:`resume`
         self.ending: Ending | None = None
 
     # --- what was seen ------------------------------------------------------------------------------------
+
+    @property
+    def drifted(self) -> frozenset[int]:
+        """Rounds that do not count because the machine drifted."""
+        return frozenset(self._state.drifted)
+
+    @property
+    def dropped(self) -> frozenset[Cell]:
+        """The cells that left because they are surely slower."""
+        return frozenset(self._state.dropped)
 
     def listen(self, on_round: Callable[[RoundReport[Cell]], None]) -> None:
         """Have somebody told after each round, in place of whoever was told before."""
@@ -98,13 +110,14 @@ class Contest(Generic[Cell]):
         self,
         history: Mapping[Cell, Sequence[tuple[int, Timing | None]]],
         drifted: Collection[int] = (),
-        dropped: Collection[Cell] = (),
+        dropped: Mapping[Cell, int] | None = None,
     ) -> None:
         """Take over what earlier sweeps measured, and decide what that leaves to do.
 
         :param history: cell -> (round, timing) of each visit in order; timing ``None`` for a failure.
         :param drifted: rounds that were marked.
-        :param dropped: cells that left the rounds; those that today's margin would keep come back.
+        :param dropped: cells that left the rounds -> after which round; those that today's margin would have
+            kept then come back.
         """
         state = self._state
         last = max((number for visits in history.values() for number, _ in visits), default=0)
@@ -114,19 +127,39 @@ class Contest(Generic[Cell]):
                     self._note(cell, number, timing)
         state.drifted = {number for number in drifted if number <= last}
         self._known_logs.clear()
-        state.dropped = {cell: math.inf for cell in dropped if cell in state.times}
-        best = self.best()
-        if best is not None:
-            margin = math.log1p(self._options.keep_within)
-            for cell in list(state.dropped):
-                ratios = self._ratios(cell, best)
-                if ratios and mean(ratios) <= margin:
-                    del state.dropped[cell]
-            state.reference = best
+        left = {cell: number for cell, number in (dropped or {}).items() if cell in state.times}
+        state.dropped = {cell: math.inf for cell in left if not self._would_stay(cell, left[cell])}
+        state.reference = self.best()
         if last and not self._missing(last):
             told, self._on_round = self._on_round, lambda report: None
             self._decide(last, drifted=last in state.drifted, drift=None)
             self._on_round = told
+
+    def _would_stay(self, cell: Cell, number: int) -> bool:
+        """Say whether today's margin would have kept a cell that left after a round.
+
+        Judged by what was known then, so that the same margin gives the same answer whatever came later.
+        """
+        key = number, len(self._state.drifted)
+        if key not in self._bests:
+            then = [one for one in self._cells if number in self._state.times[one]]
+            rounds = (self._rounds_until(one, number) for one in then)
+            shared = set.intersection(*rounds) if then else set()
+            self._bests[key] = (
+                min(then, key=lambda one: mean([self._logs(one)[at] for at in shared])) if shared else None
+            )
+        best = self._bests[key]
+        if best is None:
+            return True
+        own, other = self._logs(cell), self._logs(best)
+        shared = self._rounds_until(cell, number) & self._rounds_until(best, number)
+        return not shared or mean([own[at] - other[at] for at in shared]) <= math.log1p(
+            self._options.keep_within
+        )
+
+    def _rounds_until(self, cell: Cell, number: int) -> set[int]:
+        """Return the rounds of a cell up to one, without those that are marked."""
+        return {at for at in self._logs(cell) if at <= number}
 
     @property
     def cells(self) -> tuple[Cell, ...]:

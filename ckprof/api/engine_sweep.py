@@ -1,0 +1,419 @@
+"""Sweeps on an engine: build once, hand problems to workers, merge what they leave."""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from concurrent.futures import wait
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.api.build_worker import BUILD_HANDLER
+from ckprof.api.building import build_library
+from ckprof.api.engines import DEFAULT, find_engine
+from ckprof.api.events import EngineProgress, SweepMessage, SweepPlanned, SweepWarning
+from ckprof.api.pool_build import PoolBuild
+from ckprof.api.sweep_worker import HANDLER
+from ckprof.api.sweeping import (
+    SweepResult,
+    is_shard_folder,
+    open_sink,
+    plan_request,
+    sweep_run_options,
+)
+from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
+from ckprof.flow.run_environment import git_state
+from ckprof.model.outcome import Outcome
+from ckprof.model.problem import as_convolution
+from ckprof.model.problem_run import ProblemRun
+from ckprof.model.recipe import Purpose
+from ckprof.run.executor import timing_settings
+from ckprof.run.host import cpu_model
+from ckprof.run.options import CacheMode
+from ckprof.store.writer import StoreWriter
+from ckprof.sweep.cluster.coordinator import ClusterWatch, Coordinator, Work
+from ckprof.sweep.cluster.cost import describe_cost, estimate
+from ckprof.sweep.cluster.engine import EngineRequest, Pool
+from ckprof.sweep.cluster.folder import SweepFolder
+from ckprof.sweep.cluster.leases import LeasePolicy
+from ckprof.sweep.cluster.merging import Merger
+from ckprof.sweep.cluster.messages import (
+    End,
+    Job,
+    JobKernel,
+    ReferencePolicy,
+    Reply,
+    Task,
+    Unit,
+    decode_reply,
+    encode,
+)
+from ckprof.sweep.cluster.settings import ClusterSettings, read_settings
+from ckprof.sweep.cluster.units import Units
+from ckprof.sweep.identity import built_kernels, shared_key_of
+from ckprof.sweep.kernel_bench import PluginHooks, rejected_result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.api.requests import SweepOptions
+    from ckprof.api.running import RunRequest
+    from ckprof.api.session import Session
+    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.run.options import RunOptions
+    from ckprof.store.attempt import Attempt
+    from ckprof.store.query import SharedKey
+    from ckprof.sweep.cluster.engine import Engine, EngineSession
+    from ckprof.sweep.plan import Plan, PlannedContest, PlannedKernel
+
+#: workers that may fail in a row before the first one says who it is
+_MOST_PROBES: Final = 3
+_LOOK_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenEngine:
+    """The engine of a sweep with what it is opened for."""
+
+    engine: Engine
+    request: EngineRequest
+
+    @property
+    def settings(self) -> ClusterSettings | None:
+        """What the settings file says."""
+        return self.request.settings
+
+
+def choose_engine(session: Session, request: RunRequest, options: SweepOptions) -> ChosenEngine:
+    """Return the engine that the options ask for.
+
+    :raises UsageError: there is no such engine, or options contradict each other.
+    :raises InputError: the settings file is wrong.
+    """
+    if is_shard_folder(options.store):
+        raise UsageError(
+            f"--store {options.store}: an engine merges the shards of its workers itself; name a file"
+        )
+    repeated = sorted({str(one) for one in options.devices if options.devices.count(one) > 1})
+    if repeated:
+        raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
+    settings = read_settings(options.cluster) if options.cluster is not None else None
+    named = settings.engine if settings is not None else ""
+    engine = find_engine(session.manager, options.engine or named or DEFAULT)
+    return ChosenEngine(
+        engine=engine,
+        request=EngineRequest(
+            handler=HANDLER,
+            build_handler=BUILD_HANDLER,
+            devices=options.devices,
+            embedded=session.target(request.build.target).embedded,
+            settings=settings,
+            folder=sweep_folder(options, settings).root,
+            say=lambda text: session.tell(SweepMessage(text=text)),
+        ),
+    )
+
+
+def sweep_folder(options: SweepOptions, settings: ClusterSettings | None) -> SweepFolder:
+    """Return where the shards of a sweep are."""
+    store = Path(options.store)
+    if settings is not None and settings.folder is not None:
+        return SweepFolder.below(settings.folder, store)
+    return SweepFolder.beside(store)
+
+
+def describe_engine(session: Session, request: RunRequest, options: SweepOptions, plan: Plan) -> list[str]:
+    """Return tasks, bytes and hours of a plan on an engine, for people.
+
+    :raises CkprofError: as :func:`choose_engine`.
+    """
+    chosen = choose_engine(session, request, options)
+    pools = chosen.engine.pools(chosen.request)
+    cost = estimate(plan, build_slots=pools.get(Pool.BUILD, 0), run_slots=pools.get(Pool.RUN, 0))
+    return describe_cost(cost)
+
+
+def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
+    """Build what is missing, hand what is left to an engine's workers, and merge what they measure.
+
+    :raises CkprofError: the store cannot be written, no toolchain, the engine cannot be used, or no worker
+        can measure anything.
+    """
+    chosen = choose_engine(session, request, options)
+    # what is wrong with the settings shows before anything is built
+    pools = chosen.engine.pools(chosen.request)
+    with ExitStack() as stack:
+        writer = open_sink(session, options)
+        stack.callback(writer.close)
+        if not isinstance(writer, StoreWriter):
+            raise UsageError(f"--store {options.store}: name a file")
+        folder = sweep_folder(options, chosen.settings)
+        folder.make()
+        merger = Merger(writer, folder.shards, folder.merged)
+        left = merger.merge()
+        if left.added:
+            session.tell(
+                SweepMessage(text=f"merged {len(left.added)} outcomes of workers of an earlier call")
+            )
+        if pools.get(Pool.BUILD, 0):
+            _build_in_pool(session, request, options, chosen)
+        library = build_library(
+            session,
+            request.selection.candidates,
+            request.build,
+            Purpose.RUN,
+            keep_invalid=request.selection.keep_invalid,
+        )
+        return _Sweep(session, request, options, chosen, folder).run(library, writer, merger)
+
+
+def _build_in_pool(
+    session: Session, request: RunRequest, options: SweepOptions, chosen: ChosenEngine
+) -> None:
+    """Have the build pool compile what the cache lacks, and give its workers back before devices are used."""
+    settings = chosen.settings
+    shared = settings is not None and settings.folder is not None
+    build = PoolBuild(session, request, sweep_folder(options, settings) if shared else None)
+    tasks = build.missing()
+    if not tasks:
+        return
+    engine = chosen.engine.open(replace(chosen.request, wanted=(Pool.BUILD,)))
+    try:
+        build.run(tasks, engine, options.should_stop)
+    finally:
+        engine.close(now=True)
+
+
+class _Sweep:
+    """One sweep on an engine."""
+
+    def __init__(
+        self,
+        session: Session,
+        request: RunRequest,
+        options: SweepOptions,
+        chosen: ChosenEngine,
+        folder: SweepFolder,
+    ) -> None:
+        self._session = session
+        self._request = request
+        self._options = options
+        self._chosen = chosen
+        self._folder = folder
+        settings = chosen.settings
+        self._reference = settings.reference if settings is not None else ReferencePolicy()
+        self._leases = settings.lease if settings is not None else LeasePolicy()
+        #: objects and shards travel through the engine
+        self._sends = False
+
+    def run(self, library: BuiltLibrary, writer: StoreWriter, merger: Merger) -> SweepResult:
+        """Open the engine, and coordinate its workers."""
+        run = self._run_options(library)
+        kernels = built_kernels(library)
+        job = self._folder.objects.put(encode(self._job(library, kernels, run)))
+        reference = self._reference_unit(kernels)
+        engine = self._chosen.engine.open(self._chosen.request)
+
+        settings = self._chosen.settings
+        self._sends = not engine.shares_files and (settings is None or settings.folder is None)
+        try:
+            first = _probe(self._probe_task(job, reference), engine, self._folder, self._options)
+            shared = self._shared(library, run, first)
+            planning = plan_request(self._request, self._options, kernels, shared)
+            units = Units(planning, writer.reader.past_visits)
+            self._session.tell(SweepPlanned(plan=units.plan, dry_run=False))
+            work = Work(
+                job=job,
+                shared=shared,
+                units=units.open(),
+                rankings=len(units.plan.contests),
+                plan_again=units.again,
+                reference=self._reference,
+                reference_problem=reference,
+                leases=self._leases,
+                folder=self._folder,
+                sends=self._sends,
+            )
+            coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
+            coordinator.note_card(first)
+            coordinator.run()
+        finally:
+            engine.close(now=True)
+        # the devices are free while the rest is merged
+        summary = coordinator.finish()
+        if not coordinator.outstanding and not merger.merge().bad:
+            # everything is in the store; a new store of that name shall not begin with these outcomes
+            self._folder.remove()
+        return SweepResult(plan=units.plan, summary=summary.sweep, path=writer.path, cluster=summary)
+
+    def _run_options(self, library: BuiltLibrary) -> RunOptions:
+        run = sweep_run_options(self._request, library.recipe)
+        if run.cache is CacheMode.COLD:
+            # the same for all workers, whatever the caches of their hosts
+            run = replace(run, flush_bytes=timing_settings(run).flush_bytes)
+        return run
+
+    def _job(self, library: BuiltLibrary, kernels: Sequence[PlannedKernel], run: RunOptions) -> Job:
+        recipe, session = library.recipe, self._session
+        rejections = {one.candidate.instance.key: rejected_result(one) for one in library.rejected}
+        sums = {one.instance.key: one.instance.split_sum for one in library.candidates}
+        git = git_state(Path.cwd())
+        digest = ""
+        if library.path is not None:
+            try:
+                digest = self._folder.objects.put(library.path.read_bytes())
+            except OSError as exc:
+                raise InputError(f"cannot be read: {exc.strerror}", library.path) from None
+        return Job(
+            direction=library.direction.id,
+            target=recipe.target,
+            arch=recipe.arch,
+            machine_identity=recipe.machine_identity,
+            cpu_model=cpu_model() if session.target(self._request.build.target).embedded else "",
+            library=digest,
+            library_name=library.path.name if library.path is not None else "",
+            kernels=tuple(
+                JobKernel(
+                    planned=one,
+                    split_sum=sums[one.instance],
+                    rejection=(rejected.status, rejected.reason, rejected.requirements)
+                    if (rejected := rejections.get(one.instance)) is not None
+                    else None,
+                )
+                for one in kernels
+            ),
+            options=run,
+            rounds=self._options.rounds,
+            reference=self._reference,
+            tags=self._options.tags,
+            argv=tuple(sys.argv[1:]),
+            git_commit=str(git["commit"]) if git else "",
+            git_dirty=bool(git["dirty"]) if git else False,
+            plugins=tuple(
+                _absolute(one.location) for one in session.manager.plugins if one.is_loose and not one.error
+            ),
+            architectures=tuple(_absolute(name) for name in session.settings.architectures),
+        )
+
+    def _reference_unit(self, kernels: Sequence[PlannedKernel]) -> Unit | None:
+        """Return the problem of middling work with kernels: it is measured on every card."""
+        problems = [one for one in self._request.problems if any(_fits(kernel, one) for kernel in kernels)]
+        if not problems:
+            return None
+        ordered = sorted(problems, key=lambda one: one.problem.real_flop)
+        chosen = ordered[len(ordered) // 2]
+        kernel = next(one for one in kernels if _fits(one, chosen))
+        return Unit(
+            id="reference",
+            problem=as_convolution(chosen.problem),
+            problem_index=0,
+            dtype=kernel.info.dtype,
+            layout=kernel.info.layout,
+            splits=(1,),
+            fresh=True,
+        )
+
+    def _probe_task(self, job: str, reference: Unit | None) -> Task:
+        return Task(
+            id=uuid.uuid4().hex,
+            run="probe",
+            job=job,
+            unit=None,
+            folder="" if self._sends else str(self._folder.root),
+            reference_problem=reference,
+        )
+
+    def _shared(self, library: BuiltLibrary, run: RunOptions, first: Reply) -> SharedKey:
+        card = first.card
+        if card is None:
+            raise ToolchainError(f"no worker can be used: {first.message or 'it does not say why'}")
+        how = (card.driver, card.clock)
+        return shared_key_of(library.direction.id, library.recipe, run, card.device, how)
+
+    def _watch(self, library: BuiltLibrary) -> ClusterWatch:
+        session, options = self._session, self._options
+        hooks = PluginHooks(library, session.manager)
+        known = {one.instance.key for one in library.candidates}
+        problems = {one.problem: index for index, one in enumerate(self._request.problems)}
+        announced: set[tuple[object, ...]] = set()
+
+        def before(planned: PlannedContest) -> None:
+            place = (planned.problem, planned.shared.dtype, planned.shared.layout)
+            if place not in announced:
+                announced.add(place)
+                hooks.before_problem(planned)
+
+        def after(attempt: Attempt) -> None:
+            if attempt.key.kernel.instance in known:
+                index = problems.get(attempt.key.problem, 0)
+                hooks.announce(attempt.key.problem, outcome_of(attempt, index))
+
+        return ClusterWatch(
+            on_progress=lambda progress: session.tell(EngineProgress(progress=progress)),
+            on_message=lambda text: session.tell(SweepMessage(text=text)),
+            on_warning=lambda text: session.tell(SweepWarning(text=text)),
+            on_unit=before,
+            on_attempt=after,
+            should_stop=options.should_stop,
+            max_time_s=options.max_time_s,
+        )
+
+
+def outcome_of(attempt: Attempt, problem_index: int) -> Outcome:
+    """Return what plugins are told of an attempt."""
+    return Outcome(
+        key=attempt.key.kernel.instance,
+        problem_index=problem_index,
+        status=attempt.status,
+        reason=attempt.reason,
+        split_k=attempt.split_chosen if attempt.split_chosen is not None else attempt.key.split_k,
+        split_k_deduced=attempt.key.split_k < 1,
+        measurement=attempt.measurement,
+        verification=attempt.verification,
+    )
+
+
+def _fits(kernel: PlannedKernel, one: ProblemRun) -> bool:
+    return (
+        kernel.ndim == one.problem.ndim
+        and one.dtype in (None, kernel.info.dtype)
+        and one.layout in (None, kernel.info.layout)
+    )
+
+
+def _absolute(name: str) -> str:
+    path = Path(name).expanduser()
+    return str(path.absolute()) if path.suffix == ".py" or "/" in name else name
+
+
+def _probe(task: Task, engine: EngineSession, folder: SweepFolder, options: SweepOptions) -> Reply:
+    """Ask one worker who it is; it also opens the library, and checks its card.
+
+    :raises ToolchainError: several workers in a row cannot be used.
+    :raises Interrupted: a stop was requested meanwhile.
+    """
+    reason = ""
+    for _ in range(_MOST_PROBES):
+        future = engine.submit(Pool.RUN, encode(task))
+        while not wait([future], timeout=_LOOK_S).done:
+            if options.should_stop():
+                raise Interrupted
+        error = future.exception()
+        if error is not None:
+            reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+            continue
+        reply = decode_reply(future.result())
+        if reply.end is End.MISSING:
+            task = replace(
+                task, objects={digest: folder.objects.get(digest) or b"" for digest in reply.missing}
+            )
+            reason = "a worker did not get what it was sent"
+        elif reply.end is End.ERROR:
+            reason = reply.message
+            time.sleep(0.1)
+        else:
+            return reply
+    raise ToolchainError(f"no worker can measure: {reason}")

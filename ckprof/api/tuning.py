@@ -1,0 +1,191 @@
+"""Guided searches, on a device or in recorded measurements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.api.events import TuneProgress
+from ckprof.api.measured_tables import read_tables
+from ckprof.api.model_training import gemm_sizes_of, load_model, require_device
+from ckprof.arch.architectures import architectures
+from ckprof.errors import InputError, UsageError
+from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
+from ckprof.tune.loop import TuneLimits, TuneLoop
+from ckprof.tune.outlook import Forecaster
+from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
+from ckprof.tune.result import TuneResult, tune_result
+from ckprof.tune.strategies import SearchStrategies
+from ckprof.tune.strategy import SearchRequest
+
+if TYPE_CHECKING:
+    from ckprof.api.running import RunRequest
+    from ckprof.api.session import Session
+    from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
+    from ckprof.model.dtype import DataType
+    from ckprof.selection.measurements import Measurements
+    from ckprof.selection.model import TimeModel
+    from ckprof.tune.knowledge import Knowledge
+    from ckprof.tune.loop import TuneBench
+    from ckprof.tune.space import SearchSpace
+
+#: share of the time of a search on a device that planning may take
+_PLANNING_SHARE = 0.01
+
+
+def replay(session: Session, options: ReplayOptions) -> TuneResult:
+    """Search recorded measurements, and count the time that building and measuring would take.
+
+    :raises UsageError: the strategy is unknown or cannot begin, or the direction is no matrix product.
+    :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
+    """
+    direction = session.registry.operation(options.direction)
+    table = read_tables(
+        session.registry, options.files, direction=direction.id, dtype=options.dtype.value
+    ).without_glitches()
+    if options.selection is not None:
+        table = _restricted(table, {one.name for one in options.selection.candidates}, options.files[0])
+    space = replay_space(table, dict(options.counts))
+    bench = ReplayBench(table, space, ReplayCosts(build_s=options.build_s, visit_s=options.visit_s))
+    known = architectures().get(table.arch)
+    units = table.units or (known.compute_units if known is not None else 0)
+    request = search_request(
+        session,
+        space,
+        options.search,
+        direction=direction.id,
+        dtype=options.dtype,
+        device=(table.arch, units),
+    )
+    return search(session, bench, bench.knowledge(space), request, options.search)
+
+
+def tune(session: Session, request: RunRequest, options: TuneOptions) -> TuneResult:
+    """Search on a device: build and measure what promises most, and store every outcome.
+
+    :raises UsageError: the instances are of several types, layouts or dimensions, or the strategy is unknown.
+    :raises CkprofError: the store cannot be written, there is no toolchain, or a plugin broke its contract.
+    """
+    from ckprof.api.tune_bench import open_bench
+
+    with open_bench(session, request, options) as bench:
+        instance = request.selection.candidates[0].instance
+        asked = search_request(
+            session,
+            bench.space,
+            options.search,
+            direction=request.selection.direction,
+            dtype=instance.dtype,
+            device=(bench.arch, bench.compute_units),
+        )
+        asked = replace(asked, planning_share=_PLANNING_SHARE)
+        return search(session, bench, bench.knowledge, asked, options.search)
+
+
+def search(
+    session: Session,
+    bench: TuneBench,
+    knowledge: Knowledge,
+    request: SearchRequest,
+    options: SearchOptions,
+) -> TuneResult:
+    """Run a search on a bench."""
+    strategy = SearchStrategies(session.manager).start(options.strategy, request)
+    limits = TuneLimits(
+        budget_s=options.budget_s,
+        should_stop=options.should_stop,
+        on_progress=lambda progress: session.tell(TuneProgress(progress=progress, space=request.space)),
+        most_cells=options.most_measurements,
+    )
+    loop = TuneLoop(knowledge, bench, limits)
+    stop = loop.run(strategy)
+    return tune_result(
+        loop, Forecaster(request), stop, strategy=options.strategy, tie=options.tie, most=options.kernels
+    )
+
+
+def search_request(
+    session: Session,
+    space: SearchSpace,
+    options: SearchOptions,
+    *,
+    direction: str,
+    dtype: DataType,
+    device: tuple[str, int],
+) -> SearchRequest:
+    """Return what a strategy is told.
+
+    :param device: architecture, empty if unknown, and compute units, 0 if unknown.
+    :raises InputError: the model or the lessons are of another device or direction.
+    """
+    arch, units = device
+    lessons = None
+    if options.lessons:
+        lessons = read_tables(
+            session.registry, options.lessons, direction=direction, dtype=dtype.value
+        ).without_glitches()
+        if lessons.arch and arch and lessons.arch != arch and not options.force_model:
+            raise InputError(
+                f"it was measured on {lessons.arch}, which says little about {arch}; take it with --force",
+                options.lessons[0],
+            )
+    sizes = gemm_sizes_of(session.registry, direction)
+    model: TimeModel | None = None
+    if options.model is not None:
+        model = load_model(options.model)
+        if model.direction != direction:
+            raise InputError(f"the model is of {model.direction}, not {direction}", options.model)
+        require_device(model, arch, options.model, force=options.force_model)
+    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and units > 0:
+        model = train(
+            TrainRequest(
+                table=lessons,
+                direction=direction,
+                gemm_sizes=sizes,
+                dtype=dtype.value,
+                element_bytes=dtype.properties.size_bytes,
+                device=arch,
+                units=units,
+            )
+        )
+    return SearchRequest(
+        space=space,
+        gemm_sizes=sizes,
+        element_bytes=dtype.properties.size_bytes,
+        units=units,
+        model=model,
+        lessons=lessons,
+        tie=options.tie,
+        seed=options.seed,
+    )
+
+
+def _restricted(table: Measurements, names: set[str], path: Path) -> Measurements:
+    """Return the part of a table that is about some kernels.
+
+    :raises InputError: there is none.
+    """
+    kernels = {name: traits for name, traits in table.kernels.items() if name in names}
+    if not kernels:
+        raise InputError("it has no time of the kernels of the list: their names differ", path)
+    times = {key: time for key, time in table.times.items() if key[1] in kernels}
+    left = tuple(sorted({index for index, _, _ in times}))
+    return replace(table, kernels=kernels, times=times).subset(left)
+
+
+def require_one_kind(request: RunRequest) -> None:
+    """Check that all instances compete with one another.
+
+    :raises UsageError: they are of several types, layouts or numbers of dimensions.
+    """
+    kinds = {
+        (one.instance.ndim, one.instance.dtype.value, one.instance.layout.name)
+        for one in request.selection.candidates
+    }
+    if len(kinds) > 1:
+        known = ", ".join(f"{ndim}D {dtype} {layout}" for ndim, dtype, layout in sorted(kinds))
+        raise UsageError(
+            f"the instances are of several kinds ({known}), which do not compete: choose one with --dtype, "
+            "--ndim or --filter"
+        )

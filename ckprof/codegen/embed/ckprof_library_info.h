@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a kernel library says about itself, for operations with C functions of their own.
+ */
+#ifndef CKPROF_LIBRARY_INFO_H
+#define CKPROF_LIBRARY_INFO_H
+
+#include "ckprof_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ckprof_library_info
+{
+    const char* operation; /* id of the operation */
+    const char* arch;      /* architecture that the kernels were built for */
+    /* per kernel of the library's table, in its order: a JSON object with everything that makes it
+     */
+    const char* const* fields;
+} ckprof_library_info;
+
+const ckprof_library_info* ckprof_get_info(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

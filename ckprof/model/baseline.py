@@ -1,0 +1,47 @@
+"""A library of somebody else, measured on the same problem as the instances: what they are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.model.outcome import Status
+
+if TYPE_CHECKING:
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import ConvLayout
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import ConvProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineConvolution:
+    """What a baseline has to compute, and how its tensors lie in memory."""
+
+    #: id of the direction
+    direction: str
+    problem: ConvProblem
+    layout: ConvLayout
+    dtype: DataType
+    #: which of ``input``, ``weight``, ``output`` is computed
+    result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineOutcome:
+    """What became of a baseline on one problem, for instances of one layout and data type."""
+
+    #: id of the baseline
+    baseline: str
+    #: versions and device, in one line
+    description: str
+    layout: str
+    dtype: DataType
+    #: as of an instance; its ``key`` is the id of the baseline
+    outcome: Outcome
+
+    @property
+    def median_ms(self) -> float | None:
+        """Median time if the outcome is ``ok``, ``None`` if there is none to compare with."""
+        measured = self.outcome.measurement if self.outcome.status is Status.OK else None
+        return measured.median_ms if measured is not None and measured.median_ms > 0 else None

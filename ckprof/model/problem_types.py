@@ -1,0 +1,64 @@
+"""Which types of problems there are: those of convolutions, and those that operations of plugins bring.
+
+Problems are kept as JSON objects of their fields. No two types have the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof.model.problem import SIZE_NAMES, ConvProblem, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: names of the fields -> type
+_TYPES: dict[frozenset[str], type[object]] = {frozenset(SIZE_NAMES): ConvProblem}
+
+
+def know_problem_type(kind: type[object]) -> None:
+    """Have problems of this type recognised from now on.
+
+    :param kind: a frozen dataclass with fields that JSON has.
+    """
+    names = (field.name for field in fields(cast("Any", kind)))
+    _TYPES[frozenset(names)] = kind
+
+
+def problem_from(values: Mapping[str, Any]) -> Problem:
+    """Return the problem with these fields; what else there is is left out.
+
+    :raises InputError: no known type has such fields, or a value is wrong.
+    """
+    for names, kind in _TYPES.items():
+        if names <= values.keys():
+            try:
+                given = {name: values[name] for name in names}
+                return cast("Problem", msgspec.convert(given, kind))
+            except msgspec.ValidationError as exc:
+                raise InputError(f"wrong problem: {exc}") from None
+    raise InputError(
+        f"no loaded plugin knows a problem with {', '.join(sorted(values))}: "
+        "load the one that it was made with"
+    )
+
+
+def decode_problem(kind: type, value: Any) -> object:
+    """Decode the fields of a problem for msgspec, as its ``dec_hook``; plain values are returned as they are.
+
+    :raises InputError: as for :func:`problem_from`.
+    """
+    if kind is Problem and isinstance(value, dict):
+        return problem_from(value)
+    if kind is object:
+        return value
+    raise NotImplementedError(f"{kind.__name__} has no form in JSON")
+
+
+def sizes(problem: Problem) -> dict[str, Any]:
+    """Return the fields of a problem by name, as plain JSON values."""
+    return cast("dict[str, Any]", msgspec.to_builtins(problem))

@@ -1,0 +1,80 @@
+"""What a device can reach at most: the two lines of a roofline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ckprof.errors import UsageError
+from ckprof.model.dtype import DataType
+
+
+class RoofKind(Enum):
+    """Where a roof comes from."""
+
+    #: computed from the device's record
+    THEORETICAL = "theoretical"
+    #: measured on the device: copy bandwidth, peak multiply-add
+    MEASURED = "measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roof:
+    """What a device can reach at most."""
+
+    kind: RoofKind
+    #: floating-point operations in 1e9 per second; infinite where only the bandwidth is known
+    gflops: float
+    #: memory traffic in 1e9 bytes per second; infinite where only the arithmetic is known
+    gbytes_per_s: float
+    #: type of the operands that it holds for; ``None`` for every type
+    dtype: DataType | None = None
+
+    def at(self, intensity: float) -> float:
+        """Return the GFLOP/s that can be reached at most with so many operations per byte."""
+        return min(self.gflops, self.gbytes_per_s * intensity)
+
+    @classmethod
+    def parse(cls, text: str) -> Roof:
+        """Parse ``KIND=GFLOPS,GBYTES``, e.g. ``measured=95000,1350``; either number may be ``-``.
+
+        :raises UsageError: it is something else.
+        """
+        kind, _, numbers = text.partition("=")
+        try:
+            values = [math.inf if part.strip() == "-" else float(part) for part in numbers.split(",")]
+            gflops, gbytes = values
+            found = cls(kind=RoofKind(kind.strip()), gflops=gflops, gbytes_per_s=gbytes)
+        except ValueError:
+            known = " or ".join(one.value for one in RoofKind)
+            raise UsageError(
+                f"the roof {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {known}, e.g. measured=95000,1350"
+            ) from None
+        if not min(values) > 0 or min(values) == math.inf:
+            raise UsageError(f"the roof {text!r} needs positive numbers, and one of them at least")
+        return found
+
+    def as_plain(self) -> dict[str, object]:
+        """Return JSON values; ``None`` stands for what is not known."""
+        return {
+            "kind": self.kind.value,
+            "gflops": self.gflops if self.gflops < math.inf else None,
+            "gbytes_per_s": self.gbytes_per_s if self.gbytes_per_s < math.inf else None,
+            "dtype": self.dtype.value if self.dtype else None,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, object]) -> Roof | None:
+        """Return what :meth:`as_plain` wrote; ``None`` for anything else, as other versions may write."""
+        rates = [math.inf if plain.get(name) is None else plain[name] for name in ("gflops", "gbytes_per_s")]
+        numbers = [float(one) for one in rates if isinstance(one, int | float) and one > 0]
+        if len(numbers) < 2 or min(numbers) == math.inf:
+            return None
+        try:
+            kind = RoofKind(plain.get("kind"))
+            dtype = None if plain.get("dtype") is None else DataType(plain["dtype"])
+        except ValueError:
+            return None
+        return cls(kind=kind, gflops=numbers[0], gbytes_per_s=numbers[1], dtype=dtype)

@@ -1,0 +1,137 @@
+"""A baseline in a worker process: an engine that is served as if it were a library with one kernel.
+
+So operands, guards, poison, flushes, sampling and verification are the very ones of kernels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.model.baseline import BaselineConvolution
+from ckprof.model.layout import TENSORS, find_layout
+from ckprof.model.problem import ConvProblem
+from ckprof.run import messages
+from ckprof.run.baseline_engine import BaselineUnusable, load_engine
+from ckprof.run.messages import AbiStatus, Support
+from ckprof.run.session import KernelSession
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.requirement import UnmetRequirement
+    from ckprof.run.abi import CBuffers, CProblem
+    from ckprof.run.baseline_engine import BaselineEngine
+
+
+class _EngineMemory:
+    """The part of an engine that kernels know as their target."""
+
+    def __init__(self, id_: str, engine: BaselineEngine) -> None:
+        self.id = id_
+        #: baselines have no workspace that ckprof knows of
+        self.workspace_bytes = 0
+        self.allocate = engine.allocate
+        self.release = engine.release
+        self.copy_to_device = engine.copy_to_device
+        self.copy_to_host = engine.copy_to_host
+        self.flush_cache = engine.flush_cache
+        self.available_bytes = engine.available_bytes
+
+    def identify_device(self) -> None:
+        """Say nothing: a baseline is launched once per sample."""
+
+
+class _EngineKernel:
+    """The part of an engine that computes, as a kernel."""
+
+    def __init__(self, id_: str, engine: BaselineEngine) -> None:
+        self.key = self.name = id_
+        self._engine = engine
+        self._convolution: BaselineConvolution | None = None
+
+    def set_convolution(self, convolution: BaselineConvolution) -> None:
+        """Compute this from now on."""
+        self._convolution = convolution
+
+    def is_supported(self, problem: CProblem) -> Support:
+        """Say what the library cannot do."""
+        unmet: list[UnmetRequirement] = self._engine.unmet_requirements(self._given())
+        status = AbiStatus.REJECTED if unmet else AbiStatus.OK
+        return Support(status=status, unmet_requirements=tuple(unmet), split_k=1)
+
+    def instance_string(self) -> tuple[AbiStatus, str]:
+        """Return nothing: there is no such text."""
+        return AbiStatus.FAILED, "a baseline has no instance string"
+
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run once; return the status, its reason and the time in milliseconds."""
+        addresses = {name: int(buffers.tensors[place]) for place, name in enumerate(TENSORS)}
+        try:
+            return AbiStatus.OK, "", float(self._engine.run(self._given(), addresses))
+        except Exception as exc:  # whatever the library raises is the outcome
+            return AbiStatus.FAILED, f"{type(exc).__name__}: {exc}", 0.0
+
+    def _given(self) -> BaselineConvolution:
+        if self._convolution is None:
+            raise ValueError("no problem is loaded")
+        return self._convolution
+
+
+class _EngineLibrary:
+    """An engine as a library with one kernel."""
+
+    info = None
+
+    def __init__(self, id_: str, engine: BaselineEngine) -> None:
+        self.target = _EngineMemory(id_, engine)
+        self.kernel = _EngineKernel(id_, engine)
+        self.kernels = {id_: self.kernel}
+
+
+class BaselineSession(KernelSession):
+    """Answers requests for one baseline.
+
+    :param library: the engine.
+    :param shared: memory into which tensors are copied.
+    """
+
+    def __init__(self, library: _EngineLibrary, shared: NDArray[np.uint8]) -> None:
+        super().__init__(library, shared)
+        self._baseline = library.kernel
+
+    def _load(self, request: messages.LoadProblem) -> messages.Reply:
+        layout = find_layout(request.layout)
+        if layout is None:
+            raise ValueError(f"there is no layout {request.layout!r}")
+        self._baseline.set_convolution(
+            BaselineConvolution(
+                direction=request.direction,
+                problem=ConvProblem.from_values(request.problem.ndim, request.problem.values),
+                layout=layout,
+                dtype=request.result.dtype,
+                result=request.result.name,
+            )
+        )
+        return super()._load(request)
+
+
+def open_baseline(
+    request: messages.OpenBaseline, shared: NDArray[np.uint8]
+) -> tuple[BaselineSession | None, messages.Reply]:
+    """Make the engine that a request names.
+
+    :returns: the session, ``None`` if the engine cannot be used, and the reply.
+    """
+    try:
+        make: Any = load_engine(request.entry)
+        engine: BaselineEngine = make(request.device, request.on_host)
+        description = engine.description
+    except BaselineUnusable as exc:
+        return None, messages.OpenFailed(reason=str(exc))
+    except Exception as exc:  # a broken installation must be a message, not a traceback
+        return None, messages.OpenFailed(reason=f"{type(exc).__name__}: {exc}")
+    opened = messages.Opened(target=request.id, device=description, keys=(request.id,))
+    return BaselineSession(_EngineLibrary(request.id, engine), shared), opened

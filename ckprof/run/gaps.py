@@ -1,0 +1,50 @@
+"""Gaps between the lines of a tensor: what lies there belongs to nobody and must stay as it is.
+
+In operands, gaps hold the poison of :mod:`ckprof.run.guards`, which no kernel may let into its result. A
+result is poisoned as a whole before each run; the reference marks its gaps by NaN, and what is in them
+afterwards must be the poison still.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckprof.run.guards import POISON_BYTE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ckprof.model.tensor import TensorSpec
+
+
+def with_gaps(values: NDArray[Any], spec: TensorSpec, fill: float | None = None) -> NDArray[Any]:
+    """Return a tensor as it lies in memory.
+
+    :param values: without gaps.
+    :param fill: what gaps hold; ``None`` for the poison.
+    """
+    if spec.is_packed:
+        return values
+    lines = np.empty(spec.stored_shape, dtype=values.dtype)
+    if fill is None:
+        lines.view(np.uint8)[...] = POISON_BYTE
+    else:
+        lines[...] = fill
+    lines[..., : spec.shape[-1]] = values
+    return lines
+
+
+def without_gaps(stored: NDArray[Any], position: int, spec: TensorSpec) -> NDArray[Any]:
+    """Return those of some stored elements that lie in no gap.
+
+    :param stored: elements that follow each other in memory.
+    :param position: how many lie before them.
+    """
+    if spec.is_packed:
+        return stored
+    columns = np.arange(position, position + stored.size) % spec.line_stride
+    return stored[columns < spec.shape[-1]]

@@ -1,0 +1,143 @@
+"""Who has which unit, and until when: a unit whose worker falls silent is given to another one.
+
+The journal survives the coordinator. A unit may so be measured twice, never not at all, and what is measured
+twice are different attempts, each of which is stored once.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ckprof.errors import UsageError
+from ckprof.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasePolicy:
+    """How long a worker may be silent.
+
+    :raises UsageError: a value is out of range.
+    """
+
+    #: seconds without an outcome after which a unit is given to another worker
+    silence_s: float = 600.0
+    #: times that a unit is handed out before it is given up
+    attempts: int = 5
+
+    def __post_init__(self) -> None:
+        if not self.silence_s > 0:
+            raise UsageError(f"the silence of a lease is {self.silence_s}, expected more than 0 seconds")
+        if self.attempts < 1:
+            raise UsageError(f"a unit is handed out {self.attempts} times, expected at least once")
+
+
+class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A lease that was given, prolonged or ended."""
+
+    unit: str
+    task: str
+    #: seconds since the epoch; 0: the lease is over
+    until: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """A unit in the hands of a worker."""
+
+    unit: str
+    task: str
+    #: by the clock of the table; ``None`` before the worker has given a sign of life
+    until: float | None = None
+
+
+class LeaseTable:
+    """The leases of a coordinator.
+
+    :param policy: how long they last.
+    :param journal: file in which they are noted; ``None`` for nowhere.
+    """
+
+    def __init__(self, policy: LeasePolicy, journal: Path | None = None) -> None:
+        self._policy = policy
+        self._journal = journal
+        self._leases: dict[str, Lease] = {}
+
+    def give(self, unit: str, task: str) -> None:
+        """Note that a unit was handed out; its time begins with the worker's first sign of life."""
+        self._leases[task] = Lease(unit=unit, task=task)
+
+    def renew(self, task: str, now: float, wall: float) -> None:
+        """Note a sign of life.
+
+        :param now: seconds of any steady clock.
+        :param wall: seconds since the epoch, for a coordinator that comes later.
+        """
+        lease = self._leases.get(task)
+        if lease is None:
+            return
+        # not for each outcome: within a quarter of its time it makes no difference
+        fresh = lease.until is None or lease.until - now < 0.75 * self._policy.silence_s
+        lease.until = now + self._policy.silence_s
+        if fresh:
+            self._note(JournalLine(unit=lease.unit, task=task, until=wall + self._policy.silence_s))
+
+    def end(self, task: str) -> None:
+        """Note that a worker has answered."""
+        lease = self._leases.pop(task, None)
+        if lease is not None and lease.until is not None:
+            self._note(JournalLine(unit=lease.unit, task=task))
+
+    def is_waiting(self, task: str) -> bool:
+        """Say whether the worker of a task has given no sign of life yet."""
+        lease = self._leases.get(task)
+        return lease is not None and lease.until is None
+
+    def expired(self, now: float) -> list[Lease]:
+        """Return the leases whose workers are silent for too long."""
+        return [one for one in self._leases.values() if one.until is not None and one.until <= now]
+
+    def _note(self, line: JournalLine) -> None:
+        if self._journal is None:
+            return
+        try:
+            descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                os.write(descriptor, msgspec.json.encode(line) + b"\n")
+            finally:
+                os.close(descriptor)
+        except OSError as exc:
+            raise StoreError(f"cannot note a lease: {exc.strerror}", self._journal) from None
+
+
+def read_journal(path: Path, wall: float) -> dict[str, float]:
+    """Return the units that workers of an earlier coordinator may still have, and until when.
+
+    :param wall: seconds since the epoch.
+    """
+    leases: dict[str, JournalLine] = {}
+    for line in _lines(path):
+        if line.until > wall:
+            leases[line.task] = line
+        else:
+            leases.pop(line.task, None)
+    return {one.unit: one.until for one in leases.values()}
+
+
+def _lines(path: Path) -> Iterable[JournalLine]:
+    try:
+        texts = path.read_bytes().splitlines()
+    except OSError:
+        return
+    for text in texts:
+        try:
+            yield msgspec.json.decode(text, type=JournalLine)
+        except msgspec.MsgspecError:
+            continue  # the last line of a coordinator that was killed

@@ -1,0 +1,213 @@
+"""The engine that ships with ckprof: several devices of this machine, one process for each."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import ckprof
+from ckprof.sweep.cluster.engine import Pool, Slot, WorkerLost
+from ckprof.sweep.cluster.frames import FAILURE, read_frame, write_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO, BinaryIO
+
+    from ckprof.sweep.cluster.engine import EngineRequest
+
+#: seconds that a worker gets to end by itself
+_GRACE_S: Final = 5.0
+
+_Order = tuple[bytes, "Future[bytes]"]
+
+
+class LocalEngine:
+    """Runs each payload in one of some processes, of which each has a device for itself."""
+
+    id = "local"
+    label = "several devices of this machine, a process for each"
+
+    def pools(self, request: EngineRequest) -> Mapping[Pool, int]:
+        """Return one worker per device; kernels are built by the process that calls."""
+        return {Pool.BUILD: 0, Pool.RUN: len(_slots(request))}
+
+    def open(self, request: EngineRequest) -> LocalSession:
+        """Return the workers, which start with their first payload."""
+        return LocalSession(request.handler, _slots(request))
+
+
+def _slots(request: EngineRequest) -> list[Slot]:
+    devices = request.devices or (0,)
+    if not request.embedded:
+        return [Slot(device=index, label=str(index)) for index in devices]
+    # kernels compute on the host: each worker gets its share of the CPUs
+    cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    slots = []
+    for position, index in enumerate(devices):
+        count = cpus_per_worker(len(cpus), len(devices))
+        share = [cpus[(position * count + one) % len(cpus)] for one in range(count)] if cpus else []
+        slots.append(Slot(device=index, label=str(index), cpus=tuple(share)))
+    return slots
+
+
+def cpus_per_worker(cpus: int, workers: int) -> int:
+    """Return how many CPUs each worker is bound to: as many as every other one, so that times compare."""
+    return max(1, cpus // max(1, workers))
+
+
+class LocalSession:
+    """Workers on this machine. One that is lost is replaced with the next payload.
+
+    :param handler: what workers run.
+    :param slots: one per worker.
+    """
+
+    def __init__(self, handler: str, slots: Sequence[Slot]) -> None:
+        self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+        self._lanes = [_Lane(handler, slot, self._orders) for slot in slots]
+        for lane in self._lanes:
+            lane.start()
+
+    @property
+    def outlives_coordinator(self) -> bool:
+        """Workers end with the process that started them."""
+        return False
+
+    @property
+    def shares_files(self) -> bool:
+        """Workers run on this machine."""
+        return True
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that run."""
+        return [pid for lane in self._lanes if (pid := lane.pid)]
+
+    def slots(self, pool: Pool) -> int:
+        """Return how many workers there are."""
+        return len(self._lanes) if pool is Pool.RUN else 0
+
+    def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
+        """Have the next worker that is free run a payload.
+
+        :raises ValueError: there are no workers of that pool.
+        """
+        if pool is not Pool.RUN:
+            raise ValueError(f"there is no pool for {pool.value}")
+        future: Future[bytes] = Future()
+        self._orders.put((payload, future))
+        return future
+
+    def close(self, *, now: bool) -> None:
+        """End the workers; what waits is cancelled."""
+        with suppress(queue.Empty):
+            while True:
+                order = self._orders.get_nowait()
+                if order is not None:
+                    order[1].cancel()
+        for _ in self._lanes:
+            self._orders.put(None)
+        if now:
+            for lane in self._lanes:
+                lane.kill()
+        for lane in self._lanes:
+            # not for ever: one may wait for a device that hangs
+            lane.join(3 * _GRACE_S if now else None)
+
+
+class _Lane(threading.Thread):
+    """A thread that serves one slot with one process after the other."""
+
+    def __init__(self, handler: str, slot: Slot, orders: queue.SimpleQueue[_Order | None]) -> None:
+        super().__init__(name=f"device {slot.label}", daemon=True)
+        self._handler = handler
+        self._slot = slot
+        self._orders = orders
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        process = self._process
+        return process.pid if process is not None else None
+
+    def run(self) -> None:
+        try:
+            while (order := self._orders.get()) is not None:
+                payload, future = order
+                if not future.set_running_or_notify_cancel():
+                    continue
+                try:
+                    answer = self._serve(payload)
+                except (OSError, WorkerLost) as exc:
+                    self._end()
+                    future.set_exception(exc if isinstance(exc, WorkerLost) else WorkerLost(str(exc)))
+                else:
+                    future.set_result(answer)
+        finally:
+            self._end()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        process = self._process
+        if process is not None:
+            with suppress(OSError):
+                process.kill()
+
+    def _serve(self, payload: bytes) -> bytes:
+        if self._process is None:
+            self._process = self._start()
+        process = self._process
+        write_frame(cast("BinaryIO", process.stdin), payload)
+        frame = read_frame(cast("BinaryIO", process.stdout))
+        if frame is None:
+            code = process.wait()
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+            raise WorkerLost(f"the worker of device {self._slot.label} {how}")
+        kind, answer = frame
+        if kind == FAILURE:
+            raise WorkerLost(answer.decode(errors="replace"))
+        return answer
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        slot = self._slot
+        command = [sys.executable, "-m", "ckprof.sweep.cluster.child"]
+        command += [self._handler, str(slot.device), slot.label]
+        if slot.cpus:
+            command.append(",".join(map(str, slot.cpus)))
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=worker_environment(),
+            # Ctrl-C is for the coordinator, which asks its workers to stop.
+            start_new_session=True,
+        )
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            with suppress(OSError):
+                cast("IO[bytes]", stream).close()
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                # one that waits for a device that hangs cannot even be killed
+                process.wait(_GRACE_S)
+
+
+def worker_environment() -> dict[str, str]:
+    """Return the environment in which a worker finds the modules that this process has."""
+    package = str(Path(ckprof.__file__).resolve().parents[1])
+    paths = list(dict.fromkeys([package, *(path for path in sys.path if path)]))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

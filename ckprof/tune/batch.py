@@ -1,0 +1,127 @@
+"""The batch of kernels whose building and measuring is expected to gain most per second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ckprof.tune.space import Cell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckprof.tune.knowledge import Knowledge
+    from ckprof.tune.surrogate import Array
+
+#: a batch ends where the next kernel gains less than this share of the first one per second
+_WORTH: Final = 0.35
+#: a problem on which nothing was measured gains this much by its first measurement, as a logarithm
+_FIRST: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What may go into a batch."""
+
+    #: problems x places -> choice
+    choices: NDArray[np.int64]
+    #: draws x problems x places -> logarithm of microseconds
+    draws: Array
+    #: problem -> what its relative improvement is worth
+    weights: Array
+    #: improvements beyond this do not count more, as a logarithm; infinity for the improvement itself
+    enough: float = float("inf")
+
+
+@dataclass(slots=True)
+class _Group:
+    """Cells that are chosen together: one kernel to be built, or kernels that are."""
+
+    problems: NDArray[np.int64]
+    places: NDArray[np.int64]
+    rate: float
+
+
+def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> list[Cell]:
+    """Return the cells of the next batch.
+
+    Kernels are added one by one: always the one whose building, with the measurements on all problems on
+    which that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that
+    are alike the second gains little once the first is in the batch. No problem gets more than one
+    measurement, because the next one is chosen better after that.
+
+    :param least_s: go on to this many seconds, even with less worth it.
+    """
+    now = _present(offer, knowledge)
+    built = knowledge.built.copy()
+    kernel_of = knowledge.space.kernel_of[offer.choices]
+    costs = knowledge.costs
+    gains = _gains(offer, now)
+    taken = np.zeros(len(offer.choices), dtype=bool)
+    batch: list[Cell] = []
+    first, seconds, builds = 0.0, 0.0, 0
+    while True:
+        gains[taken] = 0.0
+        kernel_s = costs.further_build_s(builds)
+        group = _best_group(gains, kernel_of, built, kernel_s, costs.visit_s)
+        if group is None or (group.rate < _WORTH * first and seconds >= least_s):
+            return batch
+        first = first or group.rate
+        kernels = np.unique(kernel_of[group.problems, group.places])
+        added = int((~built[kernels]).sum())
+        builds += added
+        seconds += kernel_s * added + costs.visit_s * len(group.problems)
+        built[kernels] = True
+        taken[group.problems] = True
+        for problem, place in zip(group.problems.tolist(), group.places.tolist(), strict=True):
+            batch.append(Cell(problem, int(offer.choices[problem, place])))
+
+
+def _present(offer: Offer, knowledge: Knowledge) -> Array:
+    """Return problem -> logarithm of its time now; without a measurement, worse than all of its choices."""
+    draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
+    slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
+    best = knowledge.best_log_us
+    return np.where(np.isfinite(best), best, slowest)
+
+
+def _gains(offer: Offer, now: Array) -> Array:
+    """Return problems x places -> expected improvement, weighted."""
+    saved = np.clip(now[None, :, None] - offer.draws, 0.0, offer.enough)
+    gains: Array = np.where(np.isfinite(saved), saved, 0.0).mean(axis=0) * offer.weights[:, None]
+    return gains
+
+
+def _best_group(
+    gains: Array,
+    kernel_of: NDArray[np.int64],
+    built: NDArray[np.bool_],
+    kernel_s: float,
+    visit_s: float,
+) -> _Group | None:
+    """Return the cells that gain most per second: those of one kernel, or the best ones of built kernels."""
+    problems, places = np.nonzero(gains > 0.0)
+    if not len(problems):
+        return None
+    gain = gains[problems, places]
+    kernels = kernel_of[problems, places]
+    # built kernels cost no build: all of them are one group
+    group = np.where(built[kernels], -1, kernels)
+    # of a group, each problem takes its best place only
+    order = np.lexsort((-gain, problems, group))
+    leading = np.ones(len(order), dtype=bool)
+    leading[1:] = (group[order][1:] != group[order][:-1]) | (problems[order][1:] != problems[order][:-1])
+    kept = order[leading]
+    kept = kept[np.lexsort((-gain[kept], group[kept]))]
+    starts = np.flatnonzero(np.r_[True, group[kept][1:] != group[kept][:-1]])
+    sizes = np.diff(np.r_[starts, len(kept)])
+    total = np.cumsum(gain[kept])
+    total -= np.repeat(total[starts] - gain[kept][starts], sizes)
+    number = np.arange(len(kept)) - np.repeat(starts, sizes) + 1
+    rates = total / (np.where(group[kept] < 0, 0.0, kernel_s) + visit_s * number)
+    end = int(rates.argmax())
+    begin = int(starts[np.searchsorted(starts, end, side="right") - 1])
+    chosen = kept[begin : end + 1]
+    return _Group(problems=problems[chosen], places=places[chosen], rate=float(rates[end]))

@@ -1,0 +1,214 @@
+"""The search itself: propose, ask for support, build, measure, learn; until it is enough or time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof.tune.knowledge import Knowledge
+    from ckprof.tune.space import Cell
+    from ckprof.tune.strategy import Search
+
+#: proposals in a row whose kernels turn out not to support their problems; the rest is measured then
+_REPLANS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCell:
+    """What became of one cell."""
+
+    cell: Cell
+    #: ``None``: it failed, or may not be ranked
+    time_us: float | None
+
+
+class TuneBench(Protocol):
+    """Where kernels are asked, built and measured."""
+
+    def seconds(self) -> float:
+        """Return the seconds that were spent so far."""
+
+    def unsupported(self, cells: Sequence[Cell]) -> Iterable[Cell]:
+        """Return cells that their kernels' own tests reject, at least those among the given ones.
+
+        Nothing is built for the device.
+        """
+
+    def build(self, kernels: Sequence[int]) -> Mapping[int, str]:
+        """Build kernels beside those that are built; return why for each that cannot be built."""
+
+    def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
+        """Measure cells of built kernels, problem by problem, in rounds.
+
+        :param most_s: seconds after which no further measurement begins; those that are missing stay open.
+        """
+
+
+class TuneStop(Enum):
+    """Why a search ended."""
+
+    #: no problem is expected to improve by more than the tie, or nothing is left
+    SETTLED = "settled"
+    BUDGET = "budget"
+    #: asked for from outside: Ctrl-C, SIGTERM, SIGHUP
+    REQUESTED = "requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a search is, after a batch."""
+
+    seconds: float
+    #: seconds of planning so far
+    planning_s: float
+    #: cells with a time
+    measured: int
+    #: kernels that are built
+    built: int
+    #: problems with a time
+    problems: int
+    #: sum over problems of occurrences times the best time, in microseconds, of those that were measured
+    total_us: float
+    #: best time of each problem in microseconds; infinity without one
+    best_us: tuple[float, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class TuneLimits:
+    """When a search ends, whatever its strategy would still like to know."""
+
+    #: seconds; ``None`` for as long as it takes
+    budget_s: float | None = None
+    #: asked before every batch; a bench asks by itself in between
+    should_stop: Callable[[], bool] = lambda: False
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    #: measurements at most, of all problems together; ``None`` for no limit
+    most_cells: int | None = None
+
+
+@dataclass(slots=True)
+class TuneLoop:
+    """Runs a search on a bench.
+
+    :param knowledge: what is known already; it grows.
+    :param bench: where kernels are measured.
+    :param limits: when it ends.
+    """
+
+    knowledge: Knowledge
+    bench: TuneBench
+    limits: TuneLimits
+    #: after each batch
+    progress: list[Progress] = field(default_factory=list)
+    #: kernel -> why it cannot be built
+    failures: dict[int, str] = field(default_factory=dict)
+    planning_s: float = 0.0
+
+    def run(self, search: Search) -> TuneStop:
+        """Search until the strategy has no proposal, or a limit is reached.
+
+        :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
+        """
+        while True:
+            stop = self._reason_to_stop()
+            if stop is not None:
+                return stop
+            batch = self._legal(search)
+            if not batch:
+                return TuneStop.SETTLED
+            stop = self.measure(batch)
+            if stop is not None:
+                return stop
+
+    def measure(self, batch: Sequence[Cell]) -> TuneStop | None:
+        """Build what a batch needs and measure it; return why it ended early."""
+        knowledge, bench = self.knowledge, self.bench
+        kernel_of = knowledge.space.kernel_of
+        wanted = {int(kernel_of[cell.choice]) for cell in batch}
+        missing = sorted(kernel for kernel in wanted if not knowledge.built[kernel])
+        if missing:
+            before = bench.seconds()
+            failures = bench.build(missing)
+            knowledge.costs.saw_build(len(missing), bench.seconds() - before)
+            self.failures.update(failures)
+            for kernel in missing:
+                if kernel in failures:
+                    knowledge.note_broken(kernel)
+                else:
+                    knowledge.built[kernel] = True
+        stop = self._reason_to_stop()
+        if stop is not None:
+            return stop
+        cells = [cell for cell in batch if knowledge.open[cell]]
+        before = bench.seconds()
+        seen = 0
+        for one in bench.measure(cells, self._left_s()):
+            seen += 1
+            if one.time_us is None:
+                knowledge.note_failure(one.cell)
+            else:
+                knowledge.note_time(one.cell, one.time_us)
+        knowledge.costs.saw_visits(seen, bench.seconds() - before)
+        self._report()
+        return self._reason_to_stop()
+
+    def _legal(self, search: Search) -> Sequence[Cell]:
+        """Return the next batch, of cells that are supported."""
+        knowledge = self.knowledge
+        batch: Sequence[Cell] = ()
+        for _ in range(_REPLANS):
+            started = time.perf_counter()
+            batch = search.propose(knowledge)
+            self.planning_s += time.perf_counter() - started
+            if not batch:
+                return ()
+            rejected = [cell for cell in self.bench.unsupported(batch) if knowledge.possible[cell]]
+            for cell in rejected:
+                knowledge.note_failure(cell)
+            if not set(batch) & set(rejected):
+                return self._cut(batch)
+        return self._cut([cell for cell in batch if knowledge.possible[cell]])
+
+    def _cut(self, batch: Sequence[Cell]) -> Sequence[Cell]:
+        most = self.limits.most_cells
+        return batch if most is None else batch[: max(0, most - int(self.knowledge.measured.sum()))]
+
+    def _reason_to_stop(self) -> TuneStop | None:
+        if self.limits.should_stop():
+            return TuneStop.REQUESTED
+        left = self._left_s()
+        if left is not None and left <= 0:
+            return TuneStop.BUDGET
+        most = self.limits.most_cells
+        return TuneStop.BUDGET if most is not None and self.knowledge.measured.sum() >= most else None
+
+    def _left_s(self) -> float | None:
+        budget = self.limits.budget_s
+        return None if budget is None else budget - self.bench.seconds()
+
+    def _report(self) -> None:
+        knowledge = self.knowledge
+        best: NDArray[np.float64] = np.exp(knowledge.best_log_us)
+        found = np.isfinite(best)
+        counts = np.array(knowledge.space.counts)
+        progress = Progress(
+            seconds=self.bench.seconds(),
+            planning_s=self.planning_s,
+            measured=int(knowledge.measured.sum()),
+            built=int(knowledge.built.sum()),
+            problems=int(found.sum()),
+            total_us=float((counts * np.where(found, best, 0.0)).sum()),
+            best_us=tuple(best.tolist()),
+        )
+        self.progress.append(progress)
+        self.limits.on_progress(progress)

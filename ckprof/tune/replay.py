@@ -1,0 +1,101 @@
+"""Searching recorded measurements: nothing is built or run, time is counted instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckprof.selection.selector import precedence
+from ckprof.selection.validation import candidates_of
+from ckprof.tune.knowledge import Costs, Knowledge
+from ckprof.tune.loop import MeasuredCell
+from ckprof.tune.space import Choice, SearchKernel, SearchSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ckprof.model.problem import Problem
+    from ckprof.selection.measurements import Measurements
+    from ckprof.tune.space import Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayCosts:
+    """Seconds that a replay counts."""
+
+    #: of building one kernel
+    build_s: float = 3.0
+    #: of measuring one kernel on one problem
+    visit_s: float = 0.02
+
+
+def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = None) -> SearchSpace:
+    """Return what can be searched in a table.
+
+    Of kernels with equal predictions, those come first that the selector prefers.
+
+    :param counts: occurrences of the problems; 1 for those that are missing.
+    """
+    weights = counts or {}
+    candidates = precedence(candidates_of(table))
+    return SearchSpace(
+        problems=table.problems,
+        counts=tuple(weights.get(one, 1) for one in table.problems),
+        kernels=tuple(SearchKernel(key=one.name, name=one.name, traits=one.traits) for one in candidates),
+        choices=tuple(
+            Choice(kernel, splits) for kernel, one in enumerate(candidates) for splits in one.splits
+        ),
+    )
+
+
+class ReplayBench:
+    """Looks times up.
+
+    :param table: what was measured; a choice without a time on a problem counts as not supported there.
+    :param space: that of :func:`replay_space`.
+    :param costs: what is counted for builds and measurements.
+    """
+
+    def __init__(self, table: Measurements, space: SearchSpace, costs: ReplayCosts) -> None:
+        self._costs = costs
+        self._seconds = 0.0
+        self._times = np.full(space.shape, np.nan)
+        places = {(space.kernels[one.kernel].name, one.splits): i for i, one in enumerate(space.choices)}
+        for (problem, name, splits), time_us in table.times.items():
+            self._times[problem, places[name, splits]] = time_us
+        self.possible = np.isfinite(self._times)
+        #: least time of each problem in microseconds
+        self.best_us = np.where(self.possible, self._times, np.inf).min(axis=1)
+        #: seconds of building everything and measuring it once
+        self.exhaustive_s = costs.build_s * len(space.kernels) + costs.visit_s * int(self.possible.sum())
+
+    def knowledge(self, space: SearchSpace) -> Knowledge:
+        """Return what a search knows at its beginning: what is supported, and what things cost."""
+        found = Knowledge(space, Costs(build_s=self._costs.build_s, visit_s=self._costs.visit_s))
+        found.possible[:] = self.possible
+        return found
+
+    def seconds(self) -> float:
+        """Return the seconds that were counted."""
+        return self._seconds
+
+    def unsupported(self, cells: Sequence[Cell]) -> Iterable[Cell]:
+        """Return nothing: support is known from the beginning."""
+        del cells
+        return ()
+
+    def build(self, kernels: Sequence[int]) -> Mapping[int, str]:
+        """Count the seconds."""
+        self._seconds += self._costs.build_s * len(kernels)
+        return {}
+
+    def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
+        """Look the times up, as many as there is time for."""
+        begun = self._seconds
+        for cell in cells:
+            if most_s is not None and self._seconds - begun >= most_s:
+                return
+            self._seconds += self._costs.visit_s
+            yield MeasuredCell(cell=cell, time_us=float(self._times[cell]))

@@ -1,0 +1,1 @@
+"""Libraries of others that instances are compared with."""

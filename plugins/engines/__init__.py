@@ -1,0 +1,1 @@
+"""Engines for sweeps on many machines."""

@@ -1,0 +1,1 @@
+"""Operations that are no convolutions; see the packages."""

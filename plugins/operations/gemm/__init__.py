@@ -1,0 +1,1 @@
+"""The product of two matrices; see the modules."""

@@ -1,0 +1,89 @@
+"""The product of two matrices as an operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.plugin.protocols import LibraryInterface
+from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
+from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.dtype import DataType
+    from ckprof.model.type_set import TypeSet
+    from ckprof.problems.tokens import ParsedProblem, ProblemLine
+
+_EMBED: Final = Path(__file__).parent / "embed"
+
+#: sizes that meet, and just miss, the conditions of kernels
+_SIZES: Final = (1, 2, 4, 8, 12, 16, 20, 32, 48, 64, 96, 100, 128, 192, 224, 256, 257, 320, 512, 640, 1024)
+
+
+class Gemm:
+    """``E[M,N] = sum over K of A[M,K] * B[K,N]``, for one product or a batch of them."""
+
+    id = "gemm"
+    label = "matrix product: E from A and B"
+    aliases = ("gemm_universal",)
+    tensors = TENSORS
+    host_args_type = "GemmHostArgs"
+    #: 268 MFLOP, about as many as the default problems of convolutions have
+    default_problem = MappingProxyType({0: GemmProblem(m=512, n=512, k=512)})
+    problem_type = GemmProblem
+    line_words = LINE_WORDS
+    layouts = LAYOUTS
+    interface = LibraryInterface(
+        library="ckprof_gemm",
+        row="ckprof::entry::gemm_row",
+        entry=_EMBED / "ckprof_gemm_entry.hpp",
+        header=_EMBED / "ckprof_gemm_api.h",
+        source=_EMBED / "ckprof_gemm_api.cpp",
+    )
+
+    def parse_problem(self, line: ProblemLine) -> ParsedProblem:
+        """Parse a line; see :mod:`ckprof_plugins.operations.gemm.lines`.
+
+        :raises InputError: it is wrong, with the position and the expected form.
+        """
+        return parse_line(line)
+
+    def types(self, dtype: DataType) -> TypeSet:
+        """Return the types of products of such matrices.
+
+        :raises InputError: there are none.
+        """
+        return types_of(dtype)
+
+    def reduction_length(self, problem: GemmProblem) -> int:
+        """Return the products per element: K."""
+        return problem.k
+
+    def reference(
+        self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Compute the product in double precision.
+
+        :param layout: a :class:`~ckprof_plugins.operations.gemm.layout.MatrixLayout`.
+        :param operands: ``a`` and ``b`` in the memory order of ``layout``, without gaps.
+        :returns: ``e`` in the memory order of ``layout``, without gaps.
+        """
+        import numpy as np
+
+        a = operands["a"] if layout.a == "MK" else operands["a"].swapaxes(-1, -2)
+        b = operands["b"] if layout.b == "KN" else operands["b"].swapaxes(-1, -2)
+        product = a @ b
+        return np.ascontiguousarray(product if layout.e == "MN" else product.swapaxes(-1, -2))
+
+    def random_problem(self, draw: random.Random) -> GemmProblem:
+        """Return a small packed problem."""
+        return GemmProblem(m=draw.choice(_SIZES), n=draw.choice(_SIZES), k=draw.choice(_SIZES))

@@ -1,0 +1,90 @@
+"""The configuration of a kernel that multiplies two matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ckprof.errors import InputError
+from ckprof.model.instance import Instance
+from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.type_set import TypeSet
+    from ckprof_plugins.operations.gemm.layout import MatrixLayout
+    from ckprof_plugins.pipelines._gemm.instance import Extent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniversalGemmInstance(Instance):
+    """One kernel.
+
+    :raises InputError: some vector sizes are given and others are not.
+    """
+
+    pipeline: ClassVar[str] = "universal_gemm"
+    field_aliases: ClassVar[Mapping[str, str]] = {
+        **{f"warp_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
+        **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
+    }
+
+    layout: MatrixLayout
+
+    #: block tile in elements
+    tile: Extent
+    #: waves of a block along each axis; catalogs call it ``warp_m/n/k``
+    wave_grid: Extent
+    #: tile of one matrix instruction; catalogs call it ``warp_tile_m/n/k``
+    mma_tile: Extent
+    gemm_pipeline: GemmPipeline
+    scheduler: Scheduler
+    epilogue: Epilogue
+    #: whether what the tile leaves over of an axis is computed by kernels that check bounds
+    pad_m: bool
+    pad_n: bool
+    pad_k: bool
+    #: as many blocks as the device holds, each of which computes tiles until none is left
+    persistent: bool
+    #: elements per memory access that are imposed on the kernel; 0 leaves them to it
+    vector_size_a: int
+    vector_size_b: int
+    vector_size_c: int
+
+    def __post_init__(self) -> None:
+        given = [size > 0 for size in self.vector_sizes]
+        if any(given) != all(given):
+            sizes = ", ".join(map(str, self.vector_sizes))
+            raise InputError(f"vector sizes are {sizes}, expected all of them or none")
+
+    @property
+    def types(self) -> TypeSet:
+        """Types of the matrices and of the sums."""
+        return types_of(self.dtype)
+
+    @property
+    def vector_sizes(self) -> tuple[int, int, int]:
+        """Imposed elements per access to A, B and E, or zeros."""
+        return self.vector_size_a, self.vector_size_b, self.vector_size_c
+
+    @property
+    def imposes_vectors(self) -> bool:
+        """Whether the kernel is told how wide its accesses are."""
+        return self.vector_size_a > 0
+
+    @property
+    def pads(self) -> tuple[bool, bool, bool]:
+        """Whether M, N and K are padded up to the tile."""
+        return self.pad_m, self.pad_n, self.pad_k
+
+    @property
+    def double_smem_buffer(self) -> bool:
+        """Whether the tiles of two K blocks are in local memory at once."""
+        return self.gemm_pipeline.properties.buffering is SmemBuffering.DOUBLE
+
+    @property
+    def waves(self) -> int:
+        """Waves of a block."""
+        return self.wave_grid.m * self.wave_grid.n * self.wave_grid.k

@@ -1,0 +1,26 @@
+"""The names of matrix-product kernels: those of CK Tile's dispatcher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+
+
+def kernel_name(instance: UniversalGemmInstance) -> str:
+    """Return the name, in which every field of the instance has a place."""
+    words = (
+        "gemm",
+        instance.dtype.value,
+        instance.layout.name,
+        instance.gemm_pipeline.value,
+        instance.epilogue.value,
+        instance.scheduler.value,
+        *(str(flag) for flag in (*instance.pads, instance.persistent)),
+        *(str(sizes) for sizes in (instance.tile, instance.wave_grid, instance.mma_tile)),
+    )
+    name = "_".join(words)
+    if instance.imposes_vectors:
+        name = f"{name}_vec{'_'.join(map(str, instance.vector_sizes))}"
+    return name

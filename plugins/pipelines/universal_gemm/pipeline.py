@@ -1,0 +1,165 @@
+"""The kernels of plain matrix products behind the interface that ckprof expects of a pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ckprof.arch.architectures import find_architecture
+from ckprof.codegen.template_cache import render_cached
+from ckprof.errors import InputError
+from ckprof.model.gemm_work import GemmWork
+from ckprof.plugin.protocols import KernelSource
+from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
+from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof_plugins.pipelines._gemm.vocabulary import (
+    GEMM_PIPELINE_ALIASES,
+    Epilogue,
+    GemmPipeline,
+    Scheduler,
+    parse,
+)
+from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
+from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
+from ckprof_plugins.pipelines.universal_gemm.rules import RULES
+from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.instance import Instance
+    from ckprof.model.problem import Problem
+    from ckprof.model.requirement import UnmetRequirement
+    from ckprof_plugins.operations.gemm.problem import GemmProblem
+    from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
+
+_TEMPLATE = "universal_gemm.hpp.j2"
+
+
+class UniversalGemmPipeline:
+    """Products of two matrices, tile by tile."""
+
+    id = UniversalGemmInstance.pipeline
+    label = "matrix product: tiles of A and B are multiplied as they lie in memory"
+    directions = frozenset({"gemm"})
+
+    def claims(self, variant: str, record: UniversalGemmRecord) -> bool:
+        """Say whether the record is an instance of this family."""
+        return variant == VARIANT
+
+    def make_instance(
+        self, catalog: Catalog, direction: str, record: UniversalGemmRecord
+    ) -> UniversalGemmInstance:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown or out of range; the message says in which instance.
+        """
+        try:
+            return _read(catalog, direction, record)
+        except InputError as error:
+            raise InputError(f"instance {record.id}: {error.message}") from None
+
+    def kernel_name(self, instance: Instance) -> str:
+        """Return the kernel's file stem and registry name."""
+        return kernel_name(_own(instance))
+
+    def instance_string(self, instance: Instance) -> str:
+        """Return what tells instances apart in tables: matrix products have no other text than their name."""
+        return kernel_name(_own(instance))
+
+    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
+        """Return every rule that forbids building the instance.
+
+        :raises UsageError: there is no such architecture.
+        """
+        candidate = Candidate(
+            instance=_own(instance),
+            arch=find_architecture(arch),
+            api_level=api_level,
+            operation=None,
+            directions=self.directions,
+        )
+        return broken_rules(RULES, candidate)
+
+    def default_problem(self, instance: Instance, usual: Any) -> Problem:
+        """Return the operation's problem: every kernel can compute it."""
+        problem: Problem = usual
+        return problem
+
+    def work(self, instance: Instance, problem: GemmProblem, splits: int) -> GemmWork | None:
+        """Return the matrix product that a problem is."""
+        own = _own(instance)
+        return GemmWork(
+            m=problem.m,
+            n=problem.n,
+            k=problem.k,
+            batch=problem.batch,
+            tile_m=own.tile.m,
+            tile_n=own.tile.n,
+            tile_k=own.tile.k,
+            waves=own.waves,
+            splits=splits,
+            tensor_bytes=problem.traffic_bytes(own.dtype),
+            element_bytes=own.dtype.properties.size_bytes,
+        )
+
+    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of an instance under the name that :meth:`kernel_name` gives it."""
+        return self.render_named(instance, self.kernel_name(instance), arch, api_level)
+
+    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of an instance.
+
+        Validity is not checked again: what :meth:`unmet_requirements` rejects may not compile, or be wrong.
+
+        :param name: the kernel's name, unique in its library.
+        """
+        header = header_values(_own(instance), name, api_level)
+        launcher = f"{name}_Launcher"
+        return KernelSource(
+            name=name,
+            header=render_cached(__package__, _TEMPLATE, header, header.literal_fields),
+            launcher=launcher,
+            host_args="ck_tile::GemmHostArgs",
+            device_type=f"{launcher}::{'KernelOf' if header.fixed_tails else 'Kernel'}",
+            device_functions=header.device_functions,
+        )
+
+
+def _read(catalog: Catalog, direction: str, record: UniversalGemmRecord) -> UniversalGemmInstance:
+    if record.num_d_tensors or record.elementwise_op != "PassThrough":
+        raise InputError(
+            f"elementwise_op is {record.elementwise_op} with {record.num_d_tensors} D tensors: this family "
+            "multiplies two matrices and nothing else (unsupported-family)"
+        )
+
+    def extent(prefix: str) -> Extent:
+        return Extent(**{axis: getattr(record, f"{prefix}_{axis}") for axis in "mnk"})
+
+    return UniversalGemmInstance(
+        id=record.id,
+        direction=direction,
+        ndim=catalog.ndim,
+        layout=catalog.layout,
+        dtype=catalog.dtype,
+        tile=extent("tile"),
+        wave_grid=extent("warp"),
+        mma_tile=extent("warp_tile"),
+        gemm_pipeline=parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
+        scheduler=parse(Scheduler, "scheduler", record.scheduler),
+        epilogue=parse(Epilogue, "epilogue", record.epilogue),
+        pad_m=record.pad_m,
+        pad_n=record.pad_n,
+        pad_k=record.pad_k,
+        persistent=record.persistent,
+        vector_size_a=record.vector_size_a,
+        vector_size_b=record.vector_size_b,
+        vector_size_c=record.vector_size_c,
+    )
+
+
+def _own(instance: Instance) -> UniversalGemmInstance:
+    if not isinstance(instance, UniversalGemmInstance):
+        raise TypeError(f"expected a matrix product, got a {type(instance).__name__}")
+    return instance

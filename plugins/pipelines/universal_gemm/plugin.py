@@ -1,0 +1,37 @@
+"""Announces the kernels of plain matrix products and their catalogs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof import hookimpl
+from ckprof.plugin.protocols import CatalogVariant
+from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
+from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline
+from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.plugin.protocols import Pipeline
+
+
+@hookimpl
+def ckprof_register_pipelines() -> Sequence[Pipeline[UniversalGemmRecord]]:
+    """Add the family."""
+    return [UniversalGemmPipeline()]
+
+
+@hookimpl
+def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
+    """Add its catalogs."""
+    return [
+        CatalogVariant(
+            name=VARIANT,
+            direction="gemm",
+            record_type=UniversalGemmRecord,
+            layouts=LAYOUTS,
+            dtypes=GEMM_TYPES,
+        )
+    ]

@@ -1,0 +1,193 @@
+"""The rules that a matrix-product kernel must obey to be built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ckprof_plugins.pipelines._base.rules import (
+    API_LEVEL_RULE,
+    WAVE_SIZE_RULE,
+    Candidate,
+    Rule,
+    Violation,
+)
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
+from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.universal_gemm.level_surface import SURFACES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: GEMM pipelines that kernels are written for
+GEMM_PIPELINES: Final = (
+    GemmPipeline.COMPV1,
+    GemmPipeline.MEM,
+    GemmPipeline.COMPV3,
+    GemmPipeline.COMPV4,
+    GemmPipeline.COMPV5,
+)
+#: smallest m, n and k of a block tile, which must be multiples of these as well
+_TILE_GRAIN: Final = (16, 16, 8)
+_WIDEST_VECTOR_BYTES: Final = 16
+
+
+def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    surface = SURFACES.get(candidate.api_level)
+    if surface is None:
+        return None
+    gemm_pipeline = instance.gemm_pipeline
+    tiles = surface.mma_tiles.get(instance.dtype, frozenset())
+    if gemm_pipeline not in surface.gemm_pipelines:
+        missing, has = gemm_pipeline.value, _names(surface.gemm_pipelines)
+    elif instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
+        missing, has = f"interwave scheduler for {gemm_pipeline.value}", _names(surface.interwave)
+    elif instance.persistent and gemm_pipeline not in surface.persistent:
+        missing, has = f"persistent {gemm_pipeline.value} kernels", _names(surface.persistent)
+    elif instance.mma_tile.sizes not in tiles:
+        missing, has = f"MMA tile {instance.mma_tile} for {instance.dtype.value}", _listed(sorted(tiles))
+    else:
+        return None
+    return Violation(f"API level {candidate.api_level} has no {missing} (it has {has})", missing, has)
+
+
+def _names(pipelines: Iterable[GemmPipeline]) -> str:
+    return ", ".join(sorted(pipeline.value for pipeline in pipelines))
+
+
+def _listed(sizes: Iterable[tuple[int, int, int]]) -> str:
+    return ", ".join("x".join(map(str, one)) for one in sizes) or "none"
+
+
+def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    gemm_pipeline = candidate.instance.gemm_pipeline
+    if gemm_pipeline in GEMM_PIPELINES:
+        return None
+    known = _names(GEMM_PIPELINES)
+    return Violation(
+        f"no matrix product is written for {gemm_pipeline.value}, only for {known}",
+        gemm_pipeline.value,
+        known,
+    )
+
+
+def _scheduler(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    if instance.scheduler is Scheduler.INTRAWAVE or instance.gemm_pipeline.properties.interwave:
+        return None
+    return Violation(
+        f"{instance.gemm_pipeline.value} has no interwave scheduler",
+        Scheduler.INTERWAVE.value,
+        Scheduler.INTRAWAVE.value,
+    )
+
+
+def _tile_grain(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    sizes = candidate.instance.tile.sizes
+    for axis, size, grain in zip("mnk", sizes, _TILE_GRAIN, strict=True):
+        if size % grain:
+            return Violation(f"tile_{axis} is {size}, expected a multiple of {grain}", size, grain)
+    return None
+
+
+def _wave_divides_tile(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    for axis, size, waves, extent in zip(
+        "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
+    ):
+        if size % (waves * extent):
+            return Violation(
+                f"the waves' MMA tiles do not fill the block tile "
+                f"({axis}: {size} is not a multiple of {waves} x {extent})",
+                size,
+                waves * extent,
+            )
+    return None
+
+
+def _shuffle_repeat(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    """The epilogue moves several MMA tiles of a wave at once, by a number that must divide their count."""
+    instance = candidate.instance
+    if instance.epilogue is not Epilogue.CSHUFFLE or _wave_divides_tile(candidate) is not None:
+        return None
+    for axis in "mn":
+        step = getattr(instance.wave_grid, axis) * getattr(instance.mma_tile, axis)
+        repeats = getattr(instance.tile, axis) // step
+        if repeats & (repeats - 1):
+            return Violation(
+                f"a wave computes {repeats} MMA tiles along {axis}; the CShuffle epilogue is wrong unless "
+                "that is a power of two",
+                repeats,
+                "a power of two",
+            )
+    return None
+
+
+def _vector_size(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    types = instance.types
+    for name, size, dtype in zip("abc", instance.vector_sizes, types.of_tensors, strict=True):
+        size_bytes = size * dtype.properties.size_bytes
+        if size & (size - 1) or size_bytes > _WIDEST_VECTOR_BYTES:
+            return Violation(
+                f"vector_size_{name} is {size}, expected a power of two of at most "
+                f"{_WIDEST_VECTOR_BYTES} bytes",
+                size,
+                _WIDEST_VECTOR_BYTES // dtype.properties.size_bytes,
+            )
+    return None
+
+
+def _wave_grid(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    grid = candidate.instance.wave_grid
+    if grid.sizes in candidate.arch.wave_grids:
+        return None
+    known = _listed(candidate.arch.wave_grids)
+    return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {known})", str(grid), known)
+
+
+def _mma_tile(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    tiles = candidate.arch.mma_tiles.get(instance.dtype.value, ())
+    if instance.mma_tile.sizes in tiles:
+        return None
+    known = _listed(tiles)
+    return Violation(
+        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {instance.dtype.value} (it has {known})",
+        str(instance.mma_tile),
+        known,
+    )
+
+
+def _lds_budget(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    stages = instance.gemm_pipeline.properties.lds_stages
+    budget = candidate.arch.lds_bytes // stages
+    tile = instance.tile
+    needed = (tile.m + tile.n) * tile.k * instance.dtype.properties.size_bytes
+    if needed <= budget:
+        return None
+    share = f", {instance.gemm_pipeline.value} may use 1/{stages} of it" if stages > 1 else ""
+    return Violation(
+        f"the tiles of both operands need {needed} bytes of LDS, the budget is {budget} "
+        f"({candidate.arch.name} has {candidate.arch.lds_bytes}{share})",
+        needed,
+        budget,
+    )
+
+
+#: In the order in which they are checked and reported, those of the architecture last.
+RULES: Final = (
+    API_LEVEL_RULE,
+    Rule(id="api-level-feature", check=_feature),
+    Rule(id="gemm-pipeline", check=_gemm_pipeline),
+    Rule(id="scheduler", check=_scheduler),
+    Rule(id="tile-grain", check=_tile_grain),
+    Rule(id="wave-divides-tile", check=_wave_divides_tile),
+    Rule(id="shuffle-repeat", check=_shuffle_repeat),
+    Rule(id="vector-size", check=_vector_size),
+    WAVE_SIZE_RULE,
+    Rule(id="wave-grid", check=_wave_grid),
+    Rule(id="mma-tile", check=_mma_tile),
+    Rule(id="lds-budget", check=_lds_budget),
+)

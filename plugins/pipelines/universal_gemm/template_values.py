@@ -1,0 +1,152 @@
+"""What the header of a matrix-product kernel shows, as plain strings and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from ckprof.codegen.cpp import boolean
+from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.version import __version__
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
+from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
+
+if TYPE_CHECKING:
+    from ckprof.model.dtype import DataType
+    from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+
+#: kinds of hot loop and tail that a kernel of API level 2025-07 is instantiated for
+_TAILS: Final = {GemmPipeline.COMPV1: 1, GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4}
+#: what the memory-bound pipeline keeps under way on a compute unit
+_BYTES_IN_FLIGHT: Final = 32768
+_BUSY_LANES: Final = 256
+_WAVE_LANES: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniversalGemmHeader:
+    """The values of one header."""
+
+    #: fields that the template prints and does nothing else with
+    literal_fields: ClassVar[tuple[str, ...]] = ("name", "key", "types", "constants")
+
+    version: str
+    name: str
+    key: str
+    variant: str
+    #: (name, C++ type) of the launcher's type aliases
+    types: tuple[tuple[str, str], ...]
+    #: (C++ type, name, value) of the launcher's constants, in groups
+    constants: tuple[tuple[tuple[str, str, str | int], ...], ...]
+    #: enumerator of ``GemmPipelineScheduler``
+    scheduler: str
+    pipeline_class: str
+    pipeline_base: str
+    #: the pipeline is built from the problem without a scheduler, and its loop has no tail
+    basic: bool
+    #: the accumulators are stored as they are
+    default_epilogue: bool
+    persistent: bool
+    #: hot loop, tail and the way of storing are template arguments
+    fixed_tails: bool
+    #: the loop multiplies blocks behind the end of K where there are one or three
+    overruns: bool
+    #: device functions that the launcher instantiates
+    device_functions: int
+
+
+def _cpp(dtype: DataType) -> str:
+    name = dtype.properties.cpp_type
+    return name if name == "float" else f"ck_tile::{name}"
+
+
+def _layout(axes: str, row_major: str) -> str:
+    order = "RowMajor" if axes == row_major else "ColumnMajor"
+    return f"ck_tile::tensor_layout::gemm::{order}"
+
+
+def _types(instance: UniversalGemmInstance) -> tuple[tuple[str, str], ...]:
+    types, layout = instance.types, instance.layout
+    return (
+        ("ADataType", _cpp(types.a)),
+        ("BDataType", _cpp(types.b)),
+        ("AccDataType", _cpp(types.acc)),
+        ("EDataType", _cpp(types.result)),
+        ("ALayout", _layout(layout.a, "MK")),
+        ("BLayout", _layout(layout.b, "KN")),
+        ("ELayout", _layout(layout.e, "MN")),
+    )
+
+
+def _imposed(instance: UniversalGemmInstance) -> tuple[int, int, int]:
+    """Return the widths as template arguments, which are 1 where none is imposed."""
+    a, b, c = instance.vector_sizes
+    return max(a, 1), max(b, 1), max(c, 1)
+
+
+def _constants(instance: UniversalGemmInstance) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
+    def indices(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
+        return tuple(
+            ("ck_tile::index_t", name, value) for name, value in zip(names.split(), values, strict=True)
+        )
+
+    def flags(**values: bool) -> tuple[tuple[str, str, str], ...]:
+        return tuple(("bool", name, boolean(value)) for name, value in values.items())
+
+    return (
+        indices("TileM TileN TileK", instance.tile.sizes),
+        indices("WarpPerBlock_M WarpPerBlock_N WarpPerBlock_K", instance.wave_grid.sizes),
+        indices("WarpTileM WarpTileN WarpTileK", instance.mma_tile.sizes),
+        indices("ImposedVectorSizeA ImposedVectorSizeB ImposedVectorSizeC", _imposed(instance)),
+        flags(
+            kPadM=instance.pad_m,
+            kPadN=instance.pad_n,
+            kPadK=instance.pad_k,
+            TransposeC=False,
+            UsePersistentKernel=instance.persistent,
+            DoubleSmemBuffer=instance.double_smem_buffer,
+            UseStructuredSparsity=False,
+            Preshuffle=False,
+            FixedVectorSize=instance.imposes_vectors,
+        ),
+        (("ck_tile::index_t", "NumWaveGroups", 1), ("int", "kBlockPerCu", 1)),
+    )
+
+
+def _tails(instance: UniversalGemmInstance) -> int:
+    """Return how many combinations of hot loop and tail the kernel of level 2025-07 is instantiated for."""
+    if instance.gemm_pipeline in _TAILS:
+        return _TAILS[instance.gemm_pipeline]
+    # as many as it has prefetch stages, with and without hot loop
+    stage_bytes = (instance.tile.m + instance.tile.n) * instance.tile.k * instance.dtype.properties.size_bytes
+    in_flight = _BYTES_IN_FLIGHT // max(1, _BUSY_LANES // (_WAVE_LANES * instance.waves))
+    return 2 * min(max(-(-in_flight // stage_bytes), 2), 8)
+
+
+def header_values(instance: UniversalGemmInstance, name: str, api_level: str) -> UniversalGemmHeader:
+    """Return the values of an instance's header.
+
+    :param name: the kernel's name, unique in its library.
+    """
+    properties = instance.gemm_pipeline.properties
+    fixed = api_level == API_LEVEL_2025_07
+    return UniversalGemmHeader(
+        version=__version__,
+        name=name,
+        key=instance.key,
+        variant=VARIANT,
+        types=_types(instance),
+        constants=_constants(instance),
+        scheduler=instance.scheduler.enumerator,
+        pipeline_class=properties.cpp_class,
+        pipeline_base=properties.cpp_base,
+        basic=instance.gemm_pipeline is GemmPipeline.COMPV1,
+        default_epilogue=instance.epilogue is Epilogue.DEFAULT,
+        persistent=instance.persistent,
+        fixed_tails=fixed,
+        overruns=fixed
+        and instance.gemm_pipeline is GemmPipeline.COMPV4
+        and instance.layout.name == "rcr"
+        and not instance.pad_k,
+        device_functions=2 * _tails(instance) if fixed else 1,
+    )

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What plain GEMM kernels of this interface level do differently from those of another.
+#pragma once
+
+#include <string_view>
+
+#include "ck_tile/host_model/gemm_store.hpp"
+#include "ck_tile/ops/epilogue/memory_operation.hpp"
+
+namespace ck_tile::host_model {
+
+struct gemm_level
+{
+    // All parts of split-K but the last cover the same number of MMA steps.
+    static constexpr bool deals_steps = false;
+    // Hot loop and tail are template arguments, the same for all parts.
+    static constexpr bool fixed_tails = true;
+    // Pipelines test the width that they derive from the tile, whatever is imposed on them.
+    static constexpr bool imposed_vectors = false;
+
+    // The others ignore the flag.
+    template <typename Pipeline>
+    static constexpr bool can_be_persistent =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrMem") ||
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV3");
+
+    // This one multiplies two blocks behind the end if there are one or three.
+    template <typename Pipeline>
+    static constexpr bool overruns =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4");
+
+    template <typename Epilogue>
+    static constexpr gemm_store store =
+        Epilogue::MemoryOperation == memory_operation_enum::set ? gemm_store::set
+                                                                : gemm_store::atomic_add;
+};
+
+} // namespace ck_tile::host_model

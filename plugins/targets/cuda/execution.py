@@ -1,0 +1,181 @@
+"""What kernels really do on NVIDIA GPUs: the engine that computes an instance, its tile, stages and blocks.
+
+The rules are those of the headers ``cuda_model/tile_config.hpp`` and ``cuda_model/hopper_config.hpp``, for
+devices of compute capability 9.0; a test compiles these and compares. Problems whose groups are joined are
+not told apart: for them a kernel's runs are longer than what is assumed here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.dtype import DataType
+from ckprof.model.kernel_traits import Reduction, RunAxis, RunChunks, Schedule
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.plugin.timing import TimedKernel
+
+#: shared memory of a multiprocessor in bytes
+SHARED_BYTES: Final = 233472
+REGISTERS: Final = 65536
+#: elements of a run that the copy engine brings at once, and the shortest runs that engine W takes
+CHUNK: Final = 64
+LEAST_RUN: Final = 16
+
+_PLANS: Final = Path(__file__).parent / "include" / "ck_tile" / "cuda_model" / "pipeline_plan.hpp"
+_PLAN: Final = re.compile(r'\{"(\w+)", (\d+), (\d+), (true|false)\}')
+_COLUMNS: Final = frozenset({16, 32, 64, 96, 128, 192, 224, 256})
+_WEIGHT: Final = "bwd_weight"
+_PRODUCER_REGISTERS: Final = 40
+#: directions whose operand B has its channels side by side along k
+_ALONG_K: Final = frozenset({"fwd"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelinePlan:
+    """What a GEMM pipeline means here."""
+
+    #: stages of ``tile_k`` in engine M, and of 64 elements in engine W, before memory bounds them
+    stages: int
+    hopper_stages: int
+    #: engine W: consumers take turns with tiles of their own
+    turns: bool
+
+
+@cache
+def pipeline_plans() -> Mapping[str, PipelinePlan]:
+    """Return the table of the header, by the names of instance strings."""
+    rows = _PLAN.findall(_PLANS.read_text(encoding="utf-8"))
+    return {
+        name: PipelinePlan(stages=int(stages), hopper_stages=int(hopper), turns=turns == "true")
+        for name, stages, hopper, turns in rows
+    }
+
+
+def executed(kernel: TimedKernel) -> KernelTraits:
+    """Return what a kernel does here; its traits as they are if too little is known of its configuration."""
+    traits, fields = kernel.traits, kernel.fields
+    if traits.schedule is Schedule.WINDOW or "gemm_pipeline" not in fields:
+        return traits
+    plan = pipeline_plans().get(GemmPipeline(fields["gemm_pipeline"]).properties.enumerator)
+    if plan is None:
+        return traits
+    tile = _Tile(kernel)
+    hopper = _HopperTile(tile, plan) if tile.fits_engine_w() else None
+    if hopper is None or hopper.stages < 2:
+        return replace(
+            traits,
+            lds_stages=tile.stages(plan),
+            workgroups_per_unit=tile.blocks,
+            labels=("engine M", "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
+        )
+    weight = kernel.direction == _WEIGHT
+    chunks = RunChunks(
+        axis=RunAxis.COLUMNS if weight else RunAxis.REDUCTION,
+        size=min(tile.n, CHUNK) if weight else CHUNK,
+        least=LEAST_RUN,
+        short_k=tile.k,
+    )
+    arrival = weight and traits.reduction is Reduction.ATOMIC
+    return replace(
+        traits,
+        tile=(hopper.m, tile.n, CHUNK),
+        reduction=Reduction.ARRIVAL if arrival else traits.reduction,
+        lds_stages=hopper.stages,
+        workgroups_per_unit=hopper.resident,
+        chunks=chunks,
+        labels=("engine W", "turns" if hopper.turns else "shared"),
+    )
+
+
+class _Tile:
+    """An instance's tile as both engines see it."""
+
+    def __init__(self, kernel: TimedKernel) -> None:
+        fields: Mapping[str, Any] = kernel.fields
+        self.m, self.n, self.k = kernel.traits.tile
+        self.weight = kernel.direction == _WEIGHT
+        self.b_along_k = kernel.direction in _ALONG_K
+        self.stream = kernel.traits.schedule is Schedule.STREAM
+        self.double = bool(fields.get("double_smem_buffer", False))
+        self.element_bytes = DataType.parse(kernel.dtype).properties.size_bytes
+        self.merged = int(fields.get("num_groups_to_merge", 1)) if kernel.direction != "bwd_data" else 1
+        self.explicit = bool(fields.get("explicit_gemm", False))
+        rows = 2 * int(fields.get("wave_grid_m", 1)) * int(fields.get("wave_grid_k", 1))
+        self.threads = rows * int(fields.get("wave_grid_n", 1)) * 32
+        wanted = kernel.traits.workgroups_per_unit
+        if fields.get("scheduler") == "interwave":
+            wanted = max(2, wanted)
+        sums = -(-self.m * self.n // self.threads)
+        while wanted > 1 and wanted * self.threads * (sums + 64) > REGISTERS:
+            wanted -= 1
+        #: resident blocks of a multiprocessor in engine M
+        self.blocks = wanted
+
+    def fits_engine_w(self) -> bool:
+        """Say whether engine W can compute the tile at all."""
+        return (
+            self.element_bytes == 2
+            and not (self.stream or self.explicit)
+            and self.m % 64 == 0
+            and self.m <= 256
+            and self.n in _COLUMNS
+            and (self.b_along_k or self.n <= CHUNK or self.n % CHUNK == 0)
+            and (self.weight or self.merged == 1)
+            and not (self.m == 192 and self.n > 128)
+        )
+
+    def stages(self, plan: PipelinePlan) -> int:
+        """Return the stages of engine M."""
+        wanted = max(4, plan.stages) if self.double else plan.stages
+        a_line, a_lines = (self.m, self.k) if self.weight else (self.k, self.m)
+        b_line, b_lines = (self.k, self.n) if self.b_along_k else (self.n, self.k)
+        stage = self._padded(a_line) * a_lines + self._padded(b_line) * b_lines
+        room = SHARED_BYTES // self.blocks - 1024 - 8192
+        return max(1, min(wanted, room // stage))
+
+    def _padded(self, elements: int) -> int:
+        units = -(-elements * self.element_bytes // 16)
+        return (units + 1 if units % 2 == 0 else units) * 16
+
+
+class _HopperTile:
+    """The tile in engine W."""
+
+    def __init__(self, tile: _Tile, plan: PipelinePlan) -> None:
+        n = tile.n
+        self.m = 128 if tile.m == 256 and n > 128 else tile.m
+        rows = self.m // 64
+        self.turns = (plan.turns or tile.double) and rows * n // 2 <= 128
+        self._warpgroups = 2 if self.turns or rows == 4 else rows
+        self._sums = (rows if self.turns else rows // self._warpgroups) * n // 2
+        self._n = n
+        chunks = -(-n // 64)
+        b_bytes = -(-n * 128 // 1024) * 1024 if tile.b_along_k else chunks * 8192
+        self._stage = self.m * 128 + b_bytes
+        columns = next(width for width in (64, 32, 16) if n % width == 0)
+        line = columns * (4 if tile.weight else tile.element_bytes) + 16
+        self._other = 1024 + self._warpgroups * 4 * 16 * line
+        #: resident blocks of a multiprocessor
+        self.resident = 3 if self._warpgroups == 1 else tile.blocks
+        while self.resident > 1 and not self._holds(self.resident, min(plan.hopper_stages, 3)):
+            self.resident -= 1
+        self.stages = min(plan.hopper_stages, self._room(self.resident) // self._stage)
+
+    def _holds(self, blocks: int, stages: int) -> bool:
+        start = REGISTERS // ((self._warpgroups + 1) * 128 * blocks) // 8 * 8
+        first = min(start, 240)
+        most = min(240, first + (first - _PRODUCER_REGISTERS) // self._warpgroups // 8 * 8)
+        fits = self._room(blocks) >= stages * self._stage
+        return fits and most >= self._sums + 40 and start >= self._n // 2 + 32
+
+    def _room(self, blocks: int) -> int:
+        return SHARED_BYTES // blocks - 2048 - self._other

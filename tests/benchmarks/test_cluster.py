@@ -1,0 +1,109 @@
+"""Sweeps on an engine: what handing out costs, how fast shards are merged, and where hundreds of devices end.
+
+Goals: at most 5 % of the time of four workers goes to scheduling (40 problems x 20 kernels); at least 5,000
+outcomes are merged per second; of 512 devices in the model 90 % are busy, or what holds them up is named.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckprof.rounds.options import RoundOptions
+from ckprof.store.shard import ShardWriter
+from ckprof.store.writer import StoreWriter
+from ckprof.sweep.cluster.coordinator import ClusterWatch
+from ckprof.sweep.cluster.engine import EngineRequest, Pool
+from ckprof.sweep.cluster.local import LocalEngine
+from ckprof.sweep.cluster.merging import Merger
+from ckprof.sweep.cluster.messages import Task, encode
+from tests.benchmarks.cluster_model import Costs, Fleet, simulate
+from tests.store.samples import make_attempt, make_problem, make_session
+from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup
+
+#: seconds of each attempt: workers sleep, so that more of them than cores can be compared
+VISIT_S = 0.02
+ROUNDS = RoundOptions(min_rounds=2, max_rounds=2, exhaustive=True)
+OUTCOMES = 20_000
+
+
+def sweep_s(path: Path, workers: int) -> tuple[float, int]:
+    """Return the seconds of a sweep on running workers, and its outcomes."""
+    setup = make_setup(path, problems=40, kernels=20, rounds=ROUNDS)
+    session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=tuple(range(workers))))
+    try:
+        probes = [
+            session.submit(
+                Pool.RUN,
+                encode(
+                    Task(
+                        id=f"probe{number}",
+                        run="probe",
+                        job=setup.digest,
+                        unit=None,
+                        folder=str(setup.folder.root),
+                        reference_problem=replace(setup.units.open()[0].unit, id="reference"),
+                    )
+                ),
+            )
+            for number in range(workers)
+        ]
+        for probe in probes:
+            probe.result(120)
+        started = time.perf_counter()
+        summary = setup.coordinate(session, ClusterWatch())
+        return time.perf_counter() - started, summary.sweep.attempts
+    finally:
+        session.close(now=True)
+        setup.writer.close()
+
+
+def test_four_workers_against_one(benchmark: Any, tmp_path: Path) -> None:
+    os.environ[VISIT_VARIABLE] = str(VISIT_S)
+    try:
+        alone_s, outcomes = sweep_s(tmp_path / "one.db", 1)
+        together_s, _ = benchmark.pedantic(sweep_s, args=(tmp_path / "four.db", 4), rounds=1)
+    finally:
+        del os.environ[VISIT_VARIABLE]
+    benchmark.extra_info |= {
+        "one worker s": alone_s,
+        "four workers s": together_s,
+        "efficiency": alone_s / (4 * together_s),
+        "overhead of one worker": 1 - outcomes * VISIT_S / alone_s,
+        "overhead of four": 1 - outcomes * VISIT_S / (4 * together_s),
+    }
+
+
+def test_merging(benchmark: Any, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    size = 0
+    for number in range(4):
+        session = make_session(number)
+        with ShardWriter(shards) as shard:
+            # the disk of the workers is not what is measured
+            shard._write = lambda data, descriptor=shard._descriptor: os.write(descriptor, data)  # type: ignore[method-assign,assignment,misc]
+            for sequence in range(OUTCOMES // 4):
+                problem = make_problem(4 + sequence // 500)
+                shard.append(make_attempt(sequence % 250, sequence, problem=problem, session=session))
+        size += shard.path.stat().st_size
+    with StoreWriter(tmp_path / "r.db") as writer:
+        merger = Merger(writer, shards, tmp_path / "merged.json")
+        started = time.perf_counter()
+        merged = benchmark.pedantic(merger.merge, rounds=1)
+        seconds = time.perf_counter() - started
+    assert len(merged.added) == OUTCOMES
+    benchmark.extra_info |= {"outcomes per s": OUTCOMES / seconds, "bytes per outcome": size / OUTCOMES}
+
+
+@pytest.mark.parametrize("devices", [8, 64, 512])
+def test_ten_thousand_problems(benchmark: Any, devices: int) -> None:
+    result = benchmark.pedantic(
+        simulate, args=(Costs(), Fleet(devices=devices, build_cpus=max(64, 2 * devices))), rounds=1
+    )
+    benchmark.extra_info |= result.figures()
+    assert result.units == 10_000

@@ -1,0 +1,111 @@
+"""``ckprof run --baseline``: a library of a plugin beside the kernels, from the command to the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Ckprof
+
+pytestmark = pytest.mark.compiler
+
+SMALL = "conv -n 1 -c 16 -H 10 -W 10 -k 16 -y 3 -x 3 -p 1 -q 1 -F 1"
+
+PLUGIN = """
+import ctypes, time
+import numpy as np
+from ckprof import hookimpl
+from ckprof.model.layout import tensor_shape
+from ckprof.run.storage import decode, encode, storage_type
+from ckprof_plugins.directions.fwd import Forward
+
+class Numpy:
+    id = "numpy"
+    label = "ckprof's own reference"
+    entry = __file__ + ":Engine"
+
+    def missing(self):
+        return MISSING
+
+@hookimpl
+def ckprof_register_baselines():
+    return [Numpy()]
+
+class Engine:
+    def __init__(self, device, on_host):
+        self.description = "numpy " + np.__version__
+        self.blocks = {}
+
+    def allocate(self, size):
+        block = ctypes.create_string_buffer(size)
+        self.blocks[ctypes.addressof(block)] = block
+        return ctypes.addressof(block)
+
+    def release(self, address):
+        del self.blocks[address]
+
+    def copy_to_device(self, device, host, size):
+        ctypes.memmove(device, host, size)
+
+    copy_to_host = copy_to_device
+
+    def flush_cache(self, size): ...
+
+    def available_bytes(self):
+        return None
+
+    def unmet_requirements(self, convolution):
+        return []
+
+    def run(self, convolution, addresses):
+        tensors = {}
+        for name, address in addresses.items():
+            shape = tensor_shape(convolution.problem, convolution.layout, name)
+            kind = storage_type(convolution.dtype)
+            raw = (ctypes.c_char * (int(np.prod(shape)) * kind.itemsize)).from_address(address)
+            tensors[name] = np.frombuffer(raw, dtype=kind).reshape(shape)
+        start = time.perf_counter()
+        operands = {name: decode(tensors[name], convolution.dtype) for name in ("input", "weight")}
+        result = Forward().reference(convolution.problem, convolution.layout, operands)
+        tensors["output"][...] = encode(result, convolution.dtype)
+        return (time.perf_counter() - start) * 1e3
+"""
+
+
+def plugin(folder: Path, missing: str = "") -> Path:
+    path = folder / "vendor.py"
+    path.write_text(f"MISSING = {missing!r}\n{PLUGIN}")
+    return path
+
+
+def test_a_baseline_is_a_row_and_every_time_has_a_ratio(
+    ckprof: Ckprof, short_list: Path, tmp_path: Path
+) -> None:
+    called = ckprof(
+        *("run", "fwd", "--conf", short_list, "--instance", "1", "--problem", SMALL, "--max-time", "0.02"),
+        *("--plugin", plugin(tmp_path), "--baseline", "numpy", "--json", "r.json"),
+    )
+    assert called.code == 0, called.err
+    assert "vs numpy" in called.out and "baseline numpy: numpy " in called.out
+    problem = json.loads((tmp_path / "r.json").read_text())["problems"][0]
+    (own,) = problem["baselines"]
+    assert own["status"] == "ok" and own["verification"]["passed"]
+    (row,) = problem["outcomes"]
+    expected = own["measurement"]["median_ms"] / row["measurement"]["median_ms"]
+    assert row["ratios"]["numpy"] == pytest.approx(expected)
+
+
+def test_what_cannot_be_compared_is_said_before_anything_is_built(
+    ckprof: Ckprof, short_list: Path, tmp_path: Path
+) -> None:
+    arguments = ("run", "fwd", "--conf", short_list, "--problem", SMALL, "--plugin")
+    there, absent = plugin(tmp_path), tmp_path / "absent"
+    absent.mkdir()
+    ckprof(*arguments, there, "--baseline", "nunpy").fails_with(2, "'nunpy'", "numpy")
+    gone = plugin(absent, "numpy is not installed")
+    ckprof(*arguments, gone, "--baseline", "numpy").fails_with(5, "baseline numpy: numpy is not installed")
+    ckprof("run", "--tree", tmp_path, "--baseline", "torch").fails_with(2, "--baseline and --tree")
+    planned = ckprof(*arguments, there, "--baseline", "numpy", "--dry-run")
+    assert "and compare them with numpy" in planned.out

@@ -1,0 +1,212 @@
+"""An operation that is no convolution, end to end, with a kernel family from a file outside ckprof."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from tests.run.fakes import ABI_FOLDER
+
+pytestmark = pytest.mark.compiler
+
+PLUGIN = Path(__file__).parent / "naive_product.py"
+HEADERS = Path(__file__).parents[2] / "plugins" / "operations" / "gemm" / "embed"
+LAYOUT_NUMBERS = {"rrr": 0, "rcr": 1, "crr": 2, "ccr": 3}
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def catalog(folder: Path, layout: str, dtype: str = "fp16", faults: tuple[str, ...] = ("",)) -> Path:
+    """Write a catalog of kernels with these faults."""
+    instances = [{"id": number, "step": 4, "fault": fault} for number, fault in enumerate(faults)]
+    header = {"variant": "naive_product", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
+    path = folder / f"{layout}_{dtype}.json"
+    path.write_text(json.dumps({**header, "instances": instances}))
+    return path
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "ckprof", "--plugin", PLUGIN, *arguments]
+        return subprocess.run(
+            [str(one) for one in command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def run_json(call: Call, *arguments: object) -> dict[str, object]:
+    done = call("run", "gemm", *arguments, "--max-time", "0.02", "--format", "json")
+    assert done.stdout, done.stderr
+    report = json.loads(done.stdout)
+    assert isinstance(report, dict)
+    return report
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        layout.name if layout.name in ("rcr", "crr") else pytest.param(layout.name, marks=pytest.mark.slow)
+        for layout in LAYOUTS
+    ],
+)
+def test_runs_in_every_layout_with_and_without_gaps(call: Call, tmp_path: Path, layout: str) -> None:
+    number = LAYOUT_NUMBERS[layout]
+    report = run_json(
+        call, "--conf", catalog(tmp_path, layout),
+        "--problem", f"gemm 1 {number} 1 1 0 1 33 47 100 104 112 56", "--problem", "17x5x12",
+        "--problem", f"gemm 1 {number} 1 1 0 1 33 47 100 32 -1 -1", "--problem", "1 2 3",
+    )  # fmt: skip
+    strided, packed, overlapping, odd = report["problems"]
+    assert (strided["m"], strided["stride_a"], strided["flop"]) == (33, 104, 2 * 33 * 47 * 100)
+    for problem in (strided, packed):
+        (outcome,) = problem["outcomes"]
+        assert outcome["status"] == "ok", outcome
+        assert outcome["verification"]["elements"] == problem["m"] * problem["n"]
+    (short,) = overlapping["outcomes"]
+    assert short["status"] == "unsupported" and short["refusals"][0]["condition"] == "stride-a"
+    (rejected,) = odd["outcomes"]
+    assert rejected["reason"] == "K = 3 is not a multiple of 4"
+
+
+def test_writes_into_gaps_and_wrong_values_are_found(call: Call, tmp_path: Path) -> None:
+    conf = catalog(tmp_path, "rcr", faults=("", "wrong", "gap"))
+    report = run_json(call, "--conf", conf, "--problem", "gemm 1 1 1 1 0 1 16 8 8 -1 -1 12")
+    outcomes = {one["instance"]: one for one in report["problems"][0]["outcomes"]}
+    assert [outcomes[number]["status"] for number in range(3)] == ["ok", "wrong_result", "wrong_result"]
+    assert "128 of 128 elements differ" in outcomes[1]["reason"]
+    assert "16 written between the lines of the result" in outcomes[2]["reason"]
+    assert "first at [m=0,n=8]: got 0, expected no write" in outcomes[2]["reason"]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["fp8", "int8", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("fp32", "bf16", "bf8"))],
+)
+def test_every_type(call: Call, tmp_path: Path, dtype: str) -> None:
+    conf = catalog(tmp_path, "rcr", dtype)
+    report = run_json(call, "--conf", conf, "--problem", "9x10x64")
+    (outcome,) = report["problems"][0]["outcomes"]
+    assert outcome["status"] == "ok", outcome
+    if dtype == "int8":
+        assert outcome["verification"]["rtol"] == outcome["verification"]["atol"] == 0
+
+
+def test_a_type_that_no_kernel_has_is_an_input_error(call: Call, tmp_path: Path) -> None:
+    done = call("run", "gemm", "--conf", catalog(tmp_path, "rcr", "int32"))
+    assert done.returncode == 3
+    assert "datatype: expected one of fp32, fp16, bf16, fp8, bf8, int8, got 'int32'" in done.stderr
+
+
+C_PROGRAM = r"""
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ckprof_gemm_api.h"
+
+int main(void)
+{
+    enum { M = 16, N = 12, K = 20 };
+    int x[9];
+    char name[40], cut[5], why[200];
+    float ms = 5;
+    static float a[M * K], b[N * K], e[M * N];
+    for(int i = 0; i < M * K; ++i) a[i] = (float)(i % 7) - 3;
+    for(int i = 0; i < N * K; ++i) b[i] = (float)(i % 5) - 2;
+    assert(dispatcher_is_supported(M, N, K) == 0);
+    assert(dispatcher_get_kernel_config(x, 0, 0, 0, 0, 0, 0, 0, 0) == -1);
+    assert(dispatcher_select_kernel(M, N, K, name, sizeof(name)) == -1);
+    assert(dispatcher_run_gemm(a, b, e, M, N, K, &ms) == -1 && ms == -1);
+    assert(dispatcher_initialize() == 0 && dispatcher_init() == 0);
+    assert(dispatcher_get_kernel_config(x, x + 1, 0, x + 3, x + 4, x + 5, x + 6, x + 7, x + 8) == 0);
+    assert(x[0] == 1 && x[1] == 2);
+    assert(dispatcher_select_kernel(M, N, K, name, sizeof(name)) == 0);
+    assert(strcmp(name, dispatcher_get_kernel_name()) == 0);
+    assert(dispatcher_select_kernel(M, N, K, cut, sizeof(cut)) == 0 && strcmp(cut, "gemm") == 0);
+    assert(dispatcher_select_kernel(M, N, K, NULL, 3) == -1);
+    assert(dispatcher_select_kernel(M, N, 3, name, sizeof(name)) == -1);
+    assert(dispatcher_is_supported(M, N, K) == 1 && dispatcher_is_supported(M, N, 3) == 0);
+    assert(dispatcher_is_supported(0, N, K) == 0 && dispatcher_is_supported(M, N, -4) == 0);
+    assert(dispatcher_run_gemm(a, b, e, M, N, 3, &ms) == -2 && ms == -1);
+    assert(dispatcher_run_gemm(a, NULL, e, M, N, K, &ms) == -1 && ms == -1);
+    assert(dispatcher_run_gemm(a, b, e, M, 0, K, &ms) == -1 && ms == -1);
+    assert(dispatcher_run_gemm(a, b, e, M, N, K, &ms) == 0 && ms > 0);
+    for(int m = 0; m < M; ++m)
+        for(int n = 0; n < N; ++n)
+        {
+            float sum = 0;
+            for(int k = 0; k < K; ++k) sum += a[m * K + k] * b[n * K + k];
+            assert(e[m * N + n] == sum);
+        }
+    assert(dispatcher_get_kernel_count() == 1 && ckprof_gemm_kernel_count() == 1);
+    assert(dispatcher_get_kernel_name_at(0, name, sizeof(name)) == 0);
+    assert(dispatcher_get_kernel_name_at(1, name, sizeof(name)) == -1);
+    assert(ckprof_gemm_find_kernel(name) == 0 && ckprof_gemm_find_kernel("none") == -1);
+    ckprof_gemm_problem problem = {M, N, K, 0, 0, 0, 1};
+    assert(ckprof_gemm_is_supported(0, &problem, why, sizeof(why)) == 1 && why[0] == 0);
+    problem.stride_b = K - 1;
+    assert(ckprof_gemm_is_supported(0, &problem, why, sizeof(why)) == 0);
+    assert(strcmp(why, "the stride of B is 19, its lines have 20 elements") == 0);
+    assert(ckprof_gemm_run(0, &problem, a, b, e, 0, 1, why, sizeof(why)) == -3);
+    problem.stride_b = 0;
+    problem.m = 0;
+    assert(ckprof_gemm_is_supported(0, &problem, why, sizeof(why)) == -1);
+    problem.m = M;
+    assert(ckprof_gemm_run(0, &problem, a, b, e, 1, 2, why, sizeof(why)) > 0);
+    assert(ckprof_gemm_run(1, &problem, a, b, e, 1, 2, why, sizeof(why)) == -1);
+    printf("%s\n", dispatcher_export_registry_json());
+    dispatcher_cleanup();
+    assert(dispatcher_is_supported(M, N, K) == 0);
+    return 0;
+}
+"""
+
+
+def test_the_c_interface(call: Call, tmp_path: Path) -> None:
+    built = call("build", "gemm", "--conf", catalog(tmp_path, "rcr", "fp32"), "--build-dir", "lib")
+    library = tmp_path / "lib" / "libckprof_gemm.so"
+    assert library.is_file(), built.stderr
+    (tmp_path / "user.c").write_text(C_PROGRAM)
+    subprocess.run(
+        ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}", f"-I{ABI_FOLDER}", "user.c",
+         library, f"-Wl,-rpath,{library.parent}", "-o", "user"], cwd=tmp_path, check=True,
+    )  # fmt: skip
+    done = subprocess.run(["./user"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    registry = json.loads(done.stdout)
+    assert registry["metadata"] | {"timestamp": ""} == {
+        "timestamp": "",
+        "total_kernels": 1,
+        "export_version": "1.0",
+        "dispatcher_version": "1.0.0",
+    }
+    assert registry["statistics"] == {"by_datatype": {}, "by_pipeline": {}, "by_scheduler": {}}
+    (kernel,) = registry["kernels"]
+    assert kernel["name"] == "gemm_fp32_rcr_naive_4" and kernel["identifier"] == "fp32_rcr_naive_4"
+    assert set(kernel["algorithm"]) == {
+        *("tile_shape", "wave_shape", "warp_tile_shape", "block_size"),
+        *("persistent", "double_buffer", "preshuffle", "transpose_c"),
+    }
+    assert kernel["algorithm"]["tile_shape"] == {"m": 1, "n": 2, "k": 3}
+
+
+def test_one_call_as_json(call: Call, tmp_path: Path) -> None:
+    call("build", "gemm", "--conf", catalog(tmp_path, "crr"), "--build-dir", "lib")
+    done = call("call", "gemm", "lib/libckprof_gemm.so", "--problem", "9 10 16 -1 -1 24")
+    answer = json.loads(done.stdout)
+    assert answer["success"] and answer["verified"], answer
+    assert (answer["direction"], answer["kernel"]["layout"]) == ("gemm", "crr")
+    assert answer["result"]["tensor"] == "e" and answer["result"]["shape"] == [9, 10]
+    assert answer["result"]["finite"] and answer["result"]["non_zero"] <= 90
+    wrong = call("call", "gemm", "lib/libckprof_gemm.so", "--problem", "9 10 3")
+    assert wrong.returncode != 0 and "no kernel supports M9 N10 K3" in wrong.stdout + wrong.stderr
+    other = call("call", "fwd", "lib/libckprof_gemm.so", "--problem", "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
+    assert other.returncode == 3 and "the library computes gemm, expected fwd" in other.stderr

@@ -1,0 +1,197 @@
+"""Problem lines of matrix products: every form, and what is wrong with a wrong one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.errors import InputError
+from ckprof.model.dtype import DataType
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.registry import Registry
+from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.tokens import OtherDirectionError, ParsedProblem, ProblemLine
+from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm
+from ckprof_plugins.operations.gemm.lines import parse_line
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+
+#: operation -> the numbers of arguments that ckProfiler takes, its own name among them
+ARGUMENT_COUNTS = {
+    "gemm": {14, 16},
+    "gemm_universal": {15, 18},
+    "gemm_splitk": {15, 17},
+    "gemm_streamk": {14, 15},
+    "batched_gemm": {18},
+    "gemm_multiply_multiply": {16, 20},
+}
+
+#: a value of each argument that is in order
+USUAL = {"dtype": 1, "layout": 1, "M": 64, "N": 48, "K": 100, "BatchCount": 3, "KBatch": 2}
+
+
+def parse(text: str) -> ParsedProblem:
+    return parse_line(ProblemLine(text=text, path="--problem"))
+
+
+def arguments(form: LineForm, count: int, **changed: object) -> str:
+    """Return a line with so many arguments behind the operation."""
+    values = USUAL | changed
+    names = (*form.required, *form.optional, "one", "more")[:count]
+    usual = {name: -1 if "Stride" in name else 1 for name in names}
+    return " ".join(map(str, (form.word, *(values.get(name, usual[name]) for name in names))))
+
+
+def runnable() -> list[LineForm]:
+    return [form for form in FORMS.values() if not form.refused]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_numbers_of_arguments_are_those_of_ckprofiler(form: LineForm) -> None:
+    # the program and the operation count as well
+    assert {count + 2 for count in form.counts} == ARGUMENT_COUNTS[form.word]
+    for count in range(max(form.counts) + 3):
+        text = arguments(form, count)
+        if count in form.counts and not form.refused:
+            assert parse(text).problem.k == 100
+            assert parse(f"ckProfiler {text}") == parse(text)
+            continue
+        with pytest.raises(InputError) as caught:
+            parse(text)
+        said = "is missing" if count < max(form.counts) else "unexpected"
+        assert (form.refused if count in form.counts else said) in str(caught.value)
+        assert str(caught.value).startswith("--problem: ")
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_every_argument_must_be_a_number(form: LineForm) -> None:
+    for name in (*form.required, *form.optional):
+        with pytest.raises(InputError, match=f"expected an integer for {name}, got 'x1'"):
+            parse(arguments(form, max(form.counts), **{name: "x1"}))
+
+
+@pytest.mark.parametrize("form", runnable(), ids=lambda form: form.word)
+def test_types_and_layouts(form: LineForm) -> None:
+    count = min(form.counts)
+    for number, dtype in form.dtypes.items():
+        assert parse(arguments(form, count, dtype=number)).dtype is dtype
+    for number, layout in LAYOUTS.items():
+        assert parse(arguments(form, count, layout=number)).layout == layout
+    with pytest.raises(InputError, match="data type 8 is not supported"):
+        parse(arguments(form, count, dtype=8))
+    for number, meaning in form.unsupported.items():
+        with pytest.raises(InputError, match=meaning):
+            parse(arguments(form, count, dtype=number))
+    with pytest.raises(InputError, match=r"layout 4 is not supported .*0 rrr, 1 rcr, 2 crr, 3 ccr"):
+        parse(arguments(form, count, layout=4))
+
+
+def test_type_4_is_fp8_for_gemm_alone() -> None:
+    assert parse(arguments(FORMS["gemm"], 12, dtype=4)).dtype is DataType.FP8
+
+
+def test_the_line_of_the_readme() -> None:
+    parsed = parse("gemm 1 1 1 1 0 1 3840 4096 2048 -1 -1 -1")
+    assert parsed.problem == GemmProblem(m=3840, n=4096, k=2048)
+    assert (parsed.dtype, parsed.layout, parsed.splits) == (DataType.FP16, "rcr", ())
+    assert parsed.ignored == ("verify 1", "init 1", "log 0", "time 1")
+
+
+@pytest.mark.parametrize("name", ["StrideA", "StrideB", "StrideC"])
+def test_strides(name: str) -> None:
+    field = {"StrideA": "stride_a", "StrideB": "stride_b", "StrideC": "stride_e"}[name]
+    form = FORMS["gemm"]
+    assert getattr(parse(arguments(form, 12, **{name: 104})).problem, field) == 104
+    assert getattr(parse(arguments(form, 12, **{name: -5})).problem, field) == 0
+    with pytest.raises(InputError, match=f"{name} is 0, which ckProfiler takes literally.*-1 packs them"):
+        parse(arguments(form, 12, **{name: 0}))
+
+
+def test_splits() -> None:
+    universal, splitk = FORMS["gemm_universal"], FORMS["gemm_splitk"]
+    assert parse(arguments(universal, 13, KBatch=4)).splits == (4,)
+    assert parse(arguments(universal, 13, KBatch=-1)).splits == (1, 2, 4, 8, 16, 19, 32, 38)
+    assert parse(arguments(splitk, 13, KBatch=0)).splits == (1, 2, 4, 8, 12, 16, 19, 20, 32, 38)
+
+
+@pytest.mark.parametrize(("m", "n", "said"), [(64, 100, True), (64, 96, False), (63, 100, False)])
+def test_the_exchange_of_m_and_n_is_reported_and_not_made(m: int, n: int, said: bool) -> None:
+    parsed = parse(arguments(FORMS["gemm_universal"], 13, M=m, N=n))
+    assert parsed.problem == GemmProblem(m=m, n=n, k=100)
+    assert bool(parsed.notes) is said
+    assert not parse(arguments(FORMS["gemm"], 12, M=m, N=n)).notes
+
+
+def test_a_batch_lies_in_one_piece() -> None:
+    assert parse(arguments(FORMS["batched_gemm"], 16)).problem == GemmProblem(m=64, n=48, k=100, batch=3)
+    with pytest.raises(InputError, match="BatchStrideB is 4800, but"):
+        parse(arguments(FORMS["batched_gemm"], 16, BatchStrideB=4800))
+
+
+@given(st.tuples(*[st.integers(1, 10**6)] * 3), st.tuples(*[st.integers(1, 10**6)] * 3))
+def test_sizes_alone(sizes: tuple[int, int, int], strides: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    a, b, e = strides
+    packed, strided = (
+        GemmProblem(m=m, n=n, k=k),
+        GemmProblem(m=m, n=n, k=k, stride_a=a, stride_b=b, stride_e=e),
+    )
+    for text in (f"{m} {n} {k}", f"{m}x{n}x{k}", f"{m},{n},{k}", f"-m={m} -n={n} -k={k}"):
+        assert parse(text) == ParsedProblem(problem=packed)
+    assert parse(f"{m} {n} {k} {a} {b} {e}").problem == strided
+    assert parse(f"{m} {n} {k} -1 -2 -3").problem == packed
+    assert parse(f"-m={m} -n={n} -k={k} -stride_a={a} -stride_b={b} -stride_c={e}").problem == strided
+
+
+def test_tile_engines_options() -> None:
+    parsed = parse("-k=5 -n=4 -m=3 -split_k=2 -stride_a=0 -warmup=3 -csv_filename=")
+    assert parsed.problem == GemmProblem(m=3, n=4, k=5)
+    assert parsed.splits == (2,) and parsed.ignored == ("warmup 3", "csv_filename ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the problem is empty"),
+        ("ckProfiler", "the problem is empty"),
+        ("1 2", r"K \(number 3\) is missing"),
+        ("1 2 3 4", r"StrideB \(number 5\) is missing"),
+        ("1 2 3 4 5 6 7", "unexpected '7'"),
+        ("1 2 3 0 5 6", "StrideA is 0"),
+        ("1 2 x", "expected an integer for K, got 'x'"),
+        ("0 2 3", "m is 0, expected 1 to 2147483647"),
+        ("-1 2 3", "m is -1, expected 1"),
+        ("2147483648x1x1", "m is 2147483648, expected 1 to 2147483647"),
+        ("1x2,3", "expected gemm dtype"),
+        ("1x2x3x4", "expected gemm dtype"),
+        ("matmul 1 2 3", "expected gemm dtype .* got 'matmul'"),
+        ("-m=3 -n=4", "-k is missing"),
+        ("-m=3 -n=4 -k=y", "expected an integer for -k, got 'y'"),
+        ("-m=3 -n=4 -k=5 -z=1", "unknown option '-z=1'"),
+        ("-m=3 -n=4 -k=5 6", "unknown option '6'"),
+        ("-m=3 -n=4 -k=5 -split_k=0", "-split_k is 0, expected 1 or more"),
+        ("-m=3 -n=4 -k=5 -stride_a=-1", "-stride_a is -1, expected 0 or more"),
+    ],
+)
+def test_wrong_lines(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse(text)
+
+
+def test_lines_are_told_from_those_of_convolutions() -> None:
+    manager = PluginManager()
+    manager.load_all()
+    registry = Registry(manager)
+    operations = tuple(registry.operations)
+
+    def read(text: str, operation: str) -> ParsedProblem:
+        line = ProblemLine(text=text, path="list", line=3)
+        return parse_problem(line, registry.operation(operation), operations)
+
+    for text in ("conv -n 1 -c 8 -H 4 -W 4 -k 8 -y 1 -x 1", "grouped_conv_fwd 1 1 1 1 0 1 2"):
+        with pytest.raises(OtherDirectionError, match="list:3:1: "):
+            read(text, "gemm")
+    for direction in registry.directions:
+        with pytest.raises(OtherDirectionError, match="gemm is an operation of gemm"):
+            read("ckProfiler gemm 1 1 1 1 0 1 64 64 64 -1 -1 -1", direction.id)
+    assert read("ckProfiler gemm 1 1 1 1 0 1 64 64 64 -1 -1 -1", "gemm").layout == "rcr"

@@ -1,0 +1,50 @@
+"""Compilers and flags of the C++ tests of the host model, and how to run programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
+INCLUDES = [f"-I{CPU_TARGET / 'include'}", f"-I{HERE}"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+STANDARD = ["-std=c++20", "-pthread"]
+
+SANITIZERS = {
+    "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "thread": ["-fsanitize=thread"],
+}
+
+
+def find_compilers() -> list[str]:
+    """Name the C++ compilers of this machine, one per family."""
+    asked = os.environ.get("CXX")
+    if asked:
+        return [asked]
+    families = [("g++", "g++-13", "g++-12", "g++-11"), ("clang++", "clang++-19", "clang++-14")]
+    found = (next((name for name in names if shutil.which(name)), None) for names in families)
+    return [name for name in found if name is not None]
+
+
+COMPILERS = find_compilers()
+#: one in the fast suite
+EACH_COMPILER = [*COMPILERS[:1], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPILERS[1:])]
+
+
+def run(arguments: list[str | Path], **environment: str) -> str:
+    """Run a program and return what it printed; its failure fails the test."""
+    done = subprocess.run(
+        [str(argument) for argument in arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+        check=False,
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+// Plain GEMM kernels on random problems against the definition, computed in double precision.
+//
+// Data are small integers, so all sums are exact and results must agree to the last bit; float
+// kernels are also run on real numbers with a tolerance. Matrices are exactly as large as their
+// strides say, and what lies between the rows is NaN in operands and must stay as it was in the
+// result.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "gemm_family.hpp"
+
+namespace {
+
+using namespace test;
+using ck_tile::bf16_t;
+using ck_tile::bf8_t;
+using ck_tile::fp8_t;
+using ck_tile::half_t;
+
+std::mt19937 generator(2025);
+
+index_t between(index_t least, index_t most)
+{ return std::uniform_int_distribution<index_t>(least, most)(generator); }
+
+struct problem
+{
+    index_t m, n, k, k_batch;
+    index_t stride_a, stride_b, stride_e;
+};
+
+template <typename T>
+T converted(double value)
+{
+    if constexpr(std::is_integral_v<T>) { return static_cast<T>(value); }
+    else
+    {
+        return T(static_cast<float>(value));
+    }
+}
+
+template <typename T>
+double as_double(T value)
+{
+    if constexpr(std::is_integral_v<T>) { return static_cast<double>(value); }
+    else
+    {
+        return static_cast<double>(static_cast<float>(value));
+    }
+}
+
+// A matrix in memory; `line` is the row of a row-major one.
+template <typename T>
+struct matrix
+{
+    matrix(index_t rows, index_t columns, bool row_major, index_t stride_, T gap)
+        : row(row_major),
+          stride(stride_),
+          run(row_major ? columns : rows),
+          data(static_cast<std::size_t>((row_major ? rows : columns) - 1) *
+                       static_cast<std::size_t>(stride_) +
+                   static_cast<std::size_t>(run),
+               gap)
+    {}
+
+    T& at(index_t i, index_t j)
+    {
+        const auto line = static_cast<std::size_t>(row ? i : j);
+        return data[line * static_cast<std::size_t>(stride) +
+                    static_cast<std::size_t>(row ? j : i)];
+    }
+
+    bool row;
+    index_t stride, run;
+    std::vector<T> data;
+};
+
+template <typename A, typename B, typename Acc, typename E>
+void compare(const gemm_entry& entry, const problem& p, bool exact)
+{
+    const auto& facts         = *entry.facts;
+    constexpr bool is_integer = std::is_integral_v<A>;
+    const double nan          = is_integer ? 99.0 : std::nan("");
+    matrix<A> a(p.m, p.k, facts.a_row_major, p.stride_a, converted<A>(nan));
+    matrix<B> b(p.k, p.n, facts.b_row_major, p.stride_b, converted<B>(nan));
+    const E fence = converted<E>(77);
+    matrix<E> e(p.m, p.n, facts.e_row_major, p.stride_e, fence);
+
+    std::uniform_real_distribution<double> real(-1, 1);
+    const int most  = is_integer ? 127 : 1;
+    const auto next = [&] {
+        return exact ? static_cast<double>(between(-most - (is_integer ? 1 : 0), most))
+                     : real(generator);
+    };
+    for(index_t i = 0; i < p.m; ++i)
+    {
+        for(index_t k = 0; k < p.k; ++k) { a.at(i, k) = converted<A>(next()); }
+    }
+    for(index_t k = 0; k < p.k; ++k)
+    {
+        for(index_t j = 0; j < p.n; ++j) { b.at(k, j) = converted<B>(next()); }
+    }
+    const ck_tile::GemmHostArgs args(a.data.data(),
+                                     b.data.data(),
+                                     e.data.data(),
+                                     p.k_batch,
+                                     p.m,
+                                     p.n,
+                                     p.k,
+                                     p.stride_a,
+                                     p.stride_b,
+                                     p.stride_e);
+    entry.launch(args, ck_tile::stream_config{});
+
+    int wrong = 0;
+    for(index_t i = 0; i < p.m; ++i)
+    {
+        for(index_t j = 0; j < p.n; ++j)
+        {
+            double sum = 0;
+            for(index_t k = 0; k < p.k; ++k)
+            {
+                sum += as_double(a.at(i, k)) * as_double(b.at(k, j));
+            }
+            const double wanted = as_double(converted<E>(sum));
+            const double got    = as_double(e.at(i, j));
+            const bool good =
+                exact ? got == wanted : std::abs(got - sum) <= 2e-5 + 1e-5 * std::abs(sum);
+            if(!good && wrong++ == 0)
+            {
+                EXPECT_MSG(false,
+                           entry.name + " M" + std::to_string(p.m) + " N" + std::to_string(p.n) +
+                               " K" + std::to_string(p.k) + " split " + std::to_string(p.k_batch) +
+                               " element " + std::to_string(i) + "," + std::to_string(j) +
+                               ": got " + std::to_string(got) + ", expected " +
+                               std::to_string(sum));
+            }
+        }
+    }
+    for(std::size_t at = 0; at < e.data.size(); ++at)
+    {
+        if(static_cast<index_t>(at % static_cast<std::size_t>(p.stride_e)) >= e.run)
+        {
+            EXPECT_MSG(as_double(e.data[at]) == 77.0, entry.name + ": a fence was written");
+        }
+    }
+}
+
+// Sizes that the kernel supports: what is not padded is rounded up to the tile.
+problem random_problem(const ck_tile::host_model::plain_gemm_facts& f, index_t k_batch)
+{
+    const auto round = [](index_t value, index_t unit) { return (value + unit - 1) / unit * unit; };
+    problem p{};
+    p.k_batch = k_batch;
+    p.m       = between(1, 140) | 1;
+    p.n       = round(between(1, 140), f.vector_size_c);
+    p.k       = between(f.k_mma * k_batch, 200);
+    if(!f.a_row_major) { p.m = round(p.m, f.pad_m ? f.vector_size_a : f.m_per_block); }
+    if(!f.e_row_major)
+    {
+        p.m = round(p.m, f.vector_size_c);
+        if(!f.pad_m) { p.m = round(p.m, f.m_per_block); }
+    }
+    if(f.b_row_major) { p.n = round(p.n, f.vector_size_b); }
+    if((f.e_row_major || f.b_row_major) && !f.pad_n) { p.n = round(p.n, f.n_per_block); }
+    if(f.a_row_major) { p.k = round(p.k, f.pad_k ? f.vector_size_a : f.k_per_block * k_batch); }
+    if(!f.b_row_major) { p.k = round(p.k, f.pad_k ? f.vector_size_b : f.k_per_block * k_batch); }
+
+    const auto stride = [&](index_t contiguous, index_t vector) {
+        return between(0, 1) == 0 ? round(contiguous, vector)
+                                  : round(contiguous, vector) + vector * between(1, 3);
+    };
+    p.stride_a = stride(f.a_row_major ? p.k : p.m, f.vector_size_a);
+    p.stride_b = stride(f.b_row_major ? p.n : p.k, f.vector_size_b);
+    p.stride_e = stride(f.e_row_major ? p.n : p.m, f.vector_size_c);
+    return p;
+}
+
+template <typename A, typename B, typename Acc, typename E, gemm_config C>
+void check(int rounds)
+{
+    const gemm_entry entry = make_gemm_entry<A, B, Acc, E, C>();
+    int supported          = 0;
+    for(int round = 0; round < rounds; ++round)
+    {
+        for(const index_t k_batch : {1, 2, 4})
+        {
+            const problem p = random_problem(*entry.facts, k_batch);
+            const ck_tile::GemmHostArgs args(nullptr,
+                                             nullptr,
+                                             nullptr,
+                                             p.k_batch,
+                                             p.m,
+                                             p.n,
+                                             p.k,
+                                             p.stride_a,
+                                             p.stride_b,
+                                             p.stride_e);
+            if(!entry.is_supported(args)) { continue; }
+            ++supported;
+            compare<A, B, Acc, E>(entry, p, true);
+            if constexpr(std::is_same_v<E, float> && std::is_same_v<A, float>)
+            {
+                compare<A, B, Acc, E>(entry, p, false);
+            }
+        }
+    }
+    EXPECT_MSG(supported >= rounds,
+               entry.name + ": only " + std::to_string(supported) + " problems were supported");
+}
+
+// One type in the four layouts, with and without padding.
+template <typename T, gemm_config C, typename E = T>
+void check_layouts(int rounds)
+{
+    constexpr auto with = [](bool a_row, bool b_row, bool pad) {
+        gemm_config config = C;
+        config.a_row       = a_row;
+        config.b_row       = b_row;
+        config.pad_m = config.pad_n = config.pad_k = pad;
+        return config;
+    };
+    using acc = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
+    check<T, T, acc, E, with(true, true, true)>(rounds);
+    check<T, T, acc, E, with(false, false, true)>(rounds);
+#if !defined(CKPROF_TEST_FEW_KERNELS)
+    check<T, T, acc, E, with(true, false, true)>(rounds);
+    check<T, T, acc, E, with(false, true, true)>(rounds);
+    check<T, T, acc, E, with(true, false, false)>(rounds);
+    check<T, T, acc, E, with(false, true, false)>(rounds);
+#endif
+}
+
+#if !CKPROF_TEST_LEVEL_2025_07
+// E = (A * B) + D0 + D1 and E = (A * B) * D0, in the result's type.
+template <typename Operation>
+void check_d(bool adds)
+{
+    constexpr gemm_config config{.pad_n = true, .pad_k = true};
+    using types    = gemm_types<half_t, half_t, float, half_t, config>;
+    using row      = ck_tile::tensor_layout::gemm::RowMajor;
+    using epilogue = typename types::
+        template shuffle<Operation, ck_tile::tuple<half_t, float>, ck_tile::tuple<row, row>>;
+    using kernel =
+        ck_tile::GemmKernelMultiD<typename types::partitioner, typename types::pipeline, epilogue>;
+    const index_t m = 67, n = 72, k = 40;
+    std::vector<half_t> a(m * k, half_t(1)), b(n * k, half_t(2)), d0(m * n), e(m * n);
+    std::vector<float> d1(m * n);
+    for(std::size_t i = 0; i < d0.size(); ++i)
+    {
+        d0[i] = half_t(static_cast<float>(i % 5));
+        d1[i] = static_cast<float>(i % 3) - 1;
+    }
+    const auto arguments = [&](index_t k_batch) {
+        return kernel::MakeKernelArgs({a.data(),
+                                       b.data(),
+                                       {d0.data(), d1.data()},
+                                       e.data(),
+                                       k_batch,
+                                       m,
+                                       n,
+                                       k,
+                                       k,
+                                       k,
+                                       {n, n},
+                                       n});
+    };
+    EXPECT(!kernel::IsSupportedArgument(arguments(2)));
+    EXPECT(ck_tile::host_model::unmet_requirements().front().condition == "split-k");
+    EXPECT(kernel::IsSupportedArgument(arguments(1)));
+    ck_tile::launch_kernel(
+        ck_tile::stream_config{},
+        ck_tile::make_kernel<1>(
+            kernel{}, kernel::GridSize(m, n, 1), kernel::BlockSize(), 0, arguments(1)));
+    for(std::size_t i = 0; i < e.size(); ++i)
+    {
+        const double c      = 2.0 * k;
+        const double wanted = adds ? c + as_double(d0[i]) + as_double(d1[i])
+                                   : c * as_double(d0[i]) * as_double(d1[i]);
+        EXPECT(as_double(e[i]) == wanted);
+    }
+}
+
+// Three products, the last of which uses the first's B again.
+void check_batch()
+{
+    constexpr gemm_config config{.pad_n = true, .pad_k = true};
+    using types     = gemm_types<float, float, float, float, config>;
+    using kernel    = ck_tile::BatchedGemmKernel<typename types::partitioner,
+                                                 typename types::pipeline,
+                                                 typename types::epilogue>;
+    const index_t m = 65, n = 68, k = 36, count = 3;
+    std::vector<float> a(count * m * k), b(n * k), e(count * m * n + 4, 5.0f);
+    for(std::size_t i = 0; i < a.size(); ++i) { a[i] = static_cast<float>(i % 7) - 3; }
+    for(std::size_t i = 0; i < b.size(); ++i) { b[i] = static_cast<float>(i % 11) - 5; }
+    const auto arguments = [&](index_t batch_stride_e) {
+        return kernel::MakeKernelArgs(ck_tile::BatchedGemmHostArgs(
+            a.data(), b.data(), e.data(), 1, m, n, k, k, k, n, m * k, 0, batch_stride_e, count));
+    };
+    EXPECT(!kernel::IsSupportedArgument(arguments(m * n - 4)));
+    EXPECT(ck_tile::host_model::unmet_requirements().front().condition == "stride-e");
+    EXPECT(kernel::IsSupportedArgument(arguments(m * n)));
+    ck_tile::launch_kernel(
+        ck_tile::stream_config{},
+        ck_tile::make_kernel<1>(
+            kernel{}, kernel::GridSize(m, n, 1, count), kernel::BlockSize(), 0, arguments(m * n)));
+    for(index_t batch = 0; batch < count; ++batch)
+    {
+        for(index_t i = 0; i < m; ++i)
+        {
+            for(index_t j = 0; j < n; ++j)
+            {
+                float sum = 0;
+                for(index_t x = 0; x < k; ++x)
+                {
+                    sum += a[static_cast<std::size_t>((batch * m + i) * k + x)] *
+                           b[static_cast<std::size_t>(j * k + x)];
+                }
+                EXPECT(e[static_cast<std::size_t>((batch * m + i) * n + j)] == sum);
+            }
+        }
+    }
+    EXPECT(e.back() == 5.0f);
+}
+#endif
+
+// Ten runs of four parts: the launcher clears the elements of the result, the parts add up in a
+// fixed order.
+void check_repeats()
+{
+    constexpr gemm_config config{.pad_n = true, .pad_k = true};
+    const gemm_entry entry = make_gemm_entry<half_t, half_t, float, half_t, config>();
+    const index_t m = 61, n = 72, k = 192, stride = 80;
+    std::uniform_real_distribution<float> real(-1, 1);
+    std::vector<half_t> a(m * k), b(n * k), e(m * stride, half_t(77));
+    for(half_t& value : a) { value = half_t(real(generator)); }
+    for(half_t& value : b) { value = half_t(real(generator)); }
+    const ck_tile::GemmHostArgs args(a.data(), b.data(), e.data(), 4, m, n, k, k, k, stride);
+    std::vector<half_t> first;
+    ck_tile::host_model::set_worker_count(5);
+    for(int run = 0; run < 10; ++run)
+    {
+        entry.launch(args, ck_tile::stream_config{});
+        if(run == 0) { first = e; }
+        for(std::size_t i = 0; i < e.size(); ++i) { EXPECT(first[i].bits == e[i].bits); }
+    }
+    ck_tile::host_model::set_worker_count(0);
+    for(std::size_t i = 0; i < e.size(); ++i)
+    {
+        if(i % stride >= static_cast<std::size_t>(n)) { EXPECT(as_double(e[i]) == 77.0); }
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
+    check_repeats();
+    check_layouts<float, gemm_config{}>(rounds);
+    check_layouts<half_t, gemm_config{.tile{128, 64, 64}, .pipeline = kind::compv4}>(rounds);
+    check_layouts<std::int8_t,
+                  gemm_config{.tile{32, 32, 32}, .waves{1, 1, 1}, .pipeline = kind::mem},
+                  std::int32_t>(rounds);
+#if !defined(CKPROF_TEST_FEW_KERNELS)
+    check_layouts<bf16_t, gemm_config{.tile{16, 64, 32}, .waves{1, 1, 1}, .pipeline = kind::mem}>(
+        rounds);
+    check_layouts<half_t, gemm_config{.pipeline = kind::compv1}>(rounds);
+    check_layouts<fp8_t, gemm_config{.pipeline = kind::compv3}, half_t>(rounds);
+    check<fp8_t, bf8_t, float, half_t, gemm_config{.pad_n = true, .pad_k = true}>(rounds);
+    check<half_t, half_t, float, float, gemm_config{.pad_n = true, .pad_k = true}>(rounds);
+    check<half_t,
+          half_t,
+          float,
+          half_t,
+          gemm_config{.waves{1, 1, 2},
+                      .pipeline    = kind::compv5,
+                      .pad_n       = true,
+                      .pad_k       = true,
+                      .wave_groups = 2}>(rounds);
+    check<half_t,
+          half_t,
+          float,
+          half_t,
+          gemm_config{.pad_n = true, .pad_k = true, .persistent = true}>(rounds);
+    check<float,
+          float,
+          float,
+          float,
+          gemm_config{.pad_n = true, .pad_k = true, .default_epilogue = true}>(rounds);
+    check<
+        float,
+        float,
+        float,
+        float,
+        gemm_config{
+            .pad_m = true, .pad_n = true, .pad_k = true, .default_epilogue = true, .e_row = false}>(
+        rounds);
+#endif
+#if !CKPROF_TEST_LEVEL_2025_07
+    check_d<ck_tile::element_wise::MultiDAdd>(true);
+    check_d<ck_tile::element_wise::MultiDMultiply>(false);
+    check_batch();
+#endif
+    return test::finish("gemm numerics");
+}

@@ -1,0 +1,187 @@
+"""What is said of kernels on NVIDIA GPUs is what their headers make of them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ckprof
+from ckprof.model.instance import Instance
+from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
+from ckprof.plugin.timing import TimedKernel, TimedTarget
+from ckprof_plugins.pipelines._gemm.traits import fields_of_name, gemm_traits, traits_of_name
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.targets.cuda.execution import executed, pipeline_plans
+from ckprof_plugins.targets.cuda.target import CudaTarget
+from tests.plugins.targets.cuda.test_cuda_model import COMPILER, FLAGS, FOLDERS
+
+LISTS = (
+    "forward/profiler/nhwgc_bf16",
+    "backward_data/profiler/nhwgc_fp16",
+    "backward_weight/profiler/nhwgc_bf16",
+)
+CPP_DIRECTIONS = {"fwd": "forward", "bwd_data": "backward_data", "bwd_weight": "backward_weight"}
+
+PRINTER = """\
+#include <cstdio>
+#include "ck_tile/cuda_model/hopper_config.hpp"
+using namespace ck_tile::cuda_model;
+template <typename Kernel, int Blocks>
+void show()
+{
+    using plan   = tile_config_of<Kernel, Blocks>;
+    using base   = typename plan::type;
+    using hopper = hopper_config<base, plan::hopper_stages, plan::turns>;
+    if constexpr(hopper_tile<base>)
+    {
+        if constexpr(hopper::stages >= 2)
+        {
+            std::printf("W %d %d %d %d %d\\n", hopper::m, hopper::n, hopper::stages,
+                        hopper::resident, hopper::turns);
+            return;
+        }
+    }
+    std::printf("M %d %d %d %d 0\\n", base::m, base::n, base::stages, base::blocks);
+}
+"""
+
+
+def instances() -> list[Instance]:
+    """Return one instance of every combination that makes a difference here, of the shipped lists."""
+    profiler = ckprof.Profiler()
+    found: dict[object, Instance] = {}
+    for name in LISTS:
+        for one in profiler.instances(ckprof.InstanceQuery(conf=name)).candidates:
+            fields = one.instance.fields()
+            if fields["pipeline"] in ("implicit_gemm", "two_stage") and not fields["explicit_gemm"]:
+                found.setdefault((fields["direction"], tuple(traits_key(fields))), one.instance)
+    return list(found.values())
+
+
+def traits_key(fields: dict[str, object]) -> list[object]:
+    names = (
+        "tile_m",
+        "tile_n",
+        "tile_k",
+        "wave_grid_m",
+        "wave_grid_n",
+        "wave_grid_k",
+        "gemm_pipeline",
+        "scheduler",
+    )
+    return [fields[name] for name in (*names, "double_smem_buffer", "num_groups_to_merge")]
+
+
+def cpp_kernel(number: int, instance: Instance) -> str:
+    """Return a type with the facts of an instance, and the call that shows what becomes of it."""
+    fields = instance.fields()
+    values = {
+        "direction": f"ck_tile::host_model::direction::{CPP_DIRECTIONS[instance.direction]}",
+        "num_dim_spatial": fields["ndim"],
+        "vector_size_a": fields["vector_size_a"],
+        "vector_size_b": fields["vector_size_b"],
+        "vector_size_c": fields["vector_size_c"],
+        "groups_to_merge": fields["num_groups_to_merge"],
+        "m_per_block": fields["tile_m"],
+        "n_per_block": fields["tile_n"],
+        "k_per_block": fields["tile_k"],
+        "m_waves": fields["wave_grid_m"],
+        "n_waves": fields["wave_grid_n"],
+        "k_waves": fields["wave_grid_k"],
+        "a_type": "ck_tile::host_model::data_type::bf16",
+        "b_type": "ck_tile::host_model::data_type::bf16",
+        "e_type": "ck_tile::host_model::data_type::bf16",
+        "pipeline_name": f'"{GemmPipeline(fields["gemm_pipeline"]).properties.enumerator}"',
+        "scheduler": f'"{str(fields["scheduler"]).capitalize()}"',
+        "double_smem_buffer": str(fields["double_smem_buffer"]).lower(),
+    }
+    assignments = " ".join(f"f.{name} = {value};" for name, value in values.items())
+    blocks = gemm_traits(fields).workgroups_per_unit
+    return (
+        f"struct k{number} {{ static constexpr ck_tile::host_model::kernel_facts facts = "
+        f"[] {{ ck_tile::host_model::kernel_facts f{{}}; {assignments} return f; }}(); }};\n"
+        f"inline void show{number}() {{ show<k{number}, {blocks}>(); }}\n"
+    )
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
+def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> None:
+    chosen = instances()
+    assert len(chosen) > 60
+    source = PRINTER + "".join(cpp_kernel(number, one) for number, one in enumerate(chosen))
+    source += "int main() {" + "".join(f" show{number}();" for number in range(len(chosen))) + " }\n"
+    (tmp_path / "show.cpp").write_text(source)
+    binary = tmp_path / "show"
+    includes = [f"-I{path}" for path in FOLDERS]
+    flags = [flag for flag in FLAGS if flag != "-O1"]
+    subprocess.run([COMPILER or "", *flags, *includes, tmp_path / "show.cpp", "-o", binary], check=True)
+    printed = subprocess.run([binary], capture_output=True, text=True, check=True).stdout.splitlines()
+    engines = set()
+    for instance, line in zip(chosen, printed, strict=True):
+        fields = instance.fields()
+        engine, *numbers = line.split()
+        m, n, stages, blocks, turns = map(int, numbers)
+        found = executed(
+            TimedKernel(direction=instance.direction, dtype="bf16", fields=fields, traits=gemm_traits(fields))
+        )
+        where = (instance.direction, traits_key(fields))
+        assert found.labels[0] == f"engine {engine}", where
+        assert (found.tile[:2], found.lds_stages, found.workgroups_per_unit) == ((m, n), stages, blocks), (
+            where
+        )
+        assert (found.labels[1] == "turns") == bool(turns), where
+        engines.add((instance.direction, engine, turns))
+    assert len(engines) > 6
+
+
+def test_the_table_of_pipelines_is_read_whole() -> None:
+    plans = pipeline_plans()
+    assert {one.properties.enumerator for one in GemmPipeline} <= set(plans)
+    assert (plans["COMPUTE_V4"].stages, plans["COMPUTE_V4"].hopper_stages, plans["COMPUTE_V4"].turns) == (
+        4,
+        6,
+        True,
+    )
+
+
+def told(name: str, direction: str = "fwd", dtype: str = "bf16") -> KernelTraits:
+    fields, traits = fields_of_name(name), traits_of_name(name)
+    assert fields is not None
+    assert traits is not None
+    return executed(TimedKernel(direction=direction, dtype=dtype, fields=fields, traits=traits))
+
+
+def test_runs_are_taken_in_chunks_by_engine_w_alone() -> None:
+    hopper = told("compv3_intrawave_128x64x32_2x2x1_32x32x16_v8_8_8")
+    assert hopper.chunks == RunChunks(axis=RunAxis.REDUCTION, size=64, least=16, short_k=32)
+    assert (hopper.tile, hopper.reduction) == ((128, 64, 64), Reduction.ATOMIC)
+    weight = told("compv3_intrawave_128x32x32_2x2x1_32x32x16_v8_8_8", direction="bwd_weight")
+    assert weight.chunks == RunChunks(axis=RunAxis.COLUMNS, size=32, least=16, short_k=32)
+    assert weight.reduction is Reduction.ARRIVAL
+    assert told("compv3_intrawave_32x64x32_2x2x1_32x32x16_v8_8_8").chunks is None
+    assert told("compv3_intrawave_128x64x32_2x2x1_32x32x16_v8_8_8", dtype="fp32").chunks is None
+
+
+def test_what_is_not_a_matrix_product_stays_what_it_is() -> None:
+    window = KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)
+    assert executed(TimedKernel(direction="fwd", dtype="bf16", fields={}, traits=window)) == window
+    assert isinstance(CudaTarget(), TimedTarget)
+
+
+def test_fields_of_names() -> None:
+    fields = fields_of_name("mem_interwave_16x32x64_1x2x1_16x16x32_v8_8_4_gm4_dsb")
+    assert fields is not None
+    assert (fields["tile_n"], fields["wave_grid_n"], fields["mma_tile_k"]) == (32, 2, 32)
+    assert (fields["vector_size_c"], fields["num_groups_to_merge"]) == (4, 4)
+    assert (fields["gemm_pipeline"], fields["scheduler"], fields["double_smem_buffer"]) == (
+        "mem",
+        "interwave",
+        True,
+    )
+    short = fields_of_name("64x64x64_compv3")
+    assert short is not None
+    assert "wave_grid_m" not in short
+    assert fields_of_name("latency") is None

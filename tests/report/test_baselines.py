@@ -1,0 +1,129 @@
+"""Baselines in reports: rows of their own, and a ratio in the rows of what they can be compared with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from ckprof.api.results import Results
+from ckprof.model.baseline import BaselineOutcome
+from ckprof.model.dtype import DataType
+from ckprof.model.outcome import Outcome, Status
+from ckprof.report.best_rows import render_best
+from ckprof.report.csv_report import COLUMNS, render_csv
+from ckprof.report.json_report import as_json, render_json
+from ckprof.report.rows import rows_with_baselines
+from ckprof.report.run_table import render_markdown, render_table
+from ckprof.report.terminal_table import Terminal, render_for_terminal
+
+from .conftest import PASSED, measured
+
+
+def baseline(ms=3.0, *, status=Status.OK, dtype=DataType.FP16, reason=""):
+    return BaselineOutcome(
+        baseline="vendor",
+        description="vendor 1.2",
+        layout="nhwgc",
+        dtype=dtype,
+        outcome=Outcome(
+            key="vendor",
+            problem_index=0,
+            status=status,
+            reason=reason,
+            measurement=measured(ms) if ms else None,
+            verification=PASSED if status is Status.OK else None,
+        ),
+    )
+
+
+def with_baselines(results, *found):
+    instances = tuple(replace(one, layout="nhwgc") for one in results.instances)
+    return replace(results, instances=instances, baseline_ids=("vendor",), baselines=found)
+
+
+def test_a_baseline_stands_behind_what_is_faster(results):
+    rows = rows_with_baselines(with_baselines(results, baseline(3.0)), 0)
+    assert [(row.rank, row.baseline) for row in rows[:3]] == [(1, ""), (None, "vendor"), (2, "")]
+    assert [row.ratios.get("vendor") for row in rows[:3]] == [3.0 / 2.0, 1.0, 3.0 / 4.0]
+    assert rows[1].title == "baseline vendor: vendor 1.2"
+    slowest = rows_with_baselines(with_baselines(results, baseline(9.0)), 0)
+    assert [row.baseline for row in slowest[:3]] == ["", "", "vendor"]
+
+
+def test_a_wrong_result_has_no_ratio(results):
+    rows = rows_with_baselines(with_baselines(results, baseline()), 0)
+    assert all(not row.ratios for row in rows if row.outcome.status is not Status.OK)
+
+
+@pytest.mark.parametrize("other", [baseline(dtype=DataType.BF16), baseline(None, status=Status.RUN_ERROR)])
+def test_nothing_is_compared_with_what_differs_or_failed(results, other):
+    rows = rows_with_baselines(with_baselines(results, other), 0)
+    assert sum(row.baseline == "vendor" for row in rows) == 1
+    assert all("vendor" not in row.ratios for row in rows if not row.baseline)
+
+
+def test_a_failed_baseline_fails_the_run(results):
+    fine = replace(results, outcomes=results.outcomes[1:3])
+    assert with_baselines(fine, baseline()).succeeded
+    assert not with_baselines(fine, baseline(None, status=Status.WRONG_RESULT)).succeeded
+    # what the vendor's library does not support is no failure of the run
+    assert with_baselines(fine, baseline(None, status=Status.UNSUPPORTED)).succeeded
+
+
+@pytest.mark.parametrize("render", [render_table, render_markdown])
+def test_tables_mark_the_baseline(results, render):
+    text = render(with_baselines(results, baseline()))
+    assert "vs vendor" in text and "baseline vendor: vendor 1.2" in text
+    row = next(line for line in text.splitlines() if "kernel_2" in line)
+    assert "1.50" in row
+    assert "'vs vendor': how many times as fast as the baseline." in text
+    assert "vs vendor" not in render(results)
+
+
+def test_a_reason_of_a_baseline_is_shown(results):
+    failed = baseline(None, status=Status.UNSUPPORTED, reason="pads differ")
+    for text in (
+        render_table(with_baselines(results, failed)),
+        render_for_terminal(with_baselines(results, failed), Terminal(width=240)),
+    ):
+        assert any("baseline vendor" in line and "pads differ" in line for line in text.splitlines())
+    assert "The baseline vendor was not measured" in render_table(with_baselines(results))
+
+
+def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):
+    named = tuple(replace(one, name=f"a_long_common_prefix_{one.index}") for one in results.instances)
+    text = render_for_terminal(
+        with_baselines(replace(results, instances=named), baseline()), Terminal(width=200)
+    )
+    assert "(names without their common beginning a_long_common_prefix_)" in text
+    assert "baseline vendor: vendor 1.2" in text
+
+
+def test_csv_has_the_row_and_the_ratio(results):
+    rows = list(csv.DictReader(io.StringIO(render_csv(with_baselines(results, baseline())))))
+    (own,) = (row for row in rows if row["baseline"])
+    assert (own["baseline"], own["instance"], own["rank"], own["status"]) == ("vendor", "", "", "ok")
+    assert float(own["median_ms"]) == 3.0 and float(own["vs_vendor"]) == 1.0
+    assert {row["name"]: row["vs_vendor"] for row in rows}["kernel_2"] == "1.5"
+    assert render_csv(results).splitlines()[0] == ",".join(COLUMNS)
+    best = list(csv.DictReader(io.StringIO(render_best(with_baselines(results, baseline()), "csv", 1))))
+    assert [(row["name"], row["vs_vendor"]) for row in best] == [("kernel_2", "1.5")]
+
+
+def test_json_has_the_outcome_and_the_ratios(results):
+    problem = as_json(with_baselines(results, baseline()))["problems"][0]
+    (own,) = problem["baselines"]
+    assert (own["baseline"], own["status"], own["dtype"], own["layout"]) == ("vendor", "ok", "fp16", "nhwgc")
+    assert own["measurement"]["median_ms"] == 3.0 and own["verification"]["passed"]
+    assert [row["ratios"] for row in problem["outcomes"][:2]] == [{"vendor": 1.5}, {"vendor": 0.75}]
+    assert json.loads(render_json(results))["problems"][0]["baselines"] == []
+
+
+def test_programs_get_ratios_and_no_rows_of_baselines(results):
+    rows = Results(with_baselines(results, baseline())).to_dicts()
+    assert len(rows) == len(results.outcomes)
+    assert {row["name"]: row["vs_vendor"] for row in rows}["kernel_2"] == 1.5

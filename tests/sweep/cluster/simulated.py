@@ -1,0 +1,208 @@
+"""Sweeps on engines with simulated kernels: what workers run, and engines of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ckprof.model.accumulation import SplitSum
+from ckprof.rounds.options import RoundOptions
+from ckprof.run.options import RunOptions
+from ckprof.store.attempt import CARD
+from ckprof.store.writer import StoreWriter
+from ckprof.sweep.cluster.coordinator import ClusterWatch, Coordinator, Work
+from ckprof.sweep.cluster.engine import Pool
+from ckprof.sweep.cluster.folder import SweepFolder
+from ckprof.sweep.cluster.leases import LeasePolicy
+from ckprof.sweep.cluster.merging import Merger
+from ckprof.sweep.cluster.messages import (
+    Card,
+    End,
+    Job,
+    JobKernel,
+    ReferencePolicy,
+    Reply,
+    decode_job,
+    decode_task,
+    encode,
+)
+from ckprof.sweep.cluster.objects import ObjectFolder, ObjectSource
+from ckprof.sweep.cluster.unit_runner import UnitRunner
+from ckprof.sweep.cluster.units import Units
+from ckprof.sweep.observer import Reading
+from ckprof.sweep.plan import PlanRequest
+from tests.store.samples import make_session
+from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems
+
+HANDLER = "tests.sweep.cluster.simulated:handle"
+#: seconds that each attempt takes, for workers that are processes
+VISIT_VARIABLE = "CKPROF_TEST_VISIT_S"
+
+ROUNDS = RoundOptions(min_rounds=2, max_rounds=3)
+
+
+class TimedBench(SimulatedBench):
+    """Attempts take a known time; a slow card multiplies what it measures."""
+
+    def __init__(self, *, visit_s=0.0, factor=1.0, **options):
+        super().__init__(**options)
+        self.visit_s = visit_s
+        self.factor = factor
+
+    def measure(self, planned, visit):
+        if self.visit_s:
+            time.sleep(self.visit_s)
+        result = super().measure(planned, visit)
+        measured = result.measurement
+        if measured is None or self.factor == 1.0:
+            return result
+        changed = {name: getattr(measured, name) * self.factor for name in ("median_ms", "min_ms", "mean_ms")}
+        return replace(result, measurement=replace(measured, **changed))
+
+
+def make_runner(job, label, folder, *, bench=None, device=SHARED.device, number=None):
+    card = Card(id=f"host:{label}", host="host", device=device)
+    uid = number if number is not None else int.from_bytes(os.urandom(8), "big")
+    session = make_session(uid, started=1.7e9, environment={CARD: {"id": card.id}}, tags=job.tags)
+    own = bench or TimedBench(seed=hash(label) % 1000)
+    return UnitRunner(job=job, bench=own, card=card, session=session, own_shards=Path(folder))
+
+
+_runner = None
+
+
+def handle(payload, slot):
+    """Serve a task in a worker process."""
+    global _runner
+    task = decode_task(payload)
+    if _runner is None:
+        source = ObjectSource(
+            ObjectFolder(Path(task.folder) / "own"), SweepFolder(root=Path(task.folder)).objects
+        )
+        job = decode_job(source.find(task.job, task.objects).read_bytes())
+        bench = TimedBench(visit_s=float(os.environ.get(VISIT_VARIABLE, "0")))
+        _runner = make_runner(job, slot.label, task.folder, bench=bench)
+    return encode(_runner.serve(task))
+
+
+@dataclass
+class Setup:
+    """A store, a folder and a job."""
+
+    writer: StoreWriter
+    folder: SweepFolder
+    merger: Merger
+    units: Units
+    job: Job
+    digest: str
+    problems: list
+
+    def work(self, **changes):
+        values = {
+            "job": self.digest,
+            "shared": SHARED,
+            "units": self.units.open(),
+            "rankings": len(self.units.plan.contests),
+            "plan_again": self.units.again,
+            "reference": self.job.reference,
+            "reference_problem": replace(self.units.open()[0].unit, id="reference")
+            if self.units.open()
+            else None,
+            "leases": LeasePolicy(silence_s=30.0),
+            "folder": self.folder,
+        }
+        return Work(**{**values, **changes})
+
+    def coordinate(self, session, watch=None, **changes):
+        coordinator = Coordinator(
+            self.work(**changes), session, self.writer, self.merger, watch or ClusterWatch(poll_s=0.02)
+        )
+        coordinator.run()
+        return coordinator.finish()
+
+
+def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, **planning):
+    """Open a store and everything around it; what workers left before is merged."""
+    writer = StoreWriter(path)
+    folder = SweepFolder.beside(Path(path))
+    folder.make()
+    merger = Merger(writer, folder.shards, folder.merged)
+    merger.merge()
+    own = make_kernels(kernels)
+    places = make_problems(problems)
+    units = Units(
+        PlanRequest(
+            kernels=own,
+            problems=places,
+            splits=(1,),
+            shared=SHARED,
+            rounds=rounds,
+            one_card=True,
+            **planning,
+        ),
+        writer.reader.past_visits,
+    )
+    job = Job(
+        direction="fwd",
+        target="simulated",
+        arch="",
+        machine_identity="",
+        cpu_model="",
+        library="",
+        library_name="",
+        kernels=tuple(JobKernel(planned=one, split_sum=SplitSum.RESULT_TYPE) for one in own),
+        options=RunOptions(),
+        rounds=rounds,
+        reference=reference or ReferencePolicy(park_s=0.0),
+        tags=("test",),
+    )
+    digest = folder.objects.put(encode(job))
+    return Setup(writer, folder, merger, units, job, digest, places)
+
+
+class ThreadSession:
+    """An engine of threads: each serves one runner, and does what a test has it do before.
+
+    :param runners: one per worker.
+    :param interfere: called with (worker, task); what it returns is the reply, what it raises fails the task.
+    """
+
+    outlives_coordinator = False
+    shares_files = True
+
+    def __init__(self, runners, interfere=lambda worker, task: None):
+        self.runners = runners
+        self.interfere = interfere
+        self.tasks = []
+        self._free = list(range(len(runners)))
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(len(runners))
+
+    def slots(self, pool):
+        return len(self.runners) if pool is Pool.RUN else 0
+
+    def submit(self, pool, payload) -> Future:
+        assert pool is Pool.RUN
+        return self._threads.submit(self._serve, payload)
+
+    def _serve(self, payload):
+        task = decode_task(payload)
+        with self._lock:
+            worker = self._free.pop(0)
+            self.tasks.append((worker, task))
+        try:
+            reply = self.interfere(worker, task) or self.runners[worker].serve(task)
+            return encode(reply)
+        finally:
+            with self._lock:
+                self._free.append(worker)
+
+    def close(self, *, now):
+        self._threads.shutdown(wait=True)
+
+
+__all__ = ["End", "Reading", "Reply"]

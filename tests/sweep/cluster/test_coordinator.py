@@ -1,0 +1,332 @@
+"""Units are handed out until nothing is left, whatever happens to those who have them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.rounds.options import RoundOptions
+from ckprof.store.attempt import Mark
+from ckprof.store.key import DeviceKey
+from ckprof.store.store import Store
+from ckprof.sweep.cluster.coordinator import ClusterWatch
+from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
+from ckprof.sweep.cluster.messages import End, ReferencePolicy, Reply
+from ckprof.sweep.engine import Stop
+from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
+
+
+@pytest.fixture
+def setup(tmp_path):
+    opened = []
+
+    def make(name="r.db", **options):
+        opened.append(make_setup(tmp_path / name, **options))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.writer.close()
+
+
+def runners_for(setup, labels="ab", **benches):
+    return [make_runner(setup.job, label, setup.folder.root, bench=benches.get(label)) for label in labels]
+
+
+def check_complete(path, problems, kernels):
+    """Every kernel on every problem, each attempt once, and each ranking finished by one card."""
+    with Store(path) as store:
+        attempts = list(store)
+    assert len({(one.session.uid, one.sequence) for one in attempts}) == len(attempts)
+    cells = {(one.key.problem, one.key.kernel.instance) for one in attempts}
+    assert len(cells) == problems * kernels
+    return attempts
+
+
+def test_every_problem_is_measured_once_and_by_one_card(setup, tmp_path):
+    one = setup(problems=8, kernels=5)
+    session = ThreadSession(runners_for(one))
+    messages = []
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_warning=messages.append))
+    session.close(now=True)
+    assert (summary.sweep.stop, summary.sweep.contests_done, summary.lost) == (Stop.DONE, 8, 0)
+    attempts = check_complete(tmp_path / "r.db", 8, 5)
+    assert summary.sweep.attempts == len(attempts) == sum(card.attempts for card in summary.cards)
+    cards = {}
+    for attempt in attempts:
+        cards.setdefault(attempt.key.problem, set()).add(attempt.session.card)
+    assert all(len(found) == 1 for found in cards.values())
+    assert messages == []
+
+
+def test_a_second_coordinator_finds_nothing_left(setup, tmp_path):
+    one = setup()
+    session = ThreadSession(runners_for(one))
+    one.coordinate(session)
+    one.writer.close()
+    two = setup()
+    assert two.units.open() == []
+    assert two.merger.merge().added == []
+    summary = two.coordinate(session)
+    session.close(now=True)
+    assert (summary.sweep.attempts, summary.sweep.contests_done) == (0, 6)
+
+
+def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
+    one = setup(problems=4)
+    lost = Counter()
+
+    def lose_some(worker, task):
+        if not lost[task.unit.id] and worker == 0:
+            lost[task.unit.id] += 1
+            # half of the work is done and on the disk when the worker is gone
+            bench = one_runners[0].bench
+            stop_after = len(bench.visits) + 5
+            original = type(bench).measure
+
+            def measure(planned, visit):
+                if len(bench.visits) >= stop_after:
+                    raise ConnectionResetError("the node is gone")
+                return original(bench, planned, visit)
+
+            bench.measure = measure
+            try:
+                one_runners[0].serve(task)
+            finally:
+                del bench.measure
+        return None
+
+    one_runners = runners_for(one)
+    session = ThreadSession(one_runners, lose_some)
+    summary = one.coordinate(session)
+    session.close(now=True)
+    assert summary.lost == sum(lost.values()) > 0
+    assert summary.sweep.contests_done == 4
+    attempts = check_complete(tmp_path / "r.db", 4, 4)
+    checks = one.job.reference.samples * sum(bool(runner.bench.visits) for runner in one_runners)
+    # what the lost workers had measured is there as well
+    assert len(attempts) == sum(len(runner.bench.visits) for runner in one_runners) - checks
+
+
+def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
+    one = setup(problems=3)
+    awake = threading.Event()
+
+    def hang(worker, task):
+        if worker == 0:
+            awake.wait(60)
+            raise ConnectionResetError("at last")
+        return None
+
+    session = ThreadSession(runners_for(one), hang)
+    warnings = []
+    summary = one.coordinate(
+        session,
+        ClusterWatch(poll_s=0.02, on_warning=warnings.append),
+        leases=LeasePolicy(silence_s=0.3),
+    )
+    awake.set()
+    session.close(now=True)
+    assert summary.sweep.contests_done == 3
+    assert any("silent" in text for text in warnings)
+    check_complete(tmp_path / "r.db", 3, 4)
+
+
+def test_a_problem_that_ends_every_worker_is_given_up(setup):
+    one = setup(problems=3)
+    bad = one.units.open()[0].unit.id
+
+    def end(worker, task):
+        if task.unit.id == bad:
+            raise MemoryError("killed")
+        return None
+
+    session = ThreadSession(runners_for(one), end)
+    summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
+    session.close(now=True)
+    assert (summary.sweep.contests_done, summary.lost) == (2, 3)
+    assert dict(summary.given_up) == {bad: "killed"}
+
+
+def test_a_sweep_without_a_worker_that_works_is_an_error(setup):
+    one = setup(problems=6)
+
+    def fail(worker, task):
+        return Reply(task=task.id, end=End.ERROR, message="host: no such library")
+
+    session = ThreadSession(runners_for(one), fail)
+    with pytest.raises(ToolchainError, match="no such library"):
+        one.coordinate(session, leases=LeasePolicy(attempts=1))
+    session.close(now=True)
+
+
+def test_a_stop_leaves_everything_in_the_store(setup, tmp_path):
+    one = setup(problems=20)
+    session = ThreadSession(runners_for(one, a=TimedBench(visit_s=0.002), b=TimedBench(visit_s=0.002)))
+    stored = []
+    watch = ClusterWatch(poll_s=0.02, on_attempt=stored.append, should_stop=lambda: len(stored) > 10)
+    summary = one.coordinate(session, watch)
+    session.close(now=True)
+    measured = sum(len(runner.bench.visits) for runner in session.runners)
+    checks = 2 * one.job.reference.samples
+    assert summary.sweep.stop is Stop.REQUESTED
+    assert summary.sweep.attempts == len(stored) == measured - checks
+    one.writer.close()
+    two = setup(problems=20)
+    session = ThreadSession(runners_for(two))
+    assert two.coordinate(session).sweep.contests_done == 20
+    session.close(now=True)
+    check_complete(tmp_path / "r.db", 20, 4)
+
+
+def test_the_time_is_over_for_workers_too(setup):
+    one = setup(problems=50)
+    session = ThreadSession(runners_for(one, a=TimedBench(visit_s=0.01), b=TimedBench(visit_s=0.01)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, max_time_s=0.3))
+    session.close(now=True)
+    assert summary.sweep.stop is Stop.MAX_TIME
+    assert 0 < summary.sweep.attempts
+
+
+def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_another(setup, tmp_path):
+    for same in (True, False):
+        name = f"{same}.db"
+        whole = RoundOptions(min_rounds=3, max_rounds=3, exhaustive=True)
+        one = setup(name, problems=1, kernels=6, rounds=whole)
+        bench = TimedBench()
+        stored = []
+        session = ThreadSession(runners_for(one, "a", a=bench))
+        watch = ClusterWatch(
+            poll_s=0.01, on_attempt=stored.append, should_stop=lambda bench=bench: len(bench.visits) > 12
+        )
+        bench.visit_s = 0.02
+        one.coordinate(session, watch)
+        session.close(now=True)
+        one.writer.close()
+        two = setup(name, problems=1, kernels=6, rounds=whole)
+        (left,) = two.units.open()
+        assert left.unit.card == "host:a" and len(left.unit.past) > 0
+        session = ThreadSession(runners_for(two, "a" if same else "b"))
+        two.coordinate(session)
+        session.close(now=True)
+        with Store(tmp_path / name) as store:
+            attempts = list(store)
+        rounds = {}
+        for attempt in attempts:
+            rounds.setdefault(attempt.session.card, set()).add(attempt.conditions.round)
+        if same:
+            assert rounds["host:a"] == {1, 2, 3}
+            cells = Counter((one.key.kernel.instance, one.conditions.round) for one in attempts)
+            # only the reference kernel runs twice in a round
+            assert max(cells.values()) <= 3
+        else:
+            assert len(rounds["host:b"]) == 3
+            assert min(rounds["host:b"]) > max(rounds["host:a"])
+
+
+def test_a_slow_card_is_quarantined_and_its_work_done_again(setup, tmp_path):
+    one = setup(problems=12, reference=ReferencePolicy(every=2, samples=3, park_s=0.05))
+    slow = TimedBench(noise=0.002)
+    benches = {"a": TimedBench(noise=0.002), "b": TimedBench(noise=0.002), "c": slow}
+    session = ThreadSession(runners_for(one, "abc", **benches))
+    slow_now = []
+
+    def slow_down(worker, task):
+        if worker == 2:
+            slow_now.append(task)
+            slow.factor = 1.3 if len(slow_now) > 2 else 1.0
+        else:
+            time.sleep(0.03)
+        return None
+
+    session.interfere = slow_down
+    warnings = []
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_warning=warnings.append))
+    session.close(now=True)
+    (text,) = [text for text in warnings if "quarantined" in text]
+    assert text.startswith("card host:c is quarantined: ") and "% slower than its peers" in text
+    cards = {card.id: card for card in summary.cards}
+    assert cards["host:c"].quarantine and not cards["host:a"].quarantine
+    assert summary.sweep.contests_done == 12
+    attempts = check_complete(tmp_path / "r.db", 12, 4)
+    marked = [one for one in attempts if Mark.SLOW_CARD in one.marks]
+    assert marked and {one.session.card for one in marked} == {"host:c"}
+    sound = {one.key.problem for one in attempts if Mark.SLOW_CARD not in one.marks}
+    assert {one.key.problem for one in marked} <= sound
+    assert any("reference_ms" in one.conditions.extra for one in attempts)
+
+
+def test_another_device_is_set_aside(setup):
+    one = setup(problems=4)
+    other = DeviceKey(target="simulated", model="none", partition="CPX")
+    runners = [
+        make_runner(one.job, "a", one.folder.root),
+        make_runner(one.job, "b", one.folder.root, device=other),
+    ]
+    session = ThreadSession(runners)
+    warnings = []
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_warning=warnings.append))
+    session.close(now=True)
+    assert summary.sweep.contests_done == 4
+    assert warnings == [
+        "card host:b is set aside: another device: partition CPX instead of unknown",
+    ]
+    assert runners[1].session.uid not in {found.uid for found in one.writer.reader.sessions()}
+
+
+def test_objects_and_shards_travel_through_the_engine(setup, tmp_path):
+    one = setup(problems=3)
+    runner = make_runner(one.job, "a", tmp_path / "elsewhere")
+
+    def lack(worker, task):
+        assert task.folder == ""
+        if one.digest not in task.objects:
+            return Reply(task=task.id, end=End.MISSING, missing=(one.digest,))
+        return None
+
+    session = ThreadSession([runner], lack)
+    summary = one.coordinate(session, sends=True)
+    session.close(now=True)
+    assert summary.sweep.contests_done == 3
+    attempts = check_complete(tmp_path / "r.db", 3, 4)
+    assert summary.sweep.attempts == len(attempts)
+    assert list((tmp_path / "elsewhere").glob("*.ndjson"))
+
+
+def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
+    one = setup(problems=2)
+    first, second = (item.unit for item in one.units.open())
+    table = LeaseTable(LeasePolicy(silence_s=0.4), one.folder.leases)
+    table.give(first.id, "old-task")
+    table.renew("old-task", 0.0, time.time())
+    session = ThreadSession(runners_for(one, "a"))
+    session.outlives_coordinator = True
+    messages = []
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_message=messages.append))
+    session.close(now=True)
+    assert [task.unit.id for _, task in session.tasks] == [second.id, first.id]
+    assert "1 problems may still be measured" in messages[0]
+    assert summary.sweep.contests_done == 2
+
+
+def test_progress_counts_all_workers(setup):
+    one = setup(problems=5)
+    seen = []
+    session = ThreadSession(runners_for(one))
+    one.coordinate(session, ClusterWatch(poll_s=0.01, on_progress=seen.append))
+    session.close(now=True)
+    last = seen[-1]
+    assert (last.units_done, last.units, last.cards, last.running) == (5, 5, 2, 0)
+    assert last.device_s_per_attempt > 0 and last.eta_s == 0
+    assert [one.attempts for one in seen] == sorted(one.attempts for one in seen)
+
+
+def test_a_unit_that_nobody_has_touched_is_planned_alike(setup):
+    one = setup()
+    first = one.units.open()[0].unit
+    again = one.units.again(first)
+    assert again is not None and again.unit == first

@@ -1,0 +1,165 @@
+"""Workers of this machine: each in a process, replaced when it is lost; kill -9 loses and doubles nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ckprof.store.maintenance import check
+from ckprof.store.store import Store
+from ckprof.sweep.cluster.coordinator import ClusterWatch
+from ckprof.sweep.cluster.engine import EngineRequest, Pool, WorkerLost
+from ckprof.sweep.cluster.local import LocalEngine, cpus_per_worker
+from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup
+
+ECHO = "tests.sweep.cluster.echo:echo"
+ROOT = Path(__file__).parents[3]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def open_local(handler=ECHO, **options):
+    return LocalEngine().open(EngineRequest(handler=handler, **options))
+
+
+def test_workers_answer_fail_and_are_replaced():
+    session = open_local(devices=(3,))
+    try:
+        assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
+        assert session.submit(Pool.RUN, b"print").result(60) == b"tnirp"
+        with pytest.raises(WorkerLost, match="ValueError: as told"):
+            session.submit(Pool.RUN, b"fail").result(60)
+        with pytest.raises(WorkerLost, match="device 3 ended with status 7"):
+            session.submit(Pool.RUN, b"end").result(60)
+        assert session.submit(Pool.RUN, b"who").result(60).startswith(b"3 3 [")
+        with pytest.raises(ValueError, match="no pool for build"):
+            session.submit(Pool.BUILD, b"")
+    finally:
+        session.close(now=True)
+    assert session.pids == []
+
+
+def test_workers_that_compute_on_the_host_share_its_cpus():
+    cpus = sorted(os.sched_getaffinity(0))
+    session = open_local(devices=(0, 1), embedded=True)
+    try:
+        said = session.submit(Pool.RUN, b"who").result(60).decode()
+    finally:
+        session.close(now=True)
+    assert len(said.partition("[")[2].split(",")) == cpus_per_worker(len(cpus), 2)
+    assert [cpus_per_worker(*given) for given in ((64, 8), (7, 2), (2, 4), (1, 1))] == [8, 3, 1, 1]
+
+
+def test_workers_end_with_their_coordinator(tmp_path):
+    code = (
+        "import sys, time\n"
+        "from ckprof.sweep.cluster.engine import EngineRequest, Pool\n"
+        "from ckprof.sweep.cluster.local import LocalEngine\n"
+        f"session = LocalEngine().open(EngineRequest(handler={ECHO!r}, devices=(0,)))\n"
+        "session.submit(Pool.RUN, b'x').result(60)\n"
+        "print(*session.pids, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT, env=ENVIRONMENT
+    ) as parent:
+        worker = int(parent.stdout.readline())
+        parent.kill()
+    end = time.monotonic() + 60
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{worker}").exists()
+
+
+#: a coordinator with two workers, until it is killed or done
+_COORDINATOR = """
+import sys
+from tests.sweep.cluster.simulated import make_setup, HANDLER
+from ckprof.sweep.cluster.coordinator import ClusterWatch
+from ckprof.sweep.cluster.engine import EngineRequest
+from ckprof.sweep.cluster.local import LocalEngine
+setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=5)
+session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1)))
+print("ready", flush=True)
+watch = ClusterWatch(poll_s=0.02, on_attempt=lambda attempt: print(*session.pids, flush=True))
+summary = setup.coordinate(session, watch)
+session.close(now=True)
+print("done", flush=True)
+"""
+
+
+def run_until_killed(store, problems, chance):
+    """Run a coordinator; kill a worker at some moment and it at another; say whether it ended by itself."""
+    environment = {**ENVIRONMENT, VISIT_VARIABLE: "0.004"}
+    with subprocess.Popen(
+        [sys.executable, "-c", _COORDINATOR, str(store), str(problems)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment,
+    ) as child:
+        assert child.stdout.readline() == b"ready\n"
+        worker_at, end_at = chance.randrange(1, 60), chance.randrange(30, 150)
+        for number, line in enumerate(child.stdout):
+            if line == b"done\n":
+                return True
+            pids = [int(pid) for pid in line.split()]
+            if number == worker_at and pids:
+                try:
+                    os.kill(chance.choice(pids), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass  # it ended by itself meanwhile
+            if number >= end_at:
+                child.kill()
+                return False
+    return False
+
+
+def check_kills(tmp_path, kills, problems):
+    store = tmp_path / "r.db"
+    chance = random.Random(kills)
+    stored = 0
+    for _ in range(kills):
+        if run_until_killed(store, problems, chance):
+            break
+        # what was there stays, whoever was killed
+        with Store(store) as reader:
+            assert len(reader) >= stored
+            stored = len(reader)
+    left = make_setup(store, problems=problems, kernels=5)
+    session = open_local(HANDLER, devices=(0, 1))
+    try:
+        left.coordinate(session, ClusterWatch(poll_s=0.02))
+    finally:
+        session.close(now=True)
+    left.writer.close()
+    assert check(store) == []
+    lines = {}
+    for shard in (tmp_path / "r.db.sweep" / "shards").glob("*.ndjson"):
+        for line in shard.read_bytes().splitlines(keepends=True)[1:]:
+            if line.startswith(b'{"attempt"') and line.endswith(b"\n"):
+                lines[line] = lines.get(line, 0) + 1
+    with Store(store) as reader:
+        attempts = list(reader)
+    places = {(one.session.uid, one.sequence) for one in attempts}
+    assert len(places) == len(attempts) == len(lines), "an outcome is missing, or stored twice"
+    assert set(lines.values()) == {1}
+    assert len({(one.key.problem, one.key.kernel.instance) for one in attempts}) == 5 * problems
+    for uid in {uid for uid, _ in places}:
+        numbers = sorted(sequence for one, sequence in places if one == uid)
+        assert numbers == list(range(len(numbers)))
+
+
+def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
+    check_kills(tmp_path, 2, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_fifty_kills_lose_and_double_nothing(tmp_path):
+    check_kills(tmp_path, 50, 400)
