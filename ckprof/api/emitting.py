@@ -58,6 +58,8 @@ def emitted_list(session: Session, selection: Selection, names: Sequence[str]) -
     if missing:
         raise InputError(f"{missing[0]} is not among the {len(by_name)} instances of {selection.source}")
     chosen = [by_name[name] for name in names]
+    if not chosen:
+        return EmittedList(text="", catalogs=(), kernels=0)
     said = _lines_of_records(session, selection)
     lines = [said.get(one.instance.key) or _line_of_instance(session, one) for one in chosen]
     text = "".join(f"{line}\n" for line in lines)

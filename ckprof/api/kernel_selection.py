@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.api.model_training import Use, gemm_sizes_of, load_model, require_use
-from ckprof.api.timed_kernels import KernelKind, executed_traits
+from ckprof.api.timed_kernels import KernelKind, executed_traits, runs_elsewhere
 from ckprof.errors import InputError, NothingLeftError
 from ckprof.model.kernel_traits import Schedule
 from ckprof.model.outcome import Status
@@ -93,8 +93,15 @@ def select_kernels(session: Session, options: SelectOptions) -> KernelChoice:
         kernels=tuple(chosen[: options.top]),
         candidates=len(candidates),
         unsupported=support.reasons,
-        warnings=(*warnings, *ranking.warnings),
+        warnings=(*warnings, *ranking.warnings, *_strangers(session, model, target.id, options)),
     )
+
+
+def _strangers(session: Session, model: TimeModel, target: str, options: SelectOptions) -> list[str]:
+    """Return a warning where measured and predicted times are those of different devices."""
+    if not options.measure or model.target == target or not runs_elsewhere(session.registry, target):
+        return []
+    return [f"times are measured with target {target}, which is not what the model predicts: {model.device}"]
 
 
 def _predictable(

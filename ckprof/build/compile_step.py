@@ -9,7 +9,8 @@ text file with one ``name=value`` per line, as :class:`ckprof.build.step.Step` w
 ``log``       takes the command line and all that the compiler prints
 ``record``    JSON with status and cost, written last; with ``.failed`` appended if the step failed
 ``output``    what the command writes
-``entry``     the folder of ``output`` becomes this one; ``stamp`` names the JSON record of its content in it
+``entry``     the folder of ``output`` becomes this one; ``stamp`` names the JSON record of its content in it;
+              what the compiler has printed is kept in it as well
 ``final``     or: ``output`` becomes this file, and ``stamp`` is the path of the JSON record of its content
 ``optional``  a failure is noted in the record but does not fail the step
 """
@@ -25,6 +26,9 @@ import time
 OK, ERROR, TIMEOUT, KILLED, STORAGE = "ok", "error", "timeout", "killed", "storage"
 
 _STOPPING = (signals.SIGINT, signals.SIGTERM, signals.SIGHUP)
+#: in an entry of the cache: what the compiler said of a product that it has made
+MESSAGES_FILE = "messages.txt"
+
 _NO_SPACE = b"No space left on device"
 #: seconds between looks at whether the process that has started this one is still there
 _LOOK_S = 1.0
@@ -149,6 +153,9 @@ def _publish(values: dict[str, str]) -> None:
     stamp = _stamp_text(output, os.path.basename(values.get("entry", "")))  # noqa: PTH119
     if "entry" in values:
         folder = os.path.dirname(output)  # noqa: PTH120
+        messages = _messages(values["log"])
+        if messages:
+            _write(folder + "/" + MESSAGES_FILE, messages)
         _write(folder + "/" + values["stamp"], stamp)
         os.makedirs(os.path.dirname(values["entry"]), exist_ok=True)  # noqa: PTH103, PTH120
         try:
@@ -162,6 +169,15 @@ def _publish(values: dict[str, str]) -> None:
     os.replace(output, values["final"])  # noqa: PTH105
     if "stamp" in values:
         _write(values["stamp"], stamp)
+
+
+def _messages(log: str) -> str:
+    """Return what the compiler has said, behind the two lines that name it; at most the last 64 KiB."""
+    text = _tail(log).decode("utf-8", "replace")
+    lines = text.split("\n")
+    if lines[0].startswith("$ "):
+        lines = lines[2:]
+    return "\n".join(lines) if any(line.strip() for line in lines) else ""
 
 
 def _tail(path: str) -> bytes:

@@ -11,12 +11,14 @@ Below the root of a source tree:
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.build.atomic_write import write_atomically
+from ckprof.build.compile_step import MESSAGES_FILE
 from ckprof.errors import CkprofError, InputError
 from ckprof.plugin.protocols import InspectableTarget
 from ckprof.version import __version__
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 FILE: Final = "code_objects.json"
 FOLDER: Final = "code_objects"
 SCHEMA: Final = "ckprof-code-objects"
+#: compilers say it, and assemblers of devices in messages that they call information
+_WARNING: Final = re.compile(r"\bwarning\b|performance loss", re.IGNORECASE)
+#: characters of a warning behind which the rest is cut: names of functions are in it
+_LONGEST_WARNING: Final = 400
 VERSION: Final = 1
 
 
@@ -44,6 +50,8 @@ class KernelCode:
     path: Path
     #: what the names of its device functions contain
     marker: str
+    #: what the compiler warned about, each once
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +94,7 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
                     "key": kernel.instance.key,
                     "file": f"{FOLDER}/{copied[path]}",
                     "marker": kernel.device_marker,
+                    "warnings": list(_warnings(path.parent / MESSAGES_FILE)),
                 }
             )
         for stale in set(folder.glob("*.co")) - {folder / name for name in copied.values()}:
@@ -120,6 +129,16 @@ def read_ahead(target: Target, arch: str, paths: Iterable[Path]) -> None:
             return  # reported when someone asks
 
 
+def _warnings(path: Path) -> tuple[str, ...]:
+    """Return the warnings among the messages of a compiler, each once."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ()
+    found = (line.strip()[:_LONGEST_WARNING] for line in text.splitlines() if _WARNING.search(line))
+    return tuple(dict.fromkeys(found))
+
+
 def _same(source: Path, copy: Path) -> bool:
     try:
         return copy.stat().st_size == source.stat().st_size and copy.read_bytes() == source.read_bytes()
@@ -148,6 +167,8 @@ def read_code_objects(root: Path) -> CodeObjects:
                     key=str(kernel["key"]),
                     path=root / str(kernel["file"]),
                     marker=str(kernel["marker"]),
+                    # lists of before have none
+                    warnings=tuple(map(str, kernel.get("warnings", ()))),
                 )
                 for kernel in content["kernels"]
             ),

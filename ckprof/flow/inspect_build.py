@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -99,11 +100,13 @@ def inspect_build(
         if not variants:
             unattributed.append(kernel.name)
             continue
-        inspected = InspectedKernel(name=kernel.name, key=kernel.key, variants=variants)
+        inspected = InspectedKernel(
+            name=kernel.name, key=kernel.key, variants=variants, warnings=kernel.warnings
+        )
         candidate = by_key.get(kernel.key)
         if candidate is not None and problem is not None:
             bounds = _estimate(target, candidate, inspected, problem, splits)
-            inspected = InspectedKernel(name=kernel.name, key=kernel.key, variants=variants, estimate=bounds)
+            inspected = replace(inspected, estimate=bounds)
         kernels.append(inspected)
     return Inspection(
         target=code.target,

@@ -52,6 +52,8 @@ class DeviceKernel:
     lds_writes: Mapping[int, int] = field(default_factory=dict)
     #: loads from global memory straight into LDS
     direct_loads: int = 0
+    #: instructions that copy boxes of tensors between global memory and LDS
+    tensor_copies: int = 0
     barriers: int = 0
     #: instructions of all kinds
     instructions: int = 0

@@ -27,6 +27,8 @@ class InspectedKernel:
     variants: tuple[DeviceKernel, ...]
     #: bounds for the problem that was asked about, with the variant that needs the most
     estimate: Estimate | None = None
+    #: what the compiler warned about, each once; also of the code around the kernel
+    warnings: tuple[str, ...] = ()
 
     @property
     def worst(self) -> DeviceKernel:

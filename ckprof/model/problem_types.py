@@ -47,16 +47,17 @@ def problem_from(values: Mapping[str, Any]) -> Problem:
     )
 
 
-def decode_problem(kind: type, value: Any) -> object:
-    """Decode the fields of a problem for msgspec, as its ``dec_hook``; plain values are returned as they are.
+def decode_problem(kind: type[object], value: object) -> object:
+    """Decode a problem within a record: a hook for decoders of msgspec.
 
-    :raises InputError: as for :func:`problem_from`.
+    :raises ValueError: no known type has such fields, or a value is wrong.
     """
-    if kind is Problem and isinstance(value, dict):
-        return problem_from(value)
-    if kind is object:
+    if kind is not Problem or not isinstance(value, dict):
         return value
-    raise NotImplementedError(f"{kind.__name__} has no form in JSON")
+    try:
+        return problem_from(value)
+    except InputError as exc:
+        raise ValueError(exc.message) from None
 
 
 def sizes(problem: Problem) -> dict[str, Any]:

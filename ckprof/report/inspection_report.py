@@ -65,6 +65,7 @@ def row_of(kernel: InspectedKernel) -> dict[str, object]:
         **{name: kernel.most(name) for name in ("vgprs", "agprs", "sgprs", "scratch_bytes", "code_bytes")},
         **{name: kernel.most(name) for name in ("vgpr_spills", "sgpr_spills", "lds_bytes")},
         "spills": kernel.most("vgpr_spills") + kernel.most("sgpr_spills"),
+        "warnings": len(kernel.warnings),
         **_bounds(kernel.estimate),
     }
 
@@ -102,6 +103,7 @@ def _figures(variant: DeviceKernel) -> dict[str, object]:
         "stores": widths(variant.stores),
         "atomics": widths(variant.atomics),
         "direct_loads": variant.direct_loads,
+        "tensor_copies": variant.tensor_copies,
         "lds_reads": widths(variant.lds_reads),
         "lds_writes": widths(variant.lds_writes),
         "lds_accesses": f"{sum(variant.lds_reads.values())}/{sum(variant.lds_writes.values())}",
@@ -185,6 +187,8 @@ def render_table(inspection: Inspection, rows: Sequence[Mapping[str, object]]) -
     notes = [f"{len(rows)} rows; of kernels with several device functions the most demanding one"]
     if estimated:
         notes.append("bounds are estimates from instruction counts and peak rates: nothing was run")
+    for kernel in inspection.kernels:
+        notes += [f"{kernel.name}: {text}" for text in kernel.warnings]
     if inspection.unattributed:
         names = ", ".join(inspection.unattributed)
         notes.append(f"no device function found of: {names}")

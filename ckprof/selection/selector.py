@@ -107,23 +107,23 @@ class Selector:
         :param top: how many; ``None`` for all.
         :param supported: says whether a kernel with a number of splits supports the problem; asked from the
             best one on until enough have been found.
-        :param distinct: of kernels that the model cannot tell apart, the first one comes in its place and the
-            others behind the rest: to measure several of them tells little.
+        :param distinct: of kernels with the same traits, which do the same work, the first one comes in its
+            place and the others behind the rest: to measure several of them tells little.
         """
         sizes = sizes_of(problem, self._gemm_sizes, self.model.element_bytes)
         times = self._times(problem, sizes)
         found: list[Prediction] = []
         later: list[tuple[int, ModelKernel, int]] = []
+        seen: set[tuple[KernelTraits, int]] = set()
         for slot in sorted(range(len(times)), key=times.__getitem__):
-            one_of_slot = False
             for kernel, splits in self._members[slot]:
                 if top is not None and len(found) >= top:
                     break
-                if distinct and one_of_slot:
+                if distinct and (kernel.traits, splits) in seen:
                     later.append((slot, kernel, splits))
                 elif supported is None or supported(kernel.name, splits):
                     found.append(self._prediction(kernel, splits, times[slot], sizes))
-                    one_of_slot = True
+                    seen.add((kernel.traits, splits))
         for slot, kernel, splits in later:
             if top is not None and len(found) >= top:
                 break

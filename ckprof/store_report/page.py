@@ -17,6 +17,7 @@ from ckprof.store_report.heat import statuses_of
 from ckprof.store_report.page_comparison import comparison_section
 from ckprof.store_report.page_tables import (
     best_table,
+    card_table,
     coverage_tables,
     failure_table,
     instance_table,
@@ -38,6 +39,8 @@ class PageTables:
     """The tables of the page, but those of the comparison."""
 
     best: Table
+    #: ``None`` for sweeps on one device
+    cards: Table | None
     coverage: list[CoverageTable]
     instances: Table
     rounds: Table
@@ -68,6 +71,7 @@ def render_html(content: ReportContent) -> str:
         texts=_texts(content, start),
         tables=PageTables(
             best=best_table(content, start),
+            cards=card_table(content.side.cards) if content.side.cards else None,
             coverage=coverage_tables(content.coverage, start),
             instances=instance_table(content.heat, start),
             rounds=trace_table(),

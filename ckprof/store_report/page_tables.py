@@ -27,6 +27,7 @@ from ckprof.store_report.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ckprof.compare.cards import CardRow
     from ckprof.store_report.best import BestRow
     from ckprof.store_report.content import ReportContent
     from ckprof.store_report.coverage import Coverage
@@ -143,6 +144,32 @@ def instance_table(heat: HeatMap, start: str) -> Table:
         filter_hint="instance or pipeline",
         css_class="scroll tall",
     )
+
+
+def card_table(cards: Sequence[CardRow]) -> Table:
+    """Return the cards of a sweep on several of them, the slowest first."""
+    rows = tuple(
+        TableRow(
+            cells=(
+                text_cell(one.id),
+                count_cell(one.problems),
+                count_cell(one.attempts),
+                number_cell(one.reference_ms, number(one.reference_ms)),
+                count_cell(one.checks),
+                *(
+                    number_cell(value, number(value))
+                    for value in (one.ratio, one.clock_mhz, one.temperature_c)
+                ),
+                count_cell(one.slow),
+            )
+        )
+        for one in cards
+    )
+    numeric = (
+        *("problems", "attempts", "reference, ms", "checks", "ratio", "clock, MHz", "hottest, °C"),
+        "not counted",
+    )
+    return Table(columns=columns("card", *numeric, numeric=numeric), rows=rows, id="card-table")
 
 
 def trace_table() -> Table:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _WORTH: Final = 0.35
 #: a problem on which nothing was measured gains this much by its first measurement, as a logarithm
 _FIRST: Final = 0.5
+#: measurements of one problem in a batch, where kernels are compiled beside others
+_MOST_OF_PROBLEM: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,6 @@ class Offer:
     draws: Array
     #: problem -> what its relative improvement is worth
     weights: Array
-    #: improvements beyond this do not count more, as a logarithm; infinity for the improvement itself
-    enough: float = float("inf")
 
 
 @dataclass(slots=True)
@@ -49,8 +49,8 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
 
     Kernels are added one by one: always the one whose building, with the measurements on all problems on
     which that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that
-    are alike the second gains little once the first is in the batch. No problem gets more than one
-    measurement, because the next one is chosen better after that.
+    are alike the second gains little once the first is in the batch. A problem gets one measurement, because
+    the next one is chosen better after that; more only with kernels that are compiled beside others anyhow.
 
     :param least_s: go on to this many seconds, even with less worth it.
     """
@@ -59,11 +59,12 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
     kernel_of = knowledge.space.kernel_of[offer.choices]
     costs = knowledge.costs
     gains = _gains(offer, now)
-    taken = np.zeros(len(offer.choices), dtype=bool)
+    most = min(costs.at_once, _MOST_OF_PROBLEM)
+    taken = np.zeros(len(offer.choices), dtype=np.int64)
     batch: list[Cell] = []
     first, seconds, builds = 0.0, 0.0, 0
     while True:
-        gains[taken] = 0.0
+        gains[taken >= most] = 0.0
         kernel_s = costs.further_build_s(builds)
         group = _best_group(gains, kernel_of, built, kernel_s, costs.visit_s)
         if group is None or (group.rate < _WORTH * first and seconds >= least_s):
@@ -74,22 +75,27 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
         builds += added
         seconds += kernel_s * added + costs.visit_s * len(group.problems)
         built[kernels] = True
-        taken[group.problems] = True
+        taken[group.problems] += 1
+        if most > 1:
+            drawn = offer.draws[:, group.problems, group.places]
+            now[:, group.problems] = np.minimum(now[:, group.problems], drawn)
+            gains = _gains(offer, now)
         for problem, place in zip(group.problems.tolist(), group.places.tolist(), strict=True):
             batch.append(Cell(problem, int(offer.choices[problem, place])))
 
 
 def _present(offer: Offer, knowledge: Knowledge) -> Array:
-    """Return problem -> logarithm of its time now; without a measurement, worse than all of its choices."""
+    """Return draws x problems -> logarithm of the time now; worse than all choices without a measurement."""
     draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
     slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
     best = knowledge.best_log_us
-    return np.where(np.isfinite(best), best, slowest)
+    now = np.where(np.isfinite(best), best, slowest)
+    return np.repeat(now[None], len(offer.draws), axis=0)
 
 
 def _gains(offer: Offer, now: Array) -> Array:
     """Return problems x places -> expected improvement, weighted."""
-    saved = np.clip(now[None, :, None] - offer.draws, 0.0, offer.enough)
+    saved = np.clip(now[:, :, None] - offer.draws, 0.0, None)
     gains: Array = np.where(np.isfinite(saved), saved, 0.0).mean(axis=0) * offer.weights[:, None]
     return gains
 

@@ -72,6 +72,13 @@ class Knowledge:
         return np.isfinite(self.log_us)
 
     @property
+    def tried(self) -> NDArray[np.bool_]:
+        """Kernel -> it is built, or was in an earlier session."""
+        found = self.built.copy()
+        found[self.space.kernel_of[self.measured.any(axis=0)]] = True
+        return found
+
+    @property
     def open(self) -> NDArray[np.bool_]:
         """Problems x choices -> it could be measured."""
         return self.possible & ~self.measured

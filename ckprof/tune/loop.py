@@ -73,7 +73,7 @@ class Progress:
     planning_s: float
     #: cells with a time
     measured: int
-    #: kernels that are built
+    #: kernels that are built, or were in an earlier session
     built: int
     #: problems with a time
     problems: int
@@ -205,7 +205,7 @@ class TuneLoop:
             seconds=self.bench.seconds(),
             planning_s=self.planning_s,
             measured=int(knowledge.measured.sum()),
-            built=int(knowledge.built.sum()),
+            built=int(knowledge.tried.sum()),
             problems=int(found.sum()),
             total_us=float((counts * np.where(found, best, 0.0)).sum()),
             best_us=tuple(best.tolist()),

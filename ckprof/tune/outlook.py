@@ -24,7 +24,7 @@ LENGTH: Final = 16
 DRAWS: Final = 64
 #: earlier measurements of each problem that are taken into account, the best ones
 _LESSONS: Final = 8
-_MOST_LESSONS: Final = 480
+_MOST_LESSONS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,9 +158,10 @@ def _unbuilt(
     """Return the kernels that were never built, with the reason."""
     space: SearchSpace = knowledge.space
     lead = forecaster.least_lead(knowledge)
+    tried = knowledge.tried
     found = []
     for number, kernel in enumerate(space.kernels):
-        if knowledge.built[number]:
+        if tried[number]:
             continue
         if number in failures:
             reason = failures[number]

@@ -44,7 +44,7 @@ _SCALES: Final = (0.63, 0.8, 1.0, 1.26, 1.6)
 #: fewer measurements say nothing about the scale
 _FEW: Final = 8
 #: measurements beyond this number that are far from the best of their problem are not taken into account
-MOST: Final = 900
+MOST: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,7 @@ def tune_text(found: TuneResult) -> str:
 
 
 def _summary(found: TuneResult) -> str:
-    built = found.progress[-1].built if found.progress else 0
+    built = len(found.kernels) - len(found.unbuilt)
     measured = sum(one.measured for one in found.best)
     lines = [
         f"{_ENDS[found.stop.value]} ({found.strategy}, {found.seconds:.4g} s, "

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 class Costs:
     """What things cost.
 
-    Measured on one H200 (27,800 attempts in 530 s; 200 problems x 68 kernels with 2.04 attempts each; 54 kernels
-    compiled in 12.7 s on 16 cores) and by the benchmarks beside this file.
+    Measured on one H200 (27,800 attempts in 530 s; 200 problems x 68 kernels with 2.04 attempts each; 54
+    kernels compiled in 12.7 s on 16 cores) and by the benchmarks beside this file.
     """
 
     problems: int = 10_000

@@ -139,3 +139,53 @@ def test_choosing_imports_no_numpy(model):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_model_of_kernels_of_another_target(tmp_path, capsys):
+    path = tmp_path / "h200.json"
+    table = str(MEASURED / "h200_bwd_weight_bf16_train.csv")
+    train = ["train", table, "--direction", "bwd_weight", "--dtype", "bf16", "--arch", "h200"]
+    assert (
+        main([*train, "--target", "cuda", "--compute-units", "132", "-o", str(path), "--format", "json"]) == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert (found["device"], found["target"], found["trees"]) == ("h200", "cuda", 0)
+    document = json.loads(path.read_text())
+    assert {one["traits"]["labels"][0] for one in document["kernels"]} == {"engine W", "engine M"}
+    select = ["select", "bwd_weight", "--model", str(path), "--conf", "backward_weight/profiler/nhwgc_bf16"]
+    select += ["--problem", PROBLEM.replace("-F 1", "-F 4"), "--no-support-check"]
+    assert main(select) == 3
+    assert "ran on target cuda" in capsys.readouterr().err
+    # nothing is compiled, so no GPU and no nvcc are needed
+    assert main([*select, "--target", "cuda", "--format", "json"]) == 0
+    first = json.loads(capsys.readouterr().out)["kernels"][0]
+    assert first["splits"] in (1, 4, 16, 64)
+
+
+def test_unknown_target_and_missing_trees(model, capsys, tmp_path):
+    assert main(["train", TABLE_30, *TRAIN, "--target", "abacus", "-o", str(tmp_path / "m.json")]) == 2
+    assert "abacus" in capsys.readouterr().err
+    assert main(["validate", str(model), TABLE_30, "--boost"]) == 2
+    assert "ckprof train --boost" in capsys.readouterr().err
+
+
+def test_boosted_trees(tmp_path, capsys):
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'ckprof[boost]'")
+    path = tmp_path / "boosted.json"
+    assert main(["train", TABLE_20, *TRAIN, "--boost", "-o", str(path), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trees"] > 50
+    figures = {}
+    for words in ((), ("--boost",)):
+        assert main(["validate", str(path), TABLE_30, *words, "--format", "json"]) == 0
+        figures[words] = json.loads(capsys.readouterr().out)["mean"]
+    assert figures[()] != figures["--boost",]
+    assert min(figures.values()) > 0.95
+
+
+def test_an_inspection_of_other_kernels(model, tmp_path, capsys):
+    report = tmp_path / "report.json"
+    content = {"target": "hip", "arch": "gfx950", "api_level": "2026-06", "compiler": "", "kernels": []}
+    report.write_text(json.dumps({"schema": "ckprof-inspection", "version": 1, "inspection": content}))
+    train = ["train", TABLE_30, *TRAIN, "--inspection", str(report), "-o", str(tmp_path / "m.json")]
+    assert main(train) == 3
+    assert "about none of the kernels" in capsys.readouterr().err

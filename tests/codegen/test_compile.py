@@ -189,14 +189,17 @@ def test_runs(library, index, time_it):
         ({"split_k": 2}, 1, "split-k", "split_k = 2: a forward kernel does not split"),
         ({"ndim": 3}, 1, "dimensions", "a kernel for 2D problems, this one is 3D"),
         ({"ndim": 9}, 2, "exception", "1, 2 or 3"),
-        ({"in_channels": 0}, 1, "problem", "C = 0 is less than 1"),
+        ({"values": (1, 1, 1, 0)}, 1, "problem", "C = 0 is less than 1"),
     ],
 )
 def test_rejections(library, change, status, condition, words):
     kernel = library[0].kernels[0].contents
     problem = CProblem.of(PROBLEM, 1)
     for name, value in change.items():
-        setattr(problem, name, value)
+        if name == "values":
+            problem.values[: len(value)] = value
+        else:
+            setattr(problem, name, value)
     reason = ctypes.create_string_buffer(256)
     support = Kernel(kernel).is_supported(problem)
     assert support.status == status

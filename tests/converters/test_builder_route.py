@@ -8,7 +8,7 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.layout import find_layout
 from ckprof.model.list_error import ListError
 from ckprof.strings.revision import default_revision, find_revision
@@ -113,7 +113,7 @@ def test_what_builder_prints_for_a_line(line):
 def test_depthwise_lines_give_one_kernel_per_type():
     found = read("GroupedConvolutionForwardDepthwise<8,8,3,1,1,1,1,8,2,2,2,2>")
     text = "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,{0},{0},fp32,{0}>"
-    assert [string.text for string in found] == [text.format(dtype.value) for dtype in DataType]
+    assert [string.text for string in found] == [text.format(dtype.value) for dtype in SHARED_TYPES]
     (one,) = read("16,16,5,2,2,2,2,1,1,4,8,8", dtype=DataType.FP32)
     assert one.text == (
         "GroupedConvolutionForwardKernel<2,Default,Depthwise,8,8,8,64,16,16,5,5,2,2,1,1,4,fp32,fp32,fp32,fp32>"

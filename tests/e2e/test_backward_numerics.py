@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import convolve, correlate
 
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.instance import Instance
 from ckprof.model.layout import tensor_shape
 from ckprof.model.problem import ConvProblem
@@ -58,7 +58,7 @@ CONFIGURATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bwd_weight", {**ODD, "family": StreamKPipeline, **LINEAR, "streamk_persistent": True, "tile_m": 4}),
 )
 
-ALL = [(layout, dtype) for layout in ("nwgc", "nhwgc", "ndhwgc") for dtype in DataType]
+ALL = [(layout, dtype) for layout in ("nwgc", "nhwgc", "ndhwgc") for dtype in SHARED_TYPES]
 #: In the fast suite the plain configurations, which support every problem, have all of these; the others
 #: take them in turn.
 DIAGONAL = [("nwgc", DataType.FP32), ("nhwgc", DataType.FP16), ("ndhwgc", DataType.BF16)]
@@ -149,7 +149,7 @@ def check(kernels: dict[str, Built], ndim: int, data: st.DataObject) -> None:
     split_k = data.draw(st.sampled_from((1, 1, 2, 3, 7, -1)))
     for direction, (first, second, result) in ROLES.items():
         supported = 0
-        for dtype in DataType:
+        for dtype in SHARED_TYPES:
             mine = [(i, kernel) for i, kernel in kernels[direction] if i.ndim == ndim and i.dtype is dtype]
             if not mine:
                 continue

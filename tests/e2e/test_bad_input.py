@@ -47,7 +47,7 @@ def test_abbreviated_options_are_not_guessed(ckprof: Ckprof, short_list: Path) -
         ("--criterion", "stdrel:noise", "KEY=NUMBER"),
         ("--cache", "lukewarm", "lukewarm"),
         ("--layout", "nchw", "unknown layout"),
-        ("--dtype", "fp8", "unknown data type 'fp8'"),
+        ("--dtype", "fp6", "unknown data type 'fp6'"),
         ("--min-samples", "0", "min_samples is 0"),
     ],
 )

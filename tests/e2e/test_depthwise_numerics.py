@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.signal import correlate
 
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.layout import find_layout, tensor_shape
 from ckprof.model.problem import ConvProblem
 from ckprof.run.storage import decode, encode
@@ -40,7 +40,7 @@ def make(sizes: tuple[int, ...], dtype: DataType) -> DepthwiseInstance:
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    instances = [make(sizes, dtype) for sizes in CONFIGURATIONS for dtype in DataType]
+    instances = [make(sizes, dtype) for sizes in CONFIGURATIONS for dtype in SHARED_TYPES]
     return build_kernels(tmp_path_factory.mktemp("depthwise"), "fwd", instances)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import correlate
 
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import SHARED_TYPES, DataType
 from ckprof.model.instance import Instance
 from ckprof.model.layout import tensor_shape
 from ckprof.model.problem import ConvProblem
@@ -51,7 +51,7 @@ def build(folder: pytest.TempPathFactory, make: Callable[..., Instance], *, all_
         make(layout=layout, dtype=dtype.value, **{**PLAIN, **changes})
         for changes, layouts in CONFIGURATIONS
         for layout in layouts
-        for dtype in DataType
+        for dtype in SHARED_TYPES
         if all_types or (layout, dtype) in DIAGONAL
     ]
     return build_kernels(folder.mktemp("numerics"), "fwd", instances)
@@ -89,7 +89,7 @@ def check(kernels: Built, ndim: int, data: st.DataObject) -> None:
     assume(problem is not None)
     assert problem is not None
     seed = data.draw(st.integers(0, 2**16))
-    for dtype in DataType:
+    for dtype in SHARED_TYPES:
         mine = [(i, kernel) for i, kernel in kernels if i.ndim == ndim and i.dtype is dtype]
         if not mine:
             continue

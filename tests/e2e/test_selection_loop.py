@@ -27,6 +27,9 @@ def test_the_loop(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["shapes"], found["kernels"]) == (len(SIZES), 2)
     document = read_document(model)
+    # the kernels did not run on the architecture that was named
+    assert document.target == "cpu"
+    assert document.device != "gfx942"
     # the store says how many cores ran the kernels
     assert document.compute_units >= 1
     assert document.origin.rows == 2 * len(SIZES)
@@ -49,6 +52,9 @@ def test_the_loop(tmp_path, capsys):
     assert [one["status"] for one in chosen] == ["ok", "ok"]
     assert chosen[0]["measured_us"] <= chosen[1]["measured_us"]
     assert all(one["known"] for one in chosen)
+    assert main([*select, "--target", "hip", "--no-support-check"]) == 3
+    assert "ran on target cpu" in capsys.readouterr().err
+    assert main([*select, "--target", "hip", "--no-support-check", "--force"]) == 0
 
 
 def test_a_store_without_what_is_asked_for(tmp_path, capsys):

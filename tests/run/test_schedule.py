@@ -221,7 +221,7 @@ class MisshapenDirection(ScaleDirection):
 @pytest.mark.parametrize(
     ("direction", "message"),
     [
-        (FailingDirection(), "direction scale: the reference failed on 2D"),
+        (FailingDirection(), "operation scale: the reference failed on 2D"),
         (MisshapenDirection(), r"has shape \(192,\), expected \(3, 8, 8, 1, 1\)"),
     ],
 )

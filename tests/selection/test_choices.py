@@ -177,3 +177,17 @@ def test_wrong_model_files(model_20: TimeModel, tmp_path: Path, old: str, new: s
     path.write_text(text.replace(old, new))
     with pytest.raises(InputError, match=message):
         read_document(path)
+
+
+def test_kernels_that_do_the_same_are_measured_once(model_20: TimeModel, table_30: Measurements) -> None:
+    kernel = model_20.kernels["64x64x64_compv3"]
+    other = model_20.kernels["128x128x64_compv3"]
+    offered = [Candidate(name=name, traits=kernel.traits) for name in ("a", "b", "c")]
+    offered.append(Candidate(name=other.name, traits=other.traits))
+    selector = Selector(model_20, offered, forward_sizes)
+    small = next(one for one in table_30.problems if one.batch * one.input[0] * one.input[1] < 200)
+    assert [one.kernel for one in selector.rank(small, top=3).predictions] == ["a", "b", "c"]
+    distinct = selector.rank(small, top=3, distinct=True).predictions
+    assert [one.kernel for one in distinct] == ["a", other.name, "b"]
+    supported = selector.rank(small, distinct=True, supported=lambda name, _: name != "a").predictions
+    assert [one.kernel for one in supported] == ["b", other.name, "c"]

@@ -180,6 +180,7 @@ def line_of(text: str, place: str) -> int | None:
             if key is None:
                 continue
             here = [*table, key[1]]
-        if here == parts[: len(here)] and (best is None or len(here) > best[0]):
-            best = len(here), number
+        shared = min(len(here), len(parts))
+        if shared and here[:shared] == parts[:shared] and (best is None or shared > best[0]):
+            best = shared, number
     return best[1] if best else None

@@ -9,6 +9,7 @@ from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
+from ckprof_plugins.operations.gemm.layout import MatrixLayout
 from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import (
@@ -133,6 +134,9 @@ def _read(catalog: Catalog, direction: str, record: UniversalGemmRecord) -> Univ
             f"elementwise_op is {record.elementwise_op} with {record.num_d_tensors} D tensors: this family "
             "multiplies two matrices and nothing else (unsupported-family)"
         )
+
+    if not isinstance(catalog.layout, MatrixLayout):
+        raise InputError(f"layout {catalog.layout.name} is not one of matrices")
 
     def extent(prefix: str) -> Extent:
         return Extent(**{axis: getattr(record, f"{prefix}_{axis}") for axis in "mnk"})

@@ -16,7 +16,7 @@ Size = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class UniversalGemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
-    """One kernel. ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction.
+    """One kernel. ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA.
 
     A vector size of 0 leaves it to the kernel; either all of them are 0 or none.
     """

@@ -153,7 +153,8 @@ def _mma_tile(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
         return None
     known = _listed(tiles)
     return Violation(
-        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {instance.dtype.value} (it has {known})",
+        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {instance.dtype.value} "
+        f"(it has {known})",
         str(instance.mma_tile),
         known,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.arch.number_formats import has_ocp_float8
 from ckprof.model.recipe import CompilerFamily, Purpose
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def compile_flags(compiler: Compiler, arch: Architecture, request: BuildRequest)
         *_quirks(compiler),
         # CK Tile's build system defines them, and rounding to bfloat16 depends on one
         *(f"-D{macro}" for macro in arch.macros),
+        # the compiler cannot know the encoding of 8-bit floating point from the CPU
+        f"-DCK_TILE_USE_OCP_FP8={int(has_ocp_float8(arch))}",
         *request.extra_flags,
     )
 

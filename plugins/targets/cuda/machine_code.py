@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.build.tool_output import ask
 from ckprof.errors import InputError, ToolchainError
 from ckprof.model.device_kernel import DeviceKernel, Occupancy
-from ckprof_plugins.targets.cuda.toolchain import candidates
+from ckprof_plugins.targets.cuda.toolchain import candidates, packaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +38,13 @@ _NO_VALUE, _BYTE, _HALF, _SIZED = 1, 2, 3, 4
 _REGISTERS_OF_MULTIPROCESSOR: Final = 65536
 _WARPS_OF_MULTIPROCESSOR: Final = 64
 _LANES: Final = 32
+#: shared memory of a multiprocessor in bytes, by compute capability times ten; a block takes 1 KiB for itself
+_SHARED_OF_MULTIPROCESSOR: Final = {80: 167936, 86: 102400, 87: 167936, 89: 102400, 90: 233472}
+_RESERVED_OF_BLOCK: Final = 1024
+#: the last part of a kernel's name: the shared memory that a block of it is started with
+_STARTED_WITH: Final = re.compile(r"own_codeI.*Li(\d+)EE")
+#: opcodes of copies of boxes between tensors and shared memory
+_TENSOR_COPIES: Final = ("UTMALDG", "UTMASTG", "UTMAREDG")
 #: opcodes of matrix products: warpgroup products, warp products
 _MATRIX: Final = ("HGMMA", "QGMMA", "IGMMA", "HMMA", "IMMA", "DMMA")
 _BITS: Final = re.compile(r"\.(U8|S8|U16|S16|64|128)\b")
@@ -45,13 +52,15 @@ _WIDTH: Final = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128}
 
 
 def find_tool(name: str) -> Path | None:
-    """Return a tool of the CUDA toolkit: beside an nvcc, or on the search path."""
+    """Return a tool of the CUDA toolkit: beside an nvcc, on the search path, or of a package of PyPI."""
     for nvcc in candidates():
         beside = nvcc.resolve().parent / name
         if beside.is_file():
             return beside
     found = shutil.which(name)
-    return Path(found) if found is not None else None
+    if found is not None:
+        return Path(found)
+    return next((path for path in packaged(name) if path.is_file()), None)
 
 
 def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
@@ -85,6 +94,7 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
                 for name in texts
                 if prefix + name in sections
             }
+            capability = _capability(int(elf["e_flags"]))
             frames = _values_of_functions(sections, _FRAME_BYTES)
             registers = _values_of_functions(sections, _REGISTERS)
     except (OSError, ELFError) as exc:
@@ -96,6 +106,7 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
         _kernel(
             name,
             arch,
+            capability=capability,
             registers=registers.get(name, 0),
             code_bytes=texts[name],
             attributes=dict(_attributes(info[name])),
@@ -141,6 +152,7 @@ def _kernel(
     name: str,
     arch: str,
     *,
+    capability: int,
     registers: int,
     code_bytes: int,
     attributes: dict[int, bytes],
@@ -151,6 +163,8 @@ def _kernel(
     threads = attributes.get(_MAX_THREADS, b"")
     lanes = struct.unpack("<I", threads[:4])[0] if len(threads) >= 4 else 0
     parameters = attributes.get(_PARAMETER_BYTES, b"\0\0")
+    started_with = _STARTED_WITH.search(name)
+    block_bytes = shared + (int(started_with[1]) if started_with else 0)
     return DeviceKernel(
         symbol=name,
         arch=arch,
@@ -160,38 +174,51 @@ def _kernel(
         # the machine code tells memory that is used, not why
         vgpr_spills=opcodes["LDL"] + opcodes["STL"],
         sgpr_spills=0,
-        lds_bytes=shared,
+        lds_bytes=block_bytes,
         scratch_bytes=frame,
         wave_lanes=_LANES,
         workgroup_lanes=lanes,
         argument_bytes=struct.unpack("<H", parameters[:2])[0],
         code_bytes=code_bytes,
-        occupancy=_occupancy(registers, lanes),
+        occupancy=occupancy(registers, lanes, block_bytes, capability),
         matrix_instructions={op: opcodes[op] for op in _MATRIX if opcodes[op]},
         loads=_widths(opcodes, "LDG"),
         stores=_widths(opcodes, "STG"),
         atomics=_widths(opcodes, "RED", "REDG", "ATOMG"),
         lds_reads=_widths(opcodes, "LDS", "LDSM"),
         lds_writes=_widths(opcodes, "STS", "STSM"),
-        direct_loads=opcodes["LDGSTS"] + opcodes["UTMALDG"],
+        direct_loads=opcodes["LDGSTS"],
+        tensor_copies=sum(opcodes[name] for name in _TENSOR_COPIES),
         barriers=opcodes["BAR"] + opcodes["SYNCS"],
         instructions=opcodes["all"],
     )
 
 
-def _occupancy(registers: int, lanes: int) -> Occupancy:
-    """Bound the resident blocks by registers and warps; shared memory is known at the launch only."""
+def _capability(flags: int) -> int:
+    """Return the compute capability times ten that the flags of an ELF file name: in its second byte."""
+    return flags >> 8 & 0xFF
+
+
+def occupancy(registers: int, lanes: int, block_bytes: int, capability: int) -> Occupancy:
+    """Return how many blocks a multiprocessor holds at once, and what allows no more.
+
+    :param registers: of a lane.
+    :param lanes: of a block.
+    :param block_bytes: shared memory of a block.
+    :param capability: compute capability times ten.
+    """
     warps = max(1, -(-lanes // _LANES))
-    # registers are handed out to warps in portions of 256, to four warps at a time
+    # registers are handed out to warps in portions of 256
     per_warp = max(1, -(-registers // 8) * 8) * _LANES
-    by_registers = _REGISTERS_OF_MULTIPROCESSOR // (per_warp * warps)
-    by_warps = _WARPS_OF_MULTIPROCESSOR // warps
-    blocks = min(by_registers, by_warps)
-    return Occupancy(
-        waves_per_simd=blocks * warps // 4,
-        workgroups_per_cu=blocks,
-        limited_by="vgpr" if by_registers <= by_warps else "waves",
-    )
+    shared = _SHARED_OF_MULTIPROCESSOR.get(capability, min(_SHARED_OF_MULTIPROCESSOR.values()))
+    limits = {
+        "vgpr": _REGISTERS_OF_MULTIPROCESSOR // (per_warp * warps),
+        "lds": shared // max(_RESERVED_OF_BLOCK, block_bytes),
+        "waves": _WARPS_OF_MULTIPROCESSOR // warps,
+    }
+    limit = min(limits, key=lambda name: limits[name])
+    blocks = limits[limit]
+    return Occupancy(waves_per_simd=blocks * warps // 4, workgroups_per_cu=blocks, limited_by=limit)
 
 
 def _count(path: Path) -> dict[str, Counter[str]]:

@@ -53,11 +53,16 @@ def candidates() -> Iterator[Path]:
     if found is not None:
         yield Path(found)
     yield from _USUAL
+    yield from packaged("nvcc")
+
+
+def packaged(tool: str) -> Iterator[Path]:
+    """Yield where a tool may be that packages of PyPI have brought."""
     spec = find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         # CUDA 13 has one folder for all packages, CUDA 12 one for each
-        yield from sorted(Path(folder).glob("cu*/bin/nvcc"), reverse=True)
-        yield Path(folder, "cuda_nvcc", "bin", "nvcc")
+        yield from sorted(Path(folder).glob(f"cu*/bin/{tool}"), reverse=True)
+        yield Path(folder, f"cuda_{tool}", "bin", tool)
 
 
 def find_toolchain(requested: str | None = None) -> CudaToolchain:

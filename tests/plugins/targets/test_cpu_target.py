@@ -42,7 +42,7 @@ def test_is_announced():
 
 def test_models_every_architecture_with_the_numbers_of_its_record():
     rows = re.findall(
-        r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), "([a-z_ ]*)"\}', device_table_source().read_text()
+        r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), "([a-z0-9_ ]*)"\}', device_table_source().read_text()
     )
     assert [row[0] for row in rows] == list(architectures())
     assert ("gfx950", "256", "64", "163840", "32", "direct_lds stream_k ") in rows
@@ -68,6 +68,8 @@ def test_recipe(compiler):
     assert "-march=native" in recipe.compile_flags and "-std=c++20" in recipe.compile_flags
     assert "-DCK_GFX950_SUPPORT" not in recipe.compile_flags
     assert "-DCK_GFX950_SUPPORT" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
+    assert "-DCK_TILE_USE_OCP_FP8=0" in CpuTarget().recipe(BuildRequest(arch="gfx942")).compile_flags
+    assert "-DCK_TILE_USE_OCP_FP8=1" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
     assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_runtime.cpp"}
     assert all(path.is_dir() for path in recipe.include_dirs)
     assert recipe.machine_identity == machine.machine_identity(compiler)

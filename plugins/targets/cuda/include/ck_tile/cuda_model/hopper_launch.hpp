@@ -141,7 +141,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
         expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(expanded);
     }
     const int blocks = std::min(p.work.tiles, multiprocessors() * Config::resident);
-    start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel>>,
+    start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
                               static_cast<unsigned>(blocks),
                               Config::threads,
                               Config::shared_bytes,

@@ -56,7 +56,7 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
         start<Kernel>(&stream_k_gemm<config,
                                      facts.stream_k_reduction == 2,
                                      facts.stream_k_persistent,
-                                     kernel_tag<Kernel>>,
+                                     kernel_tag<Kernel, layout::bytes>>,
                       static_cast<unsigned>(partitioner::GridSize(kargs.plan)),
                       config::threads,
                       layout::bytes,
@@ -79,7 +79,7 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
         p.tiles = partitioner::GridSize(p.m, p.n);
         p.blocks_x =
             std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
-        start<Kernel>(&implicit_gemm<config, partitioner, kernel_tag<Kernel>>,
+        start<Kernel>(&implicit_gemm<config, partitioner, kernel_tag<Kernel, layout::bytes>>,
                       linear_blocks(p),
                       config::threads,
                       layout::bytes,
@@ -94,7 +94,7 @@ void launch_depthwise(cudaStream_t stream, const KernelArgs& kargs)
 {
     using traits             = typename Kernel::DepthwiseTraits;
     const depthwise_params p = make_depthwise_params(Kernel::facts, kargs.call);
-    start<Kernel>(&depthwise<traits, kernel_tag<Kernel>>,
+    start<Kernel>(&depthwise<traits, kernel_tag<Kernel, depthwise_tile<traits>::bytes>>,
                   static_cast<unsigned>(p.groups) * static_cast<unsigned>(p.batches),
                   traits::BlockSize,
                   depthwise_tile<traits>::bytes,

@@ -1,0 +1,166 @@
+"""Matrix products with real CK Tile headers: support answers, and machine code of every GEMM pipeline.
+
+Needs what ``test_amd.py`` needs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.targets.cpu.target import CpuTarget
+from ckprof_plugins.targets.hip.target import HipTarget
+from tests.plugins.pipelines.universal_gemm.products import FAMILY, OLD, broken, make_product
+
+if TYPE_CHECKING:
+    from ckprof.model.recipe import BuildRecipe
+
+pytestmark = [pytest.mark.amd, pytest.mark.timeout(2400)]
+
+HERE = Path(__file__).parent
+SMALL = {"waves": (2, 1, 1), "mma": (16, 16, 32)}
+KERNELS = [
+    *({"layout": layout, "pads": pads}
+      for layout in ("rcr", "rrr", "ccr", "crr") for pads in ((False,) * 3, (True,) * 3)),
+    *({"layout": layout, "dtype": dtype, **changes}
+      for layout in ("rcr", "rrr") for dtype in ("fp16", "bf16")
+      for changes in (
+          {"pipeline": "compv1"}, {"pipeline": "mem"}, {"pipeline": "mem", "scheduler": "interwave"},
+          {"pipeline": "compv4", "tile": (128, 128, 32)},
+      )),
+    {"dtype": "fp8"}, {"dtype": "bf8"}, {"dtype": "int8"}, {"persistent": True}, {"epilogue": "default"},
+    {"epilogue": "default", "pads": (False, True, True)},
+    {"pipeline": "compv4", "tile": (128, 128, 32), "pads": (False, True, True)},
+    {"pipeline": "compv1", "vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
+    {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 1},
+    {"tile": (256, 16, 64), "waves": (4, 1, 1), "mma": (16, 16, 32)},
+    {"tile": (32, 16, 64), "pipeline": "mem", "pads": (True,) * 3, **SMALL},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toolchain():
+    if not os.environ.get("CK_ROOT"):
+        pytest.skip("CK_ROOT names no CK Tile headers")
+    try:
+        HipTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])
+
+
+def run(arguments: list[str]) -> str:
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def answers(recipe: BuildRecipe, folder: Path, sources: list[Path]) -> dict[str, list[str]]:
+    """Build the program of answers with a target's headers; kernel -> two digits for each problem."""
+    folder.mkdir()
+    lines = []
+    for changes in KERNELS:
+        source = FAMILY.render(make_product(**changes), "gfx942", OLD)
+        (folder / f"{source.name}.hpp").write_text(source.header)
+        lines.append(source)
+    program = folder / "answers.cpp"
+    program.write_text(
+        "".join(f'#include "{one.name}.hpp"\n' for one in lines)
+        + f'#include "{HERE / "gemm_answers.hpp"}"\nint main()\n{{\n'
+        + "".join(f"    ANSWER({one.launcher})\n" for one in lines)
+        + "}\n"
+    )
+    binary = folder / "answers"
+    flags = [*recipe.compile_flags, *recipe.kernel_flags, *(f"-I{one}" for one in recipe.include_dirs)]
+    link = [flag for flag in recipe.link_flags if not flag.startswith("-Wl,")]
+    run([*recipe.compiler.command, *flags, *link, *map(str, (program, *sources)), "-o", str(binary)])
+    rows = (line.split() for line in run([str(binary)]).splitlines())
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_model_answers_as_the_headers_do(tmp_path):
+    """Every kernel and 500 problems: the launchers agree, and where only the real kernel says yes, it is the
+    launcher in front of it that says no."""
+    assert not [make_product(**changes) for changes in KERNELS if broken(make_product(**changes), OLD)]
+    request = BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK, api_level=OLD)
+    cpu = CpuTarget().recipe(request)
+    sources = [path for path in cpu.support_sources if path.name != "target.cpp"]
+    modelled = answers(cpu, tmp_path / "model", sources)
+    real = answers(HipTarget().recipe(request), tmp_path / "real", [])
+    assert len(real) == len({FAMILY.kernel_name(make_product(**changes)) for changes in KERNELS})
+    assert modelled.keys() == real.keys()
+    own = yes = 0
+    for name, expected in real.items():
+        for number, (model, kernel) in enumerate(zip(modelled[name], expected, strict=True)):
+            assert model[1] == kernel[1], f"{name}, problem {number}: {model} {kernel}"
+            # the model's kernel tests what the launcher tests for the real one
+            assert model[0] == kernel[1], f"{name}, problem {number}: {model} {kernel}"
+            assert kernel[0] >= kernel[1]
+            own += kernel[0] > kernel[1]
+            yes += kernel[1] == "1"
+    assert yes > 500
+    assert own > 50
+
+
+def write_catalog(path: Path, layout: str, dtype: str, changes: list[dict[str, object]]) -> Path:
+    tile = {
+        **{"tile_m": 128, "tile_n": 128, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+        **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16, "pipeline": "compv3"},
+        **{"scheduler": "intrawave", "epilogue": "cshuffle", "pad_m": False, "pad_n": False, "pad_k": False},
+    }
+    instances = [{"id": index, **tile, **change} for index, change in enumerate(changes)]
+    head = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
+    path.write_text(json.dumps({**head, "instances": instances}))
+    return path
+
+
+def inspected(ckprof, conf: Path) -> dict[str, object]:
+    called = ckprof("inspect", "gemm", "--conf", conf, "--arch", "gfx942", "--format", "json", timeout=2000)
+    assert called.code == 0, called.err
+    inspection = json.loads(called.out)["inspection"]
+    assert inspection["unattributed"] == []
+    return inspection
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instruction"),
+    [("fp8", "v_mfma_f32_32x32x16_fp8_fp8"), ("int8", "v_mfma_i32_32x32x16_i8")],
+)
+def test_matrix_instructions_of_eight_bits(dtype, instruction, ckprof, tmp_path):
+    (kernel,) = inspected(ckprof, write_catalog(tmp_path / "one.json", "rcr", dtype, [{}]))["kernels"]
+    for variant in kernel["variants"]:
+        assert {name.removesuffix("_e64") for name in variant["matrix_instructions"]} == {instruction}
+
+
+EACH_PIPELINE = [
+    {"pipeline": "compv1"},
+    {"pipeline": "mem"},
+    {"pipeline": "mem", "scheduler": "interwave"},
+    {"pipeline": "compv3"},
+    {"pipeline": "compv4", "tile_k": 32},
+]
+
+
+@pytest.mark.parametrize("layout", ["rcr", "rrr"])
+@pytest.mark.parametrize(
+    ("dtype", "instruction"),
+    # there is no instruction for a depth of 16: two of 8
+    [("fp16", "v_mfma_f32_32x32x8_f16"), ("bf16", "v_mfma_f32_32x32x8_bf16")],
+)
+def test_one_kernel_of_each_gemm_pipeline(layout, dtype, instruction, ckprof, tmp_path):
+    conf = write_catalog(tmp_path / "all.json", layout, dtype, EACH_PIPELINE)
+    inspection = inspected(ckprof, conf)
+    functions = []
+    for kernel in inspection["kernels"]:
+        functions.append(len(kernel["variants"]))
+        for variant in kernel["variants"]:
+            assert any(name.startswith(instruction) for name in variant["matrix_instructions"])
+        # one of each pair of functions stores, the other adds
+        assert sorted({bool(variant["atomics"]) for variant in kernel["variants"]}) == [False, True]
+    assert functions == [2, 8, 8, 6, 8]

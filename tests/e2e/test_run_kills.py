@@ -1,0 +1,157 @@
+"""``ckprof run`` killed, or asked to end, at random moments: nothing is lost, and nothing lives on.
+
+What counts as measured is what a run has said with ``-v``: by then it is in the store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ckprof.store.store import Store
+
+from ..interrupts import heed_signals
+from .test_interruption import CODES, PATIENCE_S, PROBLEM, wait_until_gone
+
+pytestmark = pytest.mark.compiler
+
+#: a whole run takes about three seconds on an idle machine
+OPTIONS = ("--cache", "warm", "--max-time", "0.2", "--criterion", "sample-count:count=1000000000", "-v")
+#: seconds after which runs are ended, at most
+LATEST_S = 3.0
+
+
+class KilledRun:
+    """A run that is ended after a while.
+
+    :param folder: an empty folder for everything that the run writes.
+    """
+
+    def __init__(self, folder: Path, short_list: Path, delay_s: float, number: int) -> None:
+        self.folder = folder
+        self.number = number
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir(parents=True)
+        environment = os.environ | {"TMPDIR": str(self.temporary), "PYTHONUNBUFFERED": "1"}
+        environment.pop("XDG_RUNTIME_DIR", None)
+        lines = [part for size in (8, 9) for part in ("--problem", PROBLEM.format(size))]
+        files = ("--store", str(folder / "results.db"), "--json", str(folder / "out.json"))
+        child = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "ckprof",
+                "run",
+                "fwd",
+                "--conf",
+                str(short_list),
+                *lines,
+                *OPTIONS,
+                *files,
+            ],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=heed_signals,
+        )
+        timer = threading.Timer(delay_s, child.send_signal, (number,))
+        timer.start()
+        try:
+            self.out, self.err = child.communicate(timeout=PATIENCE_S)
+        finally:
+            timer.cancel()
+            child.kill()
+        self.code = child.returncode
+        #: times in milliseconds that the run said
+        self.said = re.findall(r"^round \d+: (\S+) ms ", self.err, re.MULTILINE)
+
+    def check(self) -> None:
+        """Nothing is lost, half-written or left behind."""
+        assert "Traceback" not in self.err, self.err
+        assert not wait_until_gone(self.temporary), "a process lives on"
+        self._check_store()
+        report = self.folder / "out.json"
+        finished = self.code in (0, 1)
+        if report.exists():
+            # a file is there as a whole, or not at all
+            document = json.loads(report.read_text())
+            assert document["partial"] is not finished
+            outcomes = [one for problem in document["problems"] for one in problem["outcomes"]]
+            measured = [one for one in outcomes if one["measurement"]]
+            assert sum(one["standing"]["taken"] for one in measured) >= len(self.said)
+            assert all(f"{one['measurement']['median_ms']:.4f}" in self.out for one in measured) or (
+                self.number == signal.SIGKILL
+            )
+        if self.number != signal.SIGKILL:
+            # before Python has reached ckprof, the system ends the process itself
+            assert finished or self.code in (CODES[signal.Signals(self.number)], -self.number), self.err
+            assert not list(self.temporary.glob("ckprof-run-*"))
+            assert report.exists() or not self.said
+
+    def _check_store(self) -> None:
+        path = self.folder / "results.db"
+        if not path.exists():
+            assert not self.said
+            return
+        with sqlite3.connect(path) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        database.close()
+        if not self.said:
+            return
+        with Store(path) as store:
+            stored = [f"{one.measurement.median_ms:.4g}" for one in store.attempts() if one.measurement]
+        assert len(stored) >= len(self.said)
+        assert {*self.said} <= {*stored}
+
+
+def end_runs(short_list: Path, folder: Path, numbers: list[int], seed: int) -> list[KilledRun]:
+    dice = random.Random(seed)
+    runs = []
+    for position, number in enumerate(numbers):
+        run = KilledRun(folder / str(position), short_list, dice.uniform(0.05, LATEST_S), number)
+        run.check()
+        runs.append(run)
+    return runs
+
+
+@pytest.fixture
+def built(short_list: Path, tmp_path: Path) -> Path:
+    """Return the list, with its kernels in the cache."""
+    KilledRun(tmp_path / "first", short_list, PATIENCE_S, signal.SIGTERM)
+    return short_list
+
+
+def test_some_killed_runs(built, tmp_path):
+    end_runs(built, tmp_path, [signal.SIGKILL, signal.SIGTERM], seed=random.randrange(2**32))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_two_hundred_kills(built, tmp_path):
+    started = time.monotonic()
+    runs = end_runs(built, tmp_path, [signal.SIGKILL] * 200, seed=1)
+    said = sum(len(run.said) for run in runs)
+    assert said > 200, "most runs were ended before they measured anything"
+    print(f"{len(runs)} kills, {said} measurements, none lost; {time.monotonic() - started:.0f} s")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_sixty_signals(built, tmp_path):
+    runs = end_runs(built, tmp_path, [*CODES] * 20, seed=2)
+    partial = sum(run.code not in (0, 1) and bool(run.said) for run in runs)
+    assert partial > 5, "hardly any run was ended while it measured"
+    print(f"{len(runs)} signals, {partial} while kernels were measured")

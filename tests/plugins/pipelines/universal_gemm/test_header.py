@@ -1,0 +1,81 @@
+"""The C++ of matrix-product kernels: golden files, and what compilers say to it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, OLD, broken, make_product
+from tests.run.fakes import find_compiler
+
+CPU = Path(__file__).parents[4] / "plugins" / "targets" / "cpu"
+INCLUDES = {OLD: [CPU / "include_2025_07", CPU / "include"], NEW: [CPU / "include"]}
+
+GOLDEN: dict[str, dict[str, Any]] = {
+    "compv3": {},
+    "compv4": {"pipeline": "compv4", "tile": (128, 128, 32), "dtype": "bf16"},
+    "compv1": {"pipeline": "compv1", "layout": "rrr", "pads": (True, True, True)},
+    "persistent": {"pipeline": "mem", "persistent": True, "epilogue": "default", "layout": "crr"},
+}
+#: compiled besides
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"dtype": "fp8"},
+    {"dtype": "int8", "layout": "ccr"},
+    {"pipeline": "mem", "scheduler": "interwave"},
+    {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 2},
+)
+
+
+@pytest.mark.parametrize("level", [OLD, NEW])
+@pytest.mark.parametrize("changes", GOLDEN.values(), ids=GOLDEN)
+def test_golden(changes, level, golden):
+    source = FAMILY.render(make_product(**changes), "gfx942", level)
+    golden(f"kernels/gemm/{level}/{source.name}.hpp", source.header)
+    assert source.launcher == f"{source.name}_Launcher"
+    assert source.device_type == f"{source.launcher}::{'KernelOf' if level == OLD else 'Kernel'}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "functions"),
+    # hot loops and tails, each stored and added
+    [({"pipeline": "compv1"}, 2), ({}, 6), ({"pipeline": "compv4"}, 8), ({"pipeline": "mem"}, 8)],
+)
+def test_device_functions(changes, functions):
+    instance = make_product(**changes)
+    assert FAMILY.render(instance, "gfx942", OLD).device_functions == functions
+    assert FAMILY.render(instance, "gfx942", NEW).device_functions == 1
+
+
+def test_another_name():
+    source = FAMILY.render_named(make_product(), "mine", "gfx942", NEW)
+    assert (source.name, source.launcher) == ("mine", "mine_Launcher")
+    assert "gemm_fp16" not in source.header
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("level", [OLD, NEW])
+def test_compiles_without_a_warning(level, tmp_path):
+    compiler = find_compiler()
+    if compiler is None:
+        pytest.skip("no C++ compiler found")
+    instances = [make_product(**changes) for changes in (*GOLDEN.values(), *OTHERS)]
+    assert not any(broken(instance, level) for instance in instances)
+    sources = [FAMILY.render(instance, "gfx942", level) for instance in instances]
+    lines = []
+    for source in sources:
+        (tmp_path / f"{source.name}.hpp").write_text(source.header)
+        lines += [f'#include "{source.name}.hpp"', f"auto* use_{source.name} = &{source.launcher}::launch;"]
+    unit = tmp_path / "all.cpp"
+    unit.write_text("\n".join(lines) + "\n")
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    done = subprocess.run(
+        [compiler, *flags, *(f"-I{folder}" for folder in INCLUDES[level]), unit],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
