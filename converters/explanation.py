@@ -131,7 +131,7 @@ class _Explanation:
     def _derive(self) -> dict[str, Any]:
         compiled = self._compiled
         values = compiled.read_slowly(self._arguments)
-        properties = FileFacts.of_request(self._request.request).of_line(compiled, values, 1)
+        properties = FileFacts.of_request(self._request.request, self._grammar.layouts).of_line(compiled, values, 1)
         if isinstance(properties, PropertyProblem):
             raise LineError(Problem(properties.message, self._start_of(properties.field)))
         traced = _Trace(values)

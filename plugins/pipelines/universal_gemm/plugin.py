@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols import Pipeline
+    from ckprof_converters.conf_family import ConfFamily
 
 
 @hookimpl
@@ -35,3 +36,11 @@ def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
             dtypes=GEMM_TYPES,
         )
     ]
+
+
+@hookimpl
+def ckprof_register_conf_families() -> Sequence[ConfFamily]:
+    """Add the lines of the old library's lists."""
+    from ckprof_plugins.pipelines.universal_gemm.conf_families import FAMILIES
+
+    return FAMILIES
