@@ -70,15 +70,14 @@ class ConfFamily:
     :param counts: accepted numbers of arguments, ascending; empty means ``len(fields)``.
         Arguments beyond the smallest number are optional, their values come from ``fixed``.
     :param separator: text between two arguments in the usual print; other blanks are accepted.
-    :param inside: how many of ``fields`` stand between the brackets; the others follow behind them, each with its
-        label, as in ``Name<a, b> Label: c, Label: d``. By default all stand between the brackets.
+    :param inside: how many of ``fields`` stand between the brackets; the others follow behind them, each with
+        its label, as in ``Name<a, b> Label: c, Label: d``. By default all stand between the brackets.
     :param nested: name of a template whose own arguments ``nested_fields`` stand before ``fields``, as in
         ``Name<Nested<a, b> Label: c, ...>``.
     :param variant: name of the catalog variant of the records.
     :param record_type: msgspec struct; every field but ``id`` takes the value of the same name.
     :param layout_fields: names of the fields with the layouts of (input, weight, output).
-    :param layout_name_field: instead of ``layout_fields``: name of the field with the name of the layout, in any
-        case.
+    :param layout_name_field: in place of ``layout_fields``: the field with the layout's name, in any case.
     :param layouts: layouts that the lines can have.
     :param ndim_field: name of the field with the number of spatial dimensions.
     :param dtype_fields: names of the fields that all hold the data type of the instance.

@@ -153,7 +153,8 @@ class FileFacts:
             return stated
         known = ", ".join(layout.name for layout in family.layouts)
         return PropertyProblem(
-            message=f"{family.title} lines have a layout among {known}, {self.layout.origin} says {stated.name}",
+            message=f"{family.title} lines have one of the layouts {known}, "
+            f"{self.layout.origin} says {stated.name}",
             whole_file=True,
         )
 
@@ -221,9 +222,7 @@ def _named_layout(family: ConfFamily, name: str) -> Layout | PropertyProblem:
         if layout.name == name.lower():
             return layout
     known = ", ".join(layout.name.upper() for layout in family.layouts)
-    return PropertyProblem(
-        message=f"unknown layout {name} (known: {known})", field=family.layout_name_field
-    )
+    return PropertyProblem(message=f"unknown layout {name} (known: {known})", field=family.layout_name_field)
 
 
 def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | PropertyProblem | None:

@@ -51,14 +51,14 @@ _COMMON: Final[dict[str, Any]] = {
 }
 
 
-def _joined_numbers(values: dict[str, Any], properties: LineProperties) -> None:
+def joined_numbers(values: dict[str, Any], properties: LineProperties) -> None:
     """Take numbers that are joined by ``x`` apart."""
     values["tile_m"], values["tile_n"], values["tile_k"] = values["tile"]
     values["mma_m"], values["mma_n"] = values["mma"]
     values["repeat_m"], values["repeat_n"] = values["repeat"]
 
 
-def _pads(values: dict[str, Any], properties: LineProperties) -> None:
+def pads_of_padding(values: dict[str, Any], properties: LineProperties) -> None:
     """Read which axes are padded, e.g. m and n by ``MNPadding``."""
     text = values["padding"]
     letters = "" if text == "Default" else text.removesuffix("Padding")
@@ -66,12 +66,12 @@ def _pads(values: dict[str, Any], properties: LineProperties) -> None:
         values[f"pad_{axis}"] = axis.upper() in letters
 
 
-def _pipeline(values: dict[str, Any], properties: LineProperties) -> None:
+def gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
     """Translate the version of the block-GEMM pipeline."""
     values["pipeline"] = PIPELINES[values["version"]]
 
 
-def _first_pipeline(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def oldest_gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> Drop | None:
     """Translate the pipeline of the oldest kernels, of which only the first version has a counterpart."""
     if values["version"] != "v1":
         return dropped_by(
@@ -82,7 +82,7 @@ def _first_pipeline(values: dict[str, Any], properties: LineProperties) -> Drop 
     return None
 
 
-def _one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> None:
+def one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> None:
     if values["warp_k"] != 1:
         m, n = values["warp_m"], values["warp_n"]
         raise StepError(
@@ -91,7 +91,7 @@ def _one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> Non
         )
 
 
-def _prefetch(values: dict[str, Any], properties: LineProperties) -> None:
+def usual_prefetch(values: dict[str, Any], properties: LineProperties) -> None:
     """Note another depth than the one that the pipeline has."""
     usual = _PREFETCH.get(values["version"]) or _mem_stages(values)
     if values["prefetch"] != usual:
@@ -108,7 +108,7 @@ def _mem_stages(values: dict[str, Any]) -> int:
     return min(most, max(least, -(-in_flight // needed)))
 
 
-def _vectors(values: dict[str, Any], properties: LineProperties) -> None:
+def native_reads(values: dict[str, Any], properties: LineProperties) -> None:
     """Note other widths of the operands' accesses than those that the kernel chooses."""
     said = values["vectors"] if "vectors" in values else (values["vector_a"], values["vector_b"])
     native = _native(values, properties)[:2]
@@ -150,7 +150,7 @@ def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, in
     )
 
 
-_SHAPE_STEPS: Final = ("square-mma", "waves", _one_wave_along_k, "short-mma-k")
+_SHAPE_STEPS: Final = ("square-mma", "waves", one_wave_along_k, "short-mma-k")
 
 FAMILIES: Final = (
     ConfFamily(
@@ -171,7 +171,7 @@ FAMILIES: Final = (
             Field("prefetch", kinds.POSITIVE, label="BlkGemmPipelinePrefetchStages"),
         ),
         layout_name_field="orders",
-        steps=(_joined_numbers, _pads, _pipeline, *_SHAPE_STEPS, _prefetch, _vectors),
+        steps=(joined_numbers, pads_of_padding, gemm_pipeline, *_SHAPE_STEPS, usual_prefetch, native_reads),
         note="universal GEMM lines do not print K1 and the vector width of the result: warp_tile_k follows "
         "from the MMA tile, vector widths are left to the kernel",
         **_COMMON,
@@ -194,7 +194,7 @@ FAMILIES: Final = (
             Field("scheduler", kinds.LOOP_SCHEDULER, label="LoopScheduler"),
             Field("version", kinds.VERSION, label="PipelineVersion"),
         ),
-        steps=(_pads, _first_pipeline, *_SHAPE_STEPS, _vectors),
+        steps=(pads_of_padding, oldest_gemm_pipeline, *_SHAPE_STEPS, native_reads),
         **_COMMON,
     ),
 )

@@ -14,7 +14,7 @@ from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.protocols import Pipeline
+    from ckprof.plugin.protocols import Pipeline, RuleSet
     from ckprof_converters.conf_family import ConfFamily
 
 
@@ -44,3 +44,11 @@ def ckprof_register_conf_families() -> Sequence[ConfFamily]:
     from ckprof_plugins.pipelines.universal_gemm.conf_families import FAMILIES
 
     return FAMILIES
+
+
+@hookimpl
+def ckprof_register_rule_sets() -> Sequence[RuleSet]:
+    """Add the dispatcher's default configuration."""
+    from ckprof_plugins.pipelines.universal_gemm.rule_set import GemmRuleSet
+
+    return [GemmRuleSet()]
