@@ -111,7 +111,7 @@ def test_the_core_names_no_direction_pipeline_or_target() -> None:
     manager = PluginManager()
     manager.load_all()
     registry = Registry(manager)
-    ids = {*registry.directions.ids, *registry.pipelines.ids, *registry.targets.ids}
+    ids = {*registry.operations.ids, *registry.pipelines.ids, *registry.targets.ids}
     ids |= {"bwd_data", "bwd_weight", "two_stage", "stream_k", "depthwise", "hip"}
     for path in CORE:
         for node in ast.walk(ast.parse(path.read_text())):

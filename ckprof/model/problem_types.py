@@ -8,16 +8,22 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from ckprof.errors import InputError
 from ckprof.model.problem import SIZE_NAMES, ConvProblem, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 #: names of the fields -> type
 _TYPES: dict[frozenset[str], type[object]] = {frozenset(SIZE_NAMES): ConvProblem}
+
+#: asked once for further types when a problem has fields that no known one has; the last one counts
+_SOURCE: list[Callable[[], Iterable[type[object]]]] = []
+
+
+def ask_for_problem_types(source: Callable[[], Iterable[type[object]]]) -> None:
+    """Have this source, and no longer the one before, asked when a problem of no known type is met."""
+    _SOURCE[:] = [source]
 
 
 def know_problem_type(kind: type[object]) -> None:
@@ -34,13 +40,20 @@ def problem_from(values: Mapping[str, Any]) -> Problem:
 
     :raises InputError: no known type has such fields, or a value is wrong.
     """
-    for names, kind in _TYPES.items():
-        if names <= values.keys():
-            try:
-                given = {name: values[name] for name in names}
-                return cast("Problem", msgspec.convert(given, kind))
-            except msgspec.ValidationError as exc:
-                raise InputError(f"wrong problem: {exc}") from None
+    import msgspec
+
+    while True:
+        for names, kind in _TYPES.items():
+            if names <= values.keys():
+                try:
+                    given = {name: values[name] for name in names}
+                    return cast("Problem", msgspec.convert(given, kind))
+                except msgspec.ValidationError as exc:
+                    raise InputError(f"wrong problem: {exc}") from None
+        if not _SOURCE:
+            break
+        for kind in _SOURCE.pop()():
+            know_problem_type(kind)
     raise InputError(
         f"no loaded plugin knows a problem with {', '.join(sorted(values))}: "
         "load the one that it was made with"
@@ -62,4 +75,6 @@ def decode_problem(kind: type[object], value: object) -> object:
 
 def sizes(problem: Problem) -> dict[str, Any]:
     """Return the fields of a problem by name, as plain JSON values."""
+    import msgspec
+
     return cast("dict[str, Any]", msgspec.to_builtins(problem))

@@ -17,11 +17,12 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pluggy
 
 from ckprof.errors import CkprofError, PluginError, UsageError
+from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin import hookspecs
 from ckprof.plugin.failure import STOPPING, described, failed, import_failure
 from ckprof.plugin.former_names import accept_former_modules
@@ -137,6 +138,15 @@ class PluginManager:
         for plugin in self.broken:
             if plugin.origin is Origin.COMMAND_LINE:
                 raise PluginError(f"--plugin {plugin.location}: {plugin.error}")
+        ask_for_problem_types(self._problem_types)
+
+    def _problem_types(self) -> Iterator[type[object]]:
+        """Yield the types of problems of the operations that plugins add, of which nothing else is wanted."""
+        for _, operations in self.call("ckprof_register_operations"):
+            for operation in cast("Sequence[object]", operations):
+                kind = getattr(operation, "problem_type", None)
+                if isinstance(kind, type):
+                    yield kind
 
     def register(self, plugin: object, name: str) -> None:
         """Register an object with hook implementations, as tests and embedding programs do.

@@ -9,8 +9,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ckprof.errors import InputError
 from ckprof.model.problem import ConvProblem, Problem
 from ckprof.model.problem_types import problem_from
+from ckprof.plugin.manager import PluginManager
 from ckprof.store.attempt import KernelInfo, Session
 from ckprof.store.key import (
     DeviceKey,
@@ -45,7 +47,13 @@ def _problem(text: str) -> Problem:
     try:
         return _CONVOLUTION.decode(text)
     except msgspec.ValidationError:
-        return problem_from(msgspec.json.decode(text))
+        values = msgspec.json.decode(text)
+    try:
+        return problem_from(values)
+    except InputError:
+        # A program that only reads a store has loaded no plugins.
+        PluginManager().load_all()
+        return problem_from(values)
 
 
 def encode_session(session: Session) -> str:

@@ -42,7 +42,7 @@ def run(arguments: list[str | Path], **environment: str) -> str:
         [str(argument) for argument in arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env=os.environ | environment,
         check=False,
     )
