@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ckprof.api.settling import SettleOptions
     from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
     from ckprof.bindings.conv_library import ConvLibrary
+    from ckprof.bindings.kernel_library import KernelLibrary
     from ckprof.model.extraction import ExtractRequest
     from ckprof.model.problem import ConvProblem
     from ckprof.rounds.options import RoundOptions
@@ -62,6 +63,7 @@ __all__ = [
     "ConvProblem",
     "ExtractRequest",
     "InstanceQuery",
+    "KernelLibrary",
     "ListReading",
     "Problem",
     "Profiler",
@@ -91,6 +93,7 @@ _LAZY = {
     "ConvProblem": "ckprof.model.problem",
     "ExtractRequest": "ckprof.model.extraction",
     "InstanceQuery": "ckprof.api.requests",
+    "KernelLibrary": "ckprof.bindings.kernel_library",
     "ListReading": "ckprof.api.requests",
     "Problem": "ckprof.api.problem",
     "Profiler": "ckprof.api.profiler",
