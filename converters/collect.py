@@ -19,7 +19,7 @@ from ckprof_converters.source_lines import SourceLines
 if TYPE_CHECKING:
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.properties import FileFacts
@@ -37,7 +37,7 @@ MAX_ERRORS: Final = 1000
 class _Bucket:
     """The records of one variant."""
 
-    layout: ConvLayout | None
+    layout: Layout | None
     dtype: DataType | None
     records: list[CatalogRecord] = field(default_factory=list)
     #: hash of the values -> index of the record; see :meth:`duplicate_of`

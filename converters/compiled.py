@@ -69,7 +69,12 @@ class CompiledFamily:
         self._tails: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self.steps: tuple[Step, ...] = tuple(_step(family, step) for step in family.steps)
         self._record_values = _picker(family.record_type.__struct_fields__[1:])
-        properties = (family.ndim_field, *(family.layout_fields or ()), *family.dtype_fields)
+        properties = (
+            family.ndim_field,
+            *(family.layout_fields or ()),
+            family.layout_name_field,
+            *family.dtype_fields,
+        )
         names = [field.name for field in family.fields]
         #: element-wise operations and compute types: catalogs have no field for them
         self.operations = tuple(name for name in names if name.startswith("operation_"))
@@ -215,7 +220,8 @@ def _runs(family: ConfFamily) -> list[list[Field]]:
     optional = family.accepted_counts[:-1]
     runs: list[list[Field]] = []
     for position, field in enumerate(family.fields):
-        if runs and position not in optional and runs[-1][0].read == field.read:
+        apart = position in optional or (position and position == family.inside)
+        if runs and not apart and runs[-1][0].read == field.read:
             runs[-1].append(field)
         else:
             runs.append([field])
@@ -235,9 +241,11 @@ def _expression(family: ConfFamily, runs: Sequence[Sequence[Field]]) -> str:
         if position in optional:
             text += "(?:"
         run_text = separator.join(_field_expression(field, "(?:{})") for field in run)
-        text += (separator if position else "") + (f"({run_text})" if run[0].read else run_text)
+        if position:
+            text += "> " if position == family.inside else separator
+        text += f"({run_text})" if run[0].read else run_text
         position += len(run)
-    return text + ")?" * len(optional) + r">\Z"
+    return text + ")?" * len(optional) + (r"\Z" if family.inside else r">\Z")
 
 
 def _field_expression(field: Field, group: str) -> str:

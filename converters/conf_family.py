@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.layout import LAYOUTS
 
 # steps of plugins import it from here
 from ckprof_converters.drop_rules import Drop as Drop
@@ -17,7 +19,7 @@ from ckprof_converters.drop_rules import DropRule
 if TYPE_CHECKING:
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.strings.fields import Field
 
 
@@ -25,12 +27,16 @@ if TYPE_CHECKING:
 class LineProperties:
     """What holds for a line beside its own arguments."""
 
-    layout: ConvLayout | None
+    layout: Layout | None
     dtype: DataType | None
     #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
     mma_k_table: tuple[int, int]
     #: true for the 32-bit type
     is_float: bool
+
+
+#: key of what a line says and a record cannot, as a list of texts that steps add to
+LOST: Final = "lost"
 
 
 class StepError(Exception):
@@ -64,11 +70,15 @@ class ConfFamily:
     :param counts: accepted numbers of arguments, ascending; empty means ``len(fields)``.
         Arguments beyond the smallest number are optional, their values come from ``fixed``.
     :param separator: text between two arguments in the usual print; other blanks are accepted.
+    :param inside: how many of ``fields`` stand between the brackets; the others follow behind them, each with
+        its label, as in ``Name<a, b> Label: c, Label: d``. By default all stand between the brackets.
     :param nested: name of a template whose own arguments ``nested_fields`` stand before ``fields``, as in
         ``Name<Nested<a, b> Label: c, ...>``.
     :param variant: name of the catalog variant of the records.
     :param record_type: msgspec struct; every field but ``id`` takes the value of the same name.
     :param layout_fields: names of the fields with the layouts of (input, weight, output).
+    :param layout_name_field: in place of ``layout_fields``: the field with the layout's name, in any case.
+    :param layouts: layouts that the lines can have.
     :param ndim_field: name of the field with the number of spatial dimensions.
     :param dtype_fields: names of the fields that all hold the data type of the instance.
     :param layout: name of the layout if the family has but one and its lines do not say it.
@@ -96,11 +106,14 @@ class ConfFamily:
     fields: tuple[Field, ...] = ()
     counts: tuple[int, ...] = ()
     separator: str = ","
+    inside: int = 0
     nested: str = ""
     nested_fields: tuple[Field, ...] = ()
     variant: str = ""
     record_type: type[CatalogRecord] | None = None
     layout_fields: tuple[str, str, str] | None = None
+    layout_name_field: str = ""
+    layouts: tuple[Layout, ...] = LAYOUTS
     ndim_field: str = ""
     dtype_fields: tuple[str, ...] = ()
     layout: str = ""

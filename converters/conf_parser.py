@@ -19,6 +19,7 @@ from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.layout import Layout
     from ckprof_converters.conf_family import ConfFamily
 
 #: name of the lines of bare numbers in old depthwise lists
@@ -36,6 +37,7 @@ class Grammar:
 
     def __init__(self, families: Sequence[ConfFamily]) -> None:
         ids: set[str] = set()
+        self._families = tuple(families)
         self._by_name: dict[str, list[CompiledFamily]] = {}
         self._by_content: list[CompiledFamily] = []
         for family in sorted(families, key=lambda item: item.id):
@@ -47,6 +49,11 @@ class Grammar:
                 self._by_name.setdefault(name, []).append(compiled)
             if family.name_contains:
                 self._by_content.append(compiled)
+
+    @property
+    def layouts(self) -> Sequence[Layout]:
+        """All layouts that lines can have."""
+        return list(dict.fromkeys(layout for family in self._families for layout in family.layouts))
 
     def main_variant(self, direction: str) -> str:
         """Return the catalog variant of most families of a direction; empty if there is none."""
@@ -113,6 +120,8 @@ class Grammar:
         if possible[0].family.nested:
             start = _skip_nested(possible[0].family, text, start, end)
         arguments = split_arguments(text, start, end)
+        if possible[0].family.inside:
+            arguments += split_arguments(text, end + 1, len(text))
         count = len(arguments)
         for compiled in possible:
             counts = compiled.family.accepted_counts
@@ -140,7 +149,7 @@ class Grammar:
             raise LineError(Problem(f"the line ends without '>' (arguments of {name})", len(text)))
         rest = text[closing + 1 :].strip()
         # What the old library appends behind the bracket of a rejected family is its own affair.
-        if rest and not all(item.family.rejection for item in self.candidates(name)):
+        if rest and not all(item.family.rejection or item.family.inside for item in self.candidates(name)):
             raise LineError(
                 Problem(f"unexpected text behind '>': {shorten(rest)}", text.index(rest, closing + 1))
             )

@@ -11,7 +11,7 @@ from ckprof.strings.kinds import PLAIN_OPERATIONS
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
-from ckprof_converters.conf_family import ConfFamily, StepError
+from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
 from ckprof_converters.lines import iterate_lines
@@ -121,7 +121,7 @@ def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LinePro
         for name in compiled.compute_types
         if dtype and values.get(name, dtype) != dtype
     ]
-    return ", ".join(said)
+    return ", ".join((*said, *values.get(LOST, ())))
 
 
 class _Run:
@@ -130,7 +130,7 @@ class _Run:
     def __init__(self, grammar: Grammar, request: ConversionRequest) -> None:
         self._grammar = grammar
         self._request = request
-        self._properties = FileFacts.of_request(request)
+        self._properties = FileFacts.of_request(request, grammar.layouts)
         self._collector = Collector(request)
         self._texts = LineTexts(request)
         #: id of a family with a conflicting_family -> its first line

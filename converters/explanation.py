@@ -44,7 +44,8 @@ def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
         compiled, arguments = grammar.split(text)
     except LineError as error:
         return ExplainedLine(text=text, errors=_columns(error.problems, indent))
-    return _Explanation(compiled, arguments, text, indent, request).line()
+    properties = FileFacts.of_request(request.request, grammar.layouts)
+    return _Explanation(compiled, arguments, (text, indent), request, properties).line()
 
 
 _ANNOTATION: Final = ExplainedRule(
@@ -93,15 +94,15 @@ class _Explanation:
         self,
         compiled: CompiledFamily,
         arguments: list[Argument],
-        text: str,
-        indent: int,
+        place: tuple[str, int],
         request: ExplainRequest,
+        properties: FileFacts,
     ) -> None:
         self._compiled = compiled
         self._arguments = arguments
-        self._text = text
-        self._indent = indent
+        self._text, self._indent = place
         self._request = request
+        self._properties = properties
         #: name of a value -> names of the arguments that it follows from
         self._sources: dict[str, frozenset[str]] = {}
         #: name of a value -> the rule that derived it
@@ -131,7 +132,7 @@ class _Explanation:
     def _derive(self) -> dict[str, Any]:
         compiled = self._compiled
         values = compiled.read_slowly(self._arguments)
-        properties = FileFacts.of_request(self._request.request).of_line(compiled, values, 1)
+        properties = self._properties.of_line(compiled, values, 1)
         if isinstance(properties, PropertyProblem):
             raise LineError(Problem(properties.message, self._start_of(properties.field)))
         traced = _Trace(values)

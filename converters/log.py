@@ -18,7 +18,7 @@ _MARK: Final = re.compile(
     rb"|(?:ckProfiler )?found [0-9]+ instances"
     rb"|Best configuration parameters:"
     rb"|IMPORTANT: Generate instances using"
-    rb"|[A-Za-z_][A-Za-z0-9_]*<.*> does not support this problem"
+    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>.* does not support this problem"
     rb")",
     re.MULTILINE,
 )
@@ -38,9 +38,13 @@ _LEAD: Final = re.compile(
     r")?(?=[A-Za-z_][A-Za-z0-9_]*<)"
 )
 
-#: what follows one
+#: fields behind the bracket, as instances of plain matrix products have them
+_FIELDS: Final = re.compile(r"(?: [A-Za-z]+: [^ ,<>]+(?:, [A-Za-z]+: [^ ,<>]+)*)?")
+
+#: what follows an instance
 _TAIL: Final = re.compile(
     r"(?: does not support this problem"
+    r"|, KBatch -?[0-9]+"
     r"|(?:, SplitK -?[0-9]+(?: \([^()<>]*\))?| \(SplitK=-?[0-9]+\))?(?: \(instance [0-9]+\))?)\s*"
 )
 
@@ -70,6 +74,11 @@ def without_escapes(line: str) -> str:
     return _ESCAPES.sub("", line) if "\x1b" in line else line
 
 
+def _end_of_fields(text: str, bracket: int) -> int:
+    fields = _FIELDS.match(text, bracket)
+    return bracket if fields is None else fields.end()
+
+
 def instance_in(line: str) -> LogText | None:
     """Return the instance that a line of a log names; ``None`` if it names one in no known way."""
     if "<" not in line:
@@ -78,7 +87,7 @@ def instance_in(line: str) -> LogText | None:
     lead = _LEAD.match(plain)
     if lead is None:
         return None if _NAMED.search(plain) else NO_INSTANCE
-    end = plain.rfind(">") + 1
+    end = _end_of_fields(plain, plain.rfind(">") + 1)
     # What is cut off, or followed by something unknown, is wrong: its family says how.
     known = end > lead.end() and _TAIL.fullmatch(plain, end)
     text = (plain[lead.end() : end] if known else plain[lead.end() :]).strip()

@@ -11,9 +11,11 @@ from ckprof.model.layout import LAYOUTS, ConvLayout, find_layout, layout_of_tens
 from ckprof_converters.conf_family import LineProperties
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.layout import Layout
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import ConfFamily
 
@@ -43,10 +45,11 @@ class Expected:
     origin: str = ""
 
 
-def layout_in_name(path: Path) -> ConvLayout | None:
+def layout_in_name(path: Path, layouts: Sequence[Layout] = LAYOUTS) -> Layout | None:
     """Return the layout that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
-    found = {layout.name: layout for word in _words(path) if (layout := find_layout(word))}
-    return next(iter(found.values())) if len(found) == 1 else None
+    words = _words(path)
+    found = [layout for layout in layouts if layout.name in words]
+    return found[0] if len(found) == 1 else None
 
 
 def dtype_in_name(path: Path) -> DataType | None:
@@ -73,12 +76,15 @@ class FileFacts:
     _known: dict[tuple[str, tuple[Any, ...]], LineProperties | PropertyProblem] = field(default_factory=dict)
 
     @classmethod
-    def of_request(cls, request: ConversionRequest) -> FileFacts:
-        """Start with what the request says, else with what the file name says."""
+    def of_request(cls, request: ConversionRequest, layouts: Sequence[Layout] = LAYOUTS) -> FileFacts:
+        """Start with what the request says, else with what the file name says.
+
+        :param layouts: all that lines can have.
+        """
         layout, dtype = Expected(), Expected()
         if request.layout is not None:
             layout = Expected(request.layout, _LAYOUT_OPTION)
-        elif (named := layout_in_name(request.path)) is not None:
+        elif (named := layout_in_name(request.path, layouts)) is not None:
             layout = Expected(named, _FILE_NAME)
         if request.dtype is not None:
             dtype = Expected(request.dtype, "--dtype")
@@ -112,15 +118,18 @@ class FileFacts:
         dtype = _line_dtype(family, values)
         if isinstance(dtype, PropertyProblem):
             return dtype
-        if layout is not None and family.layout_fields:
-            problem = self._agree("layout", self.layout, layout, layout.name, family.layout_fields[0], line)
+        first = family.layout_fields[0] if family.layout_fields else family.layout_name_field
+        if layout is not None and first:
+            problem = self._agree("layout", self.layout, layout, layout.name, first, line)
             if problem is not None:
                 return problem
         if dtype is not None:
             problem = self._agree("data type", self.dtype, dtype, dtype.value, family.dtype_fields[0], line)
             if problem is not None:
                 return problem
-        layout = layout or self.layout.value
+        layout = layout or self._stated_layout(family)
+        if isinstance(layout, PropertyProblem):
+            return layout
         dtype = dtype or self.dtype.value
         if layout is None:
             return PropertyProblem(
@@ -137,9 +146,23 @@ class FileFacts:
             is_float=dtype is not None and dtype is DataType.FP32,
         )
 
-    def _line_layout(self, family: ConfFamily, values: dict[str, Any]) -> ConvLayout | PropertyProblem | None:
+    def _stated_layout(self, family: ConfFamily) -> Layout | PropertyProblem | None:
+        """Return the layout of lines that say none: what the request or the file name says."""
+        stated: Layout | None = self.layout.value
+        if stated is None or stated in family.layouts:
+            return stated
+        known = ", ".join(layout.name for layout in family.layouts)
+        return PropertyProblem(
+            message=f"{family.title} lines have one of the layouts {known}, "
+            f"{self.layout.origin} says {stated.name}",
+            whole_file=True,
+        )
+
+    def _line_layout(self, family: ConfFamily, values: dict[str, Any]) -> Layout | PropertyProblem | None:
         if family.layout:
             return self._only_layout(family)
+        if family.layout_name_field:
+            return _named_layout(family, values[family.layout_name_field])
         if not family.layout_fields:
             return None
         orders = [values[name] for name in family.layout_fields]
@@ -168,7 +191,7 @@ class FileFacts:
             )
         return layout
 
-    def _only_layout(self, family: ConfFamily) -> ConvLayout | PropertyProblem | None:
+    def _only_layout(self, family: ConfFamily) -> Layout | PropertyProblem | None:
         """Return the one layout of a family; file names are free to speak of other lines of the file."""
         asked = self.layout.value
         if self.layout.origin == _LAYOUT_OPTION and asked.name != family.layout:
@@ -192,6 +215,14 @@ class FileFacts:
             field=field,
             whole_file=True,
         )
+
+
+def _named_layout(family: ConfFamily, name: str) -> Layout | PropertyProblem:
+    for layout in family.layouts:
+        if layout.name == name.lower():
+            return layout
+    known = ", ".join(layout.name.upper() for layout in family.layouts)
+    return PropertyProblem(message=f"unknown layout {name} (known: {known})", field=family.layout_name_field)
 
 
 def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | PropertyProblem | None:

@@ -60,7 +60,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 def upstream_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lists as upstream ships them: those for which upstream's catalogs are known, byte for byte."""
     root = tmp_path_factory.mktemp("upstream") / "conf"
-    shutil.copytree(conf_root(), root, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(conf_root(), root, ignore=shutil.ignore_patterns("*.py", "__pycache__", "gemm"))
     shutil.copytree(Path(__file__).parent / "data" / "shipped", root, dirs_exist_ok=True)
     return root
 

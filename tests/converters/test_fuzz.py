@@ -23,6 +23,7 @@ from ckprof.model.layout import find_layout
 from ckprof.paths import conf_root
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
+from tests.convolution_lists import CONVOLUTION_LISTS
 
 from . import reference
 from .samples import FAMILIES as SAMPLES
@@ -43,7 +44,7 @@ PIECES = [
 def shipped_lines():
     """Return all distinct lines that ship with ckprof, with the data type of their list."""
     found = {}
-    for path in sorted(conf_root().rglob("*.conf")):
+    for path in (conf_root() / name for name in CONVOLUTION_LISTS):
         dtype = re.search("fp32|fp16|bf16", path.name)
         for text in path.read_text().splitlines():
             if text and not text.startswith("#"):

@@ -13,12 +13,13 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.conversion_tree import ListState, TreeRequest
 from ckprof.paths import conf_root
 from ckprof_converters.list_tree import DIRECTION_FOLDERS
+from tests.convolution_lists import CONVOLUTION_LISTS
 
 from . import reference
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "catalogs"
 CATALOGS = sorted(path.relative_to(GOLDEN) for path in GOLDEN.rglob("*.json"))
-LISTS = sorted(path.relative_to(conf_root()) for path in conf_root().rglob("*.conf"))
+LISTS = CONVOLUTION_LISTS
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["our-comments", "upstream-comments"])

@@ -14,7 +14,8 @@ from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.protocols import Pipeline
+    from ckprof.plugin.protocols import Pipeline, RuleSet
+    from ckprof_converters.conf_family import ConfFamily
 
 
 @hookimpl
@@ -35,3 +36,19 @@ def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
             dtypes=GEMM_TYPES,
         )
     ]
+
+
+@hookimpl
+def ckprof_register_conf_families() -> Sequence[ConfFamily]:
+    """Add the lines of the old library's lists."""
+    from ckprof_plugins.pipelines.universal_gemm.conf_families import FAMILIES
+
+    return FAMILIES
+
+
+@hookimpl
+def ckprof_register_rule_sets() -> Sequence[RuleSet]:
+    """Add the dispatcher's default configuration."""
+    from ckprof_plugins.pipelines.universal_gemm.rule_set import GemmRuleSet
+
+    return [GemmRuleSet()]

@@ -1,0 +1,39 @@
+"""How wide accesses are where kernels choose: against widths that the real headers were measured with."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
+from tests.plugins.pipelines.universal_gemm.products import make_product
+
+LANES = 64
+
+
+@pytest.mark.parametrize(
+    ("changes", "vectors"),
+    [
+        ({"layout": "rcr"}, (8, 8, 8)),
+        ({"layout": "rrr"}, (8, 8, 8)),
+        ({"layout": "crr"}, (8, 8, 8)),
+        ({"dtype": "fp8"}, (16, 16, 8)),
+        ({"tile": (256, 16, 64), "waves": (4, 1, 1), "mma": (16, 16, 32)}, (8, 4, 8)),
+        ({"tile": (32, 16, 64), "waves": (2, 1, 1), "mma": (16, 16, 32)}, (8, 8, 8)),
+        ({"tile": (16, 16, 128), "waves": (1, 1, 1), "mma": (16, 16, 32)}, (8, 8, 8)),
+        ({"tile": (224, 256, 64), "mma": (16, 16, 32)}, (8, 8, 8)),
+        ({"pipeline": "compv1", "pads": (True, True, True)}, (1, 1, 8)),
+        ({"pipeline": "compv1"}, (8, 8, 8)),
+    ],
+)
+def test_widths_of_the_real_headers(changes, vectors):
+    assert native_vectors(make_product(**changes), LANES) == vectors
+
+
+def test_the_first_pipeline_pads_only_the_fast_axis_of_each_operand():
+    assert native_vectors(make_product(pipeline="compv1", pads=(False, False, True)), LANES)[:2] == (1, 1)
+    assert native_vectors(make_product(pipeline="compv1", layout="rrr", pads=(False, False, True)), LANES)[
+        :2
+    ] == (1, 8)
+    assert native_vectors(make_product(pipeline="compv1", layout="ccr", pads=(True, False, False)), LANES)[
+        :2
+    ] == (1, 8)
