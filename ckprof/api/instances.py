@@ -214,7 +214,7 @@ def _of_entries(
         rule_set = session.registry.rule_sets.find(cast("str", query.rule_set))
         source = f"rule set {rule_set.id}"
         usual = sorted(session.registry.directions, key=lambda one: one.miopen_flag)
-        known = [one for one in usual if not directions or one in directions]
+        known: list[Operation] = [one for one in usual if not directions or one in directions]
         known += [one for one in directions if one not in usual]
         entries = rule_set.enumerate(
             RuleSetRequest(

@@ -13,7 +13,7 @@ from ckprof.strings.fields import BLOCK_SIZE, MMA, REPEATS, SHUFFLE, TILE, Field
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from ckprof_plugins.operations.gemm.layout import LAYOUTS, MatrixLayout
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
@@ -102,7 +102,7 @@ def usual_prefetch(values: dict[str, Any], properties: LineProperties) -> None:
 
 def _mem_stages(values: dict[str, Any]) -> int:
     element_bytes = 2
-    needed = (values["tile_m"] + values["tile_n"]) * values["tile_k"] * element_bytes
+    needed: int = (values["tile_m"] + values["tile_n"]) * values["tile_k"] * element_bytes
     in_flight = _IN_FLIGHT // max(1, 256 // values["block_size"])
     least, most = _STAGES
     return min(most, max(least, -(-in_flight // needed)))
@@ -119,7 +119,7 @@ def native_reads(values: dict[str, Any], properties: LineProperties) -> None:
 
 def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, int, int]:
     layout, dtype = properties.layout, properties.dtype
-    if layout is None or dtype is None:
+    if not isinstance(layout, MatrixLayout) or dtype is None:
         raise StepError("vector widths depend on layout and data type", "vectors")
 
     def extent(prefix: str) -> Extent:
