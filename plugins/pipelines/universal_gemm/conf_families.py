@@ -103,7 +103,7 @@ def usual_prefetch(values: dict[str, Any], properties: LineProperties) -> None:
 def _mem_stages(values: dict[str, Any]) -> int:
     element_bytes = 2
     needed: int = (values["tile_m"] + values["tile_n"]) * values["tile_k"] * element_bytes
-    in_flight = _IN_FLIGHT // max(1, 256 // values["block_size"])
+    in_flight: int = _IN_FLIGHT // max(1, 256 // values["block_size"])
     least, most = _STAGES
     return min(most, max(least, -(-in_flight // needed)))
 
