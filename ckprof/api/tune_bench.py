@@ -22,6 +22,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
+from ckprof.run.opened_device import OpenedDevice
 from ckprof.run.support_queries import SupportQuery
 from ckprof.selection.selector import Candidate as Ranked
 from ckprof.selection.selector import precedence
@@ -88,7 +89,7 @@ class DeviceBench:
         recipe = build_dir.recipe
         self._target = session.target(request.build.target)
         self._run = sweep_run_options(request, recipe)
-        shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, "")
+        shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, OpenedDevice())
         if not self._target.embedded:
             shared = replace(shared, device=only_device(sink.reader, shared))
         self._shared = shared
@@ -233,7 +234,7 @@ class DeviceBench:
         if not wanted:
             return []
         if self._evidence is None:
-            search, device = self._options.search, self._kernels.device
+            search, device = self._options.search, self._kernels.device.text
             self._evidence = new_session(self._run, search.seed, self._options.tags, device)
         times: dict[tuple[Problem, KernelCell], list[float | None]] = {}
         plan = make_plan(self._plan_request(wanted, self._library), self._sink.reader.past_visits)
