@@ -13,8 +13,8 @@
 namespace ck_tile::cuda_model::impl {
 
 // With CKPROF_CUDA_OWN_CODE every instance has machine code under its own name, to be read;
-// otherwise instances that differ only in fields without meaning here share theirs. The name holds the
-// shared memory that a block is started with, which the machine code does not say.
+// otherwise instances that differ only in fields without meaning here share theirs. The name holds
+// the shared memory that a block is started with, which the machine code does not say.
 #if defined(CKPROF_CUDA_OWN_CODE)
 template <typename Kernel, int SharedBytes>
 struct own_code
