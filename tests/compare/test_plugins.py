@@ -37,7 +37,7 @@ def registry_of(*plugins: object, shipped: bool = False) -> Registry:
 def test_plugins_add_formats() -> None:
     registry = registry_of(Plugin(), shipped=True)
     assert registry.comparison_formats.ids == ("count", "csv", "json", "junit", "md", "table")
-    assert registry.store_report_formats.ids == ("count", "html", "md")
+    assert registry.store_report_formats.ids == ("count", "html", "md", "png")
 
 
 def test_two_formats_with_the_same_id_are_an_error() -> None:

@@ -89,7 +89,7 @@ def test_dry_run_and_instances_build_nothing(ckprof: Ckprof, tree: Path) -> None
         (("--tree", "tree", "--filter", "("), "not a regular expression"),
         (("--tree", "tree", "--split-k", "many"), "--split-k"),
         (("--set", "tests", "--conf", "x.conf"), "--set belongs to --tree"),
-        (("--rule-set", "tiny"), "no DIRECTION given (bwd_data, bwd_weight, fwd)"),
+        (("--rule-set", "tiny"), "no DIRECTION given (bwd_data, bwd_weight, fwd, gemm)"),
         (("fwd",), "give --conf FILE"),
     ],
 )
