@@ -1,0 +1,46 @@
+"""What directions, pipelines, targets and converters must have.
+
+These are structural types: a plugin need not derive from them. What it registers is checked against them, and
+the errors that a docstring names are the ones that a member may raise; see :mod:`ckprof.plugin.guard`.
+Every ``id`` is a lower-case word that is
+unique among its kind; it is what users type.
+"""
+
+from __future__ import annotations
+
+from ckprof.plugin.protocols.converters import BuilderReader as BuilderReader
+from ckprof.plugin.protocols.converters import CatalogVariant as CatalogVariant
+from ckprof.plugin.protocols.converters import Converter as Converter
+from ckprof.plugin.protocols.converters import FamilyReader as FamilyReader
+from ckprof.plugin.protocols.converters import LineExplainer as LineExplainer
+from ckprof.plugin.protocols.converters import ListExtractor as ListExtractor
+from ckprof.plugin.protocols.converters import StreamingConverter as StreamingConverter
+from ckprof.plugin.protocols.converters import TreeConverter as TreeConverter
+from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
+from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
+from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
+from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportFormat
+from ckprof.plugin.protocols.operations import Direction as Direction
+from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
+from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension
+from ckprof.plugin.protocols.operations import KernelInterface as KernelInterface
+from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
+from ckprof.plugin.protocols.operations import Operation as Operation
+from ckprof.plugin.protocols.operations import OwnProblems as OwnProblems
+from ckprof.plugin.protocols.operations import PositionalForm as PositionalForm
+from ckprof.plugin.protocols.operations import ProblemSampler as ProblemSampler
+from ckprof.plugin.protocols.pipelines import DirectionUser as DirectionUser
+from ckprof.plugin.protocols.pipelines import KernelSource as KernelSource
+from ckprof.plugin.protocols.pipelines import MatrixPipeline as MatrixPipeline
+from ckprof.plugin.protocols.pipelines import NamedPipeline as NamedPipeline
+from ckprof.plugin.protocols.pipelines import OnDemandRuleSet as OnDemandRuleSet
+from ckprof.plugin.protocols.pipelines import Pipeline as Pipeline
+from ckprof.plugin.protocols.pipelines import RuleSet as RuleSet
+from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
+from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
+from ckprof.plugin.protocols.targets import Baseline as Baseline
+from ckprof.plugin.protocols.targets import DeviceIdentifier as DeviceIdentifier
+from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
+from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
+from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget
+from ckprof.plugin.protocols.targets import Target as Target

@@ -1,0 +1,180 @@
+"""What must be had by what reads instance lists, finds them, and keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from ckprof.model.dtype import SHARED_TYPES
+from ckprof.model.layout import LAYOUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.model.builder_list import BuilderList
+    from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.conversion import Conversion, ConversionRequest
+    from ckprof.model.conversion_tree import TreePlan, TreeRequest
+    from ckprof.model.dtype import DataType
+    from ckprof.model.explanation import ExplainedLine, ExplainRequest
+    from ckprof.model.extraction import (
+        ExtractedFile,
+        ExtractionReport,
+        ExtractorOption,
+        ExtractRequest,
+        ListComparison,
+    )
+    from ckprof.model.layout import Layout
+    from ckprof.strings.revision import Revision
+    from ckprof.strings.string_grammar import StringGrammar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogVariant:
+    """One value of a catalog's ``variant`` key: its operation and what its records look like."""
+
+    name: str
+    #: id of the operation
+    direction: str
+    #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
+    record_type: type[CatalogRecord]
+    #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
+    #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
+    native: Callable[[Catalog], Sequence[str]] | None = None
+    #: layouts that such a catalog can name; by default those of convolutions
+    layouts: tuple[Layout, ...] = LAYOUTS
+    #: data types that such a catalog can name
+    dtypes: tuple[DataType, ...] = SHARED_TYPES
+
+
+class Converter(Protocol):
+    """Reads one or more dialects of instance lists.
+
+    It may also be a :class:`StreamingConverter`, a :class:`FamilyReader`, a :class:`TreeConverter` or a
+    :class:`LineExplainer`.
+    """
+
+    @property
+    def id(self) -> str:
+        """Name for messages and reports."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    def recognises(self, request: ConversionRequest) -> bool:
+        """Say whether the content is in a dialect of this converter. Must be quick and must not raise.
+
+        The request's ``data`` may be but the beginning of a large file.
+        """
+
+    def convert(self, request: ConversionRequest) -> Conversion:
+        """Convert the whole input.
+
+        :raises InputError: a line is wrong, or the file cannot be read; nothing of it may be used then.
+        :raises ExceptionGroup: never; several wrong lines are one
+            :class:`~ckprof.model.list_error.ListError` with all diagnostics.
+        """
+
+
+@runtime_checkable
+class StreamingConverter(Protocol):
+    """A converter that need not have large files in memory."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether it reads large files through the request's ``stream``; others get all in ``data``."""
+
+
+@runtime_checkable
+class FamilyReader(Protocol):
+    """A converter or builder reader that reads lists with what ``ckprof_register_conf_families`` returns."""
+
+    @property
+    def family_type(self) -> type[object]:
+        """Type of the tables; a plugin that registers anything else is reported."""
+
+    def use_families(self, families: Sequence[object]) -> None:
+        """Read with these families from now on; called once, after all plugins are loaded.
+
+        :raises PluginError: two of them have the same id, or a table contradicts itself.
+        """
+
+
+@runtime_checkable
+class TreeConverter(Protocol):
+    """A converter that knows how whole folders of lists map to folders of catalogs."""
+
+    def plan_tree(self, request: TreeRequest) -> TreePlan | None:
+        """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
+
+        A list with errors ends the plan: what precedes it is planned, what follows is not reached.
+
+        :raises InputError: a folder cannot be read, or two lists give the same catalog.
+        """
+
+
+@runtime_checkable
+class LineExplainer(Protocol):
+    """A converter that can tell what becomes of a single line."""
+
+    def explain(self, request: ExplainRequest) -> ExplainedLine | None:
+        """Explain a line; ``None`` if it does not look like a line of this converter's lists.
+
+        A line that looks like one but is wrong is explained, with its errors.
+
+        :raises InputError: the file of the request says something that contradicts its options.
+        """
+
+
+class ListExtractor(Protocol):
+    """Derives instance lists from an installed library."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--extractor``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    @property
+    def options(self) -> Sequence[ExtractorOption]:
+        """The options that it understands beside those of every extractor."""
+
+    def extract(self, request: ExtractRequest) -> ExtractionReport:
+        """Derive lists; an error that concerns one list is reported with it and does not stop the others.
+
+        :raises UsageError: the request asks for something that the extractor does not know.
+        :raises InputError: the library cannot be read.
+        :raises ToolchainError: there is no such library.
+        """
+
+    def compare(self, file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
+        """Compare a derived list with the lines of a kept one; ``None`` if there is none."""
+
+
+class BuilderReader(Protocol):
+    """Tells what a list or a log means to CK Builder, without converting it to a catalog.
+
+    It may also be a :class:`FamilyReader`.
+    """
+
+    @property
+    def id(self) -> str:
+        """Name for messages and reports."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    def recognises(self, request: ConversionRequest) -> bool:
+        """Say whether the content is in a dialect of this reader. Must be quick and must not raise."""
+
+    def read(self, request: ConversionRequest, strings: StringGrammar, revision: Revision) -> BuilderList:
+        """Return the strings that CK Builder prints for the content.
+
+        :param strings: all known kinds of instance strings.
+        :param revision: the revision of CK whose spelling is wanted.
+        :raises InputError: a line is wrong; all wrong lines are reported at once.
+        """

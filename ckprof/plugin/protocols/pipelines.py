@@ -1,0 +1,195 @@
+"""What kernel families must have, and the rule sets that enumerate kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckprof.arch.architecture import Architecture
+    from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.dtype import DataType
+    from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.instance import Instance
+    from ckprof.model.problem import Problem
+    from ckprof.model.requirement import UnmetRequirement
+    from ckprof.plugin.protocols.operations import Direction
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    #: the record type that a pipeline reads; code that does not know it may hand over any record
+    RecordT = TypeVar("RecordT", bound=CatalogRecord, contravariant=True, default=CatalogRecord)
+else:
+    from typing import TypeVar
+
+    RecordT = TypeVar("RecordT", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSource:
+    """The generated header of one instance."""
+
+    #: unique among all kernels of a library, a C++ identifier
+    name: str
+    header: str
+    #: C++ name of the launcher type with ``launch``, ``is_supported`` and ``get_instance_string``
+    launcher: str
+    #: C++ type that its ``launch`` takes; empty for that of the direction
+    host_args: str = ""
+    #: C++ name, from the launcher on, of a type that is a template argument of the kernel's device functions
+    #: and of no other kernel's; empty if there is none, which leaves its device code unattributed
+    device_type: str = ""
+    #: how many device functions it compiles to, about: what its compilation costs
+    device_functions: int = 1
+
+
+class Pipeline(Protocol[RecordT]):
+    """A kernel family: its instances, what is valid, and how they are written as C++."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--pipeline``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def directions(self) -> frozenset[str]:
+        """Ids of the directions for which the family has kernels."""
+
+    def claims(self, variant: str, record: RecordT) -> bool:
+        """Say whether the record of such a catalog is an instance of this family.
+
+        Exactly one pipeline must claim each record.
+        """
+
+    def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> Instance:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.
+        """
+
+    def kernel_name(self, instance: Instance) -> str:
+        """Return the kernel's file stem and registry name."""
+
+    def instance_string(self, instance: Instance) -> str:
+        """Return CK Builder's text for the instance.
+
+        :raises InputError: the instance has none, e.g. because its direction is not of this family.
+        """
+
+    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
+        """Return every rule that forbids building the instance; empty means that it is valid.
+
+        :raises UsageError: there is no such architecture.
+        """
+
+    def default_problem(self, instance: Instance, usual: Any) -> Problem:
+        """Return what to run an instance on when no problem is given.
+
+        :param usual: the operation's default problem of the instance's dimensions, of the type that the
+            operation's problems have. To return it is right for
+            every family that computes it; return a problem of about that size otherwise. Instances should
+            share problems where they can: each instance is run on all of them.
+        """
+
+    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+        """Return the C++ header of an instance, normally of a valid one.
+
+        Called once per instance and build, possibly in a thread. The text must depend on the arguments only.
+
+        :raises InputError: the instance cannot be written as C++.
+        :raises UsageError: there is no such architecture.
+        """
+
+
+@runtime_checkable
+class NamedPipeline(Protocol):
+    """A pipeline that writes a kernel under a name that it is given, so that names can be made unique."""
+
+    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return what :meth:`Pipeline.render` returns, for a kernel of another name.
+
+        :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
+            must be made from it.
+        """
+
+
+@runtime_checkable
+class DirectionUser(Protocol):
+    """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
+
+    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+        """Serve these directions. Called once, when all plugins have registered.
+
+        :param directions: direction id -> direction, of all plugins.
+        """
+
+
+@runtime_checkable
+class MatrixPipeline(Protocol):
+    """A pipeline that also tells how its kernels divide a problem into matrix products."""
+
+    def work(self, instance: Instance, problem: Any, splits: int) -> GemmWork | None:
+        """Return the matrix products that the instance's kernel makes of a problem.
+
+        :param splits: parts of the reduction.
+        :returns: ``None`` where the kernel does not divide a problem that way.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSetRequest:
+    """Which kernels of a rule set are asked for, in one call."""
+
+    arch: Architecture
+    #: ids of directions, each once
+    directions: tuple[str, ...]
+    #: numbers of spatial dimensions
+    ndims: tuple[int, ...]
+    dtypes: tuple[DataType, ...]
+    #: converts the lists below a folder of those that ship with ckprof, e.g. ``forward/tests``
+    read_lists: Callable[[str], Sequence[Instance]]
+
+
+class RuleSetEntry(NamedTuple):
+    """One kernel of a rule set."""
+
+    instance: Instance
+    #: why it should not be there, beside what the rules of its pipeline say
+    defect: UnmetRequirement | None = None
+
+
+class RuleSet(Protocol):
+    """An enumeration of instances per architecture."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--rule-set``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
+        """Return the kernels in a fixed order, each once.
+
+        Kernels that are not valid for the architecture may be among them: they are sorted out by asking their
+        pipelines, unless the user wants upstream's sets as they are.
+
+        :raises InputError: a list that it reads is wrong.
+        :raises UsageError: it has nothing for what is asked for.
+        """
+
+
+@runtime_checkable
+class OnDemandRuleSet(RuleSet, Protocol):
+    """A rule set that may be small enough to be built while a program waits."""
+
+    @property
+    def on_demand(self) -> bool:
+        """True when :func:`ckprof.jit` may take it where no instances are named."""

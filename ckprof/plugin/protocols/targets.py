@@ -1,0 +1,120 @@
+"""What must be had by the places where kernels are built and run, and by what they are compared with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ckprof.model.device import DeviceIdentity
+    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.finding import Finding
+    from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.recipe import BuildRecipe, BuildRequest
+    from ckprof.model.roof import Roof
+
+
+class Target(Protocol):
+    """A toolchain, a provider of CK Tile headers and a place to run."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--target``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def embedded(self) -> bool:
+        """True when kernels run without any device: the first such target is the default."""
+
+    @property
+    def default_arch(self) -> str:
+        """Architecture used without ``--arch``."""
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what is there and what is missing, for ``ckprof doctor``. Must not raise."""
+
+    def recipe(self, request: BuildRequest) -> BuildRecipe:
+        """Return how to compile and link for this target.
+
+        :raises ToolchainError: no usable compiler or headers; the message says what to install.
+        :raises UsageError: the target has no such architecture or API level.
+        """
+
+
+@runtime_checkable
+class InspectableTarget(Protocol):
+    """A target that also reads the machine code that it builds."""
+
+    def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
+        """Return the kernels of a code object with what each of them needs.
+
+        :raises InputError: it is no code object of this target.
+        :raises ToolchainError: a tool that reads it is missing.
+        :raises CkprofError: a package that reads it is missing.
+        """
+
+    def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
+        """Return bounds for a kernel on a problem; ``None`` where too little is known."""
+
+
+@runtime_checkable
+class ModellingTarget(Protocol):
+    """A target that may run kernels of its own in place of those of the architecture that is named."""
+
+    @property
+    def models_arch(self) -> bool:
+        """True when its machine code says nothing about the architecture."""
+
+
+@runtime_checkable
+class DeviceIdentifier(Protocol):
+    """A target that knows more of a device than the line that its libraries print."""
+
+    def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
+        """Return what measurements on a device are filed under; ``None`` if it cannot be read now.
+
+        :param device: its index.
+        """
+
+
+@runtime_checkable
+class RoofTarget(Protocol):
+    """A target that knows what its devices reach by their data sheets."""
+
+    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+        """Return the theoretical roofs of a device, one per data type; empty if it is not known.
+
+        :param device: its index.
+        """
+
+
+class Baseline(Protocol):
+    """A library of somebody else that instances are compared with: same problem, operands and rules.
+
+    It computes in a worker process of its own, which alone imports it.
+    """
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--baseline``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def entry(self) -> str:
+        """``module:function``, or ``path/of/a/file.py:function``: what makes the engine.
+
+        The worker calls the function with a :class:`ckprof.run.messages.DeviceChoice` and with whether to
+        compute where the host does. It returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or
+        raises :class:`ckprof.run.baseline_engine.BaselineUnusable`.
+        """
+
+    def missing(self) -> str:
+        """Return what is not installed and how to install it; empty if nothing. Must not import it."""
