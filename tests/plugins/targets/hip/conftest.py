@@ -19,16 +19,27 @@ FLAGS = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
 
 
 @pytest.fixture(scope="session")
-def hip_library(tmp_path_factory) -> Path:
-    """The hip target's own runtime source and a few kernels, linked against the fake runtime."""
+def build() -> tuple[str, ...]:
+    """The command that compiles and links for the fake runtime."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler")
-    folder = tmp_path_factory.mktemp("hip")
-    build = [compiler, *FLAGS, f"-I{HERE}", f"-I{ABI_FOLDER}"]
-    amdhip = folder / "libamdhip64.so"
-    subprocess.run([*build, str(HERE / "fake_hip.cpp"), "-o", str(amdhip)], check=True, timeout=120)
-    library = folder / "libkernels.so"
+    return (compiler, *FLAGS, f"-I{HERE}", f"-I{ABI_FOLDER}")
+
+
+@pytest.fixture(scope="session")
+def amdhip(build, tmp_path_factory) -> Path:
+    """The fake runtime."""
+    library = tmp_path_factory.mktemp("amdhip") / "libamdhip64.so"
+    subprocess.run([*build, str(HERE / "fake_hip.cpp"), "-o", str(library)], check=True, timeout=120)
+    return library
+
+
+@pytest.fixture(scope="session")
+def hip_library(build, amdhip, tmp_path_factory) -> Path:
+    """The hip target's own runtime source and a few kernels, linked against the fake runtime."""
+    library = tmp_path_factory.mktemp("hip") / "libkernels.so"
+    folder = amdhip.parent
     linked = ["-Wl,-z,defs", f"-L{folder}", f"-Wl,-rpath,{folder}", "-lamdhip64", "-o", str(library)]
     sources = [str(HERE / "kernels.cpp"), str(RUNTIME)]
     subprocess.run([*build, *sources, *linked], check=True, timeout=120)

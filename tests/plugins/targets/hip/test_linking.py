@@ -31,9 +31,9 @@ def test_without_a_runtime_library_its_place_is_left_open(rocm_folder):
 
 
 @pytest.mark.compiler
-def test_a_program_starts_without_a_search_path(hip_library, rocm_folder, tmp_path):
+def test_a_program_starts_without_a_search_path(amdhip, rocm_folder, tmp_path):
     """The flags are enough for the linker and the loader."""
-    shutil.copy(hip_library.parent / "libamdhip64.so", rocm_folder / "lib")
+    shutil.copy(amdhip, rocm_folder / "lib")
     source = tmp_path / "main.cpp"
     source.write_text(
         'extern "C" const char* hipGetErrorString(int);\n'

@@ -7,6 +7,7 @@
 //   FAKE_HIP_DEVICES  architectures, separated by commas; gfx942 unless set
 //   FAKE_HIP_MEMORY   bytes of each device
 //   FAKE_HIP_FAIL     function:call:code, the call that returns that error, counted from 1
+//   FAKE_HIP_ONCE     file that the first such error removes; without it there is none
 //   FAKE_HIP_LOG      file that gets the name of each function that is called
 //   ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES: indices, as in the runtime
 #include <unistd.h>
@@ -127,7 +128,8 @@ hipError_t enter(const char* function)
     char name[64]  = "";
     int at = 0, code = 0;
     if(std::sscanf(variable("FAKE_HIP_FAIL"), "%63[^:]:%d:%d", name, &at, &code) == 3 &&
-       call == at && std::strcmp(name, function) == 0)
+       call == at && std::strcmp(name, function) == 0 &&
+       (*variable("FAKE_HIP_ONCE") == 0 || unlink(variable("FAKE_HIP_ONCE")) == 0))
     {
         const auto error = static_cast<hipError_t>(code);
         if(error == hipErrorIllegalAddress || error == hipErrorLaunchFailure) r.sticky = error;

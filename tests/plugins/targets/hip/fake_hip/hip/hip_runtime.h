@@ -4,6 +4,17 @@
 #define FAKE_HIP_RUNTIME_H
 
 #include <cstddef>
+#include <cstdint>
+
+struct dim3
+{
+    std::uint32_t x, y, z;
+    constexpr dim3(std::uint32_t x_ = 1, std::uint32_t y_ = 1, std::uint32_t z_ = 1)
+        : x(x_),
+          y(y_),
+          z(z_)
+    {}
+};
 
 extern "C" {
 

@@ -1,0 +1,204 @@
+"""Generated kernels on the hip target's runtime, without a GPU: those of the host model, launched by the fake
+HIP runtime, which checks their memory and counts their time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ckprof.build.builder import build_library
+from ckprof.build.cache import ObjectCache
+from ckprof.codegen.library_api import CONV_API_SOURCES
+from ckprof.codegen.source_tree import TreeRequest, generate_tree
+from ckprof.model.outcome import Status
+from ckprof.model.problem import ConvProblem
+from ckprof.model.recipe import BuildRequest
+from ckprof.paths import object_cache_dir
+from ckprof.run import events
+from ckprof.run.guards import GUARD_BYTES
+from ckprof.run.options import RunOptions
+from ckprof.run.schedule import run_instances
+from ckprof_plugins.directions.bwd_weight import BackwardWeight
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.targets.cpu.target import CpuTarget
+from ckprof_plugins.targets.hip.target import PREFIX_HEADER, SHIM_DIR
+
+pytestmark = pytest.mark.compiler
+
+#: its headers are found before those of the host model
+FAKE_HIP = Path(__file__).parent / "fake_hip"
+RUNTIME = SHIM_DIR.parent / "src" / "target.cpp"
+#: what the host model models unless requested otherwise
+ARCH = CpuTarget().default_arch
+MIB = 1 << 20
+TILE = {
+    **{"tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2},
+    **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8},
+}
+PROBLEM = ConvProblem(
+    **{"groups": 2, "batch": 2, "out_channels": 32, "in_channels": 16},
+    **{"filter": (3, 3), "input": (8, 8), "strides": (1, 1), "dilations": (1, 1)},
+    **{"left_pads": (1, 1), "right_pads": (1, 1)},
+)
+#: of the device, for each block
+BLOCK_MS = 0.010
+
+
+@pytest.fixture(scope="module")
+def make_library(amdhip, tmp_path_factory):
+    """Return a function that builds generated kernels with the hip target's runtime source."""
+
+    def make(direction, instances):
+        folder = amdhip.parent
+        # the problem is tiny: what compiling takes is all that counts
+        host = CpuTarget().recipe(BuildRequest(arch=ARCH, extra_flags=("-O0",)))
+        (table,) = (source for source in host.support_sources if source.name == "device_table.cpp")
+        (model,) = (source for source in host.support_sources if source.name == "host_model_runtime.cpp")
+        recipe = replace(
+            host,
+            target="hip",
+            include_dirs=(FAKE_HIP, *host.include_dirs),
+            prefix_header=PREFIX_HEADER,
+            functions_per_unit=2,
+            support_sources=(RUNTIME, model, table),
+            link_flags=(*host.link_flags, f"-L{folder}", f"-Wl,-rpath,{folder}", "-lamdhip64"),
+        )
+        root = tmp_path_factory.mktemp(direction.id)
+        tree = generate_tree(
+            TreeRequest(
+                root=root,
+                library_name=direction.id,
+                direction=direction,
+                arch=recipe.arch,
+                api_level=recipe.api_level,
+                instances=instances,
+                pipelines={"implicit_gemm": ImplicitGemmPipeline()},
+            )
+        )
+        cache = ObjectCache(object_cache_dir())
+        limits = {"jobs": 1, "timeout_s": 300}
+        built = build_library(
+            tree, recipe, **limits, work_dir=root, cache=cache, further_sources=CONV_API_SOURCES
+        )
+        assert not built.failures
+        return built.library
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def forward(make_instance):
+    changes = {**TILE, "dtype": "fp16"}
+    return [make_instance(**changes, id=id, pipeline=name) for id, name in enumerate(("compv1", "mem"))]
+
+
+@pytest.fixture(scope="module")
+def forward_library(make_library, forward):
+    return make_library(Forward(), forward)
+
+
+@pytest.fixture
+def measure(tmp_path, monkeypatch):
+    """Return a function that measures kernels on the second device and returns outcomes and events."""
+    monkeypatch.setenv("FAKE_HIP_DEVICES", f"gfx90a,{ARCH}")
+
+    def call(library, direction, instances, **options):
+        seen = []
+        given = {"rounds": 1, "timeout_s": 60.0, "max_time_s": 0.05, "flush_bytes": 4 * MIB, **options}
+        (tmp_path / "locks").mkdir()
+        outcomes = run_instances(
+            library,
+            ARCH,
+            direction,
+            instances,
+            [PROBLEM],
+            RunOptions(device=1, cpu_threads=1, **given),
+            tmp_path / "work",
+            lock_dir=tmp_path / "locks",
+            on_event=seen.append,
+        )
+        return list(outcomes), seen
+
+    return call
+
+
+def test_forward_kernels_are_verified_and_timed(forward_library, forward, measure, tmp_path, monkeypatch):
+    """Two tiles of each of two groups; the flush hides the launch."""
+    monkeypatch.setenv("FAKE_HIP_LOG", str(tmp_path / "calls"))
+    outcomes, seen = measure(forward_library, Forward(), forward)
+    assert [outcome.key for outcome in outcomes] == [instance.key for instance in forward]
+    for outcome in outcomes:
+        assert outcome.status is Status.OK, outcome.reason
+        assert outcome.verification.passed
+        assert outcome.measurement.median_ms == pytest.approx(4 * BLOCK_MS, abs=1e-6)
+    ready = [event for event in seen if isinstance(event, events.WorkerReady)]
+    assert [event.device.split(",")[0] for event in ready] == [f"Fake GPU 1 ({ARCH})"]
+    calls = (tmp_path / "calls").read_text().split()
+    # at least the verified run and three samples of each
+    assert calls.count("hipLaunchKernel") >= 8
+    assert calls.count("hipEventElapsedTime") == calls.count("hipLaunchKernel")
+
+
+def test_a_split_reduction_is_verified_and_timed(make_library, make_instance, measure):
+    """Three tiles of two groups in two parts, behind the zeroing of the result."""
+    instances = [make_instance(direction="bwd_weight", dtype="fp16", pipeline="compv3", **TILE)]
+    library = make_library(BackwardWeight(), instances)
+    (outcome,), _ = measure(library, BackwardWeight(), instances, splits=(2,))
+    assert outcome.status is Status.OK, outcome.reason
+    assert outcome.verification.passed
+    zeroing_ms = 0.040 * (2 * PROBLEM.weight_elements) / MIB
+    assert outcome.measurement.median_ms == pytest.approx(12 * BLOCK_MS + zeroing_ms, abs=1e-6)
+
+
+def test_a_fault_costs_one_outcome_and_a_worker(forward_library, forward, measure, tmp_path, monkeypatch):
+    fault = tmp_path / "fault"
+    fault.touch()
+    monkeypatch.setenv("FAKE_HIP_LOG", str(tmp_path / "calls"))
+    monkeypatch.setenv("FAKE_HIP_FAIL", "hipLaunchKernel:1:719")
+    monkeypatch.setenv("FAKE_HIP_ONCE", str(fault))
+    (faulty, last), seen = measure(forward_library, Forward(), forward)
+    assert faulty.status is Status.RUN_ERROR
+    assert "unspecified launch failure" in faulty.reason
+    assert last.status is Status.OK, last.reason
+    assert last.verification.passed
+    assert not fault.exists()
+    assert len([event for event in seen if isinstance(event, events.WorkerLost)]) == 1
+    # each worker selects its device once
+    assert (tmp_path / "calls").read_text().split().count("hipSetDevice") == 2
+
+
+def test_a_problem_that_does_not_fit(forward_library, forward, measure, monkeypatch):
+    monkeypatch.setenv("FAKE_HIP_MEMORY", str(GUARD_BYTES))
+    (outcome,), _ = measure(forward_library, Forward(), forward[:1])
+    assert outcome.status is Status.UNSUPPORTED
+    assert outcome.reason.startswith("not enough memory: target hip cannot allocate")
+
+
+@pytest.mark.parametrize(
+    ("missing", "answer"),
+    [(0, "OK"), (1, "FAILED HIP call failed: an illegal memory access was encountered")],
+)
+def test_the_memory_of_a_launch_is_checked(forward_library, forward, monkeypatch, missing, answer):
+    """A result of one byte less than the kernel writes is a fault."""
+    monkeypatch.setenv("FAKE_HIP_DEVICES", ARCH)
+    code = f"""
+from pathlib import Path
+from ckprof.model.problem import ConvProblem
+from ckprof.run.abi import CBuffers, CProblem, Library
+library = Library.load(Path({str(forward_library)!r}))
+library.target.select_device({ARCH!r}, 0)
+problem = {PROBLEM!r}
+sizes = [2 * problem.input_elements, 2 * problem.weight_elements, 2 * problem.output_elements - {missing}]
+buffers = CBuffers.of(*map(library.target.allocate, sizes))
+status, reason, _ = library.kernels[{forward[0].key!r}].run(CProblem.of(problem, 1), buffers)
+print(status.name, reason)
+"""
+    called = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert called.stdout.strip() == answer
