@@ -194,6 +194,9 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     candidates = list_candidates(conversions, session.registry)
     source = ", ".join(str(name) for name in as_tuple(query.conf))
     checked = CheckedInstances(valid=tuple(candidates))
+    if query.arch:
+        # a misspelt name is an error also where nothing depends on it
+        find_architecture(query.arch)
     arch = chosen_architecture(session, query) if query.check_arch else None
     if arch is not None and not query.keep_invalid:
         checked = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)

@@ -236,3 +236,9 @@ def test_a_plugin_makes_instances_of_its_own_options(make_instance):
     ((name, instances),) = manager.call("ckprof_make_instances", directions=("fwd",), **call)
     assert name == "mine" and len(instances) == 1
     assert manager.call("ckprof_make_instances", directions=(), **call) == []
+
+
+def test_a_misspelt_architecture_is_an_error_where_nothing_depends_on_it(ckprof):
+    called = ckprof("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--list-instances", "--arch", "gfx94")
+    assert called.code == 2
+    assert "unknown architecture 'gfx94'; did you mean 'gfx942'?" in called.err
