@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.dtype import SHARED_TYPES
 from ckprof.model.layout import LAYOUTS
 
 # steps of plugins import it from here
@@ -79,6 +80,7 @@ class ConfFamily:
     :param layout_fields: names of the fields with the layouts of (input, weight, output).
     :param layout_name_field: in place of ``layout_fields``: the field with the layout's name, in any case.
     :param layouts: layouts that the lines can have.
+    :param dtypes: data types that the lines can have.
     :param ndim_field: name of the field with the number of spatial dimensions.
     :param dtype_fields: names of the fields that all hold the data type of the instance.
     :param layout: name of the layout if the family has but one and its lines do not say it.
@@ -114,6 +116,7 @@ class ConfFamily:
     layout_fields: tuple[str, str, str] | None = None
     layout_name_field: str = ""
     layouts: tuple[Layout, ...] = LAYOUTS
+    dtypes: tuple[DataType, ...] = SHARED_TYPES
     ndim_field: str = ""
     dtype_fields: tuple[str, ...] = ()
     layout: str = ""

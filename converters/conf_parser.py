@@ -19,6 +19,7 @@ from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
     from ckprof_converters.conf_family import ConfFamily
 
@@ -54,6 +55,11 @@ class Grammar:
     def layouts(self) -> Sequence[Layout]:
         """All layouts that lines can have."""
         return list(dict.fromkeys(layout for family in self._families for layout in family.layouts))
+
+    @property
+    def dtypes(self) -> Sequence[DataType]:
+        """All data types that lines can have."""
+        return list(dict.fromkeys(dtype for family in self._families for dtype in family.dtypes))
 
     def main_variant(self, direction: str) -> str:
         """Return the catalog variant of most families of a direction; empty if there is none."""

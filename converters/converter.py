@@ -130,7 +130,7 @@ class _Run:
     def __init__(self, grammar: Grammar, request: ConversionRequest) -> None:
         self._grammar = grammar
         self._request = request
-        self._properties = FileFacts.of_request(request, grammar.layouts)
+        self._properties = FileFacts.of_request(request, grammar.layouts, grammar.dtypes)
         self._collector = Collector(request)
         self._texts = LineTexts(request)
         #: id of a family with a conflicting_family -> its first line

@@ -44,7 +44,7 @@ def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
         compiled, arguments = grammar.split(text)
     except LineError as error:
         return ExplainedLine(text=text, errors=_columns(error.problems, indent))
-    properties = FileFacts.of_request(request.request, grammar.layouts)
+    properties = FileFacts.of_request(request.request, grammar.layouts, grammar.dtypes)
     return _Explanation(compiled, arguments, (text, indent), request, properties).line()
 
 

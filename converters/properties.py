@@ -52,9 +52,9 @@ def layout_in_name(path: Path, layouts: Sequence[Layout] = LAYOUTS) -> Layout | 
     return found[0] if len(found) == 1 else None
 
 
-def dtype_in_name(path: Path) -> DataType | None:
+def dtype_in_name(path: Path, dtypes: Sequence[DataType] = SHARED_TYPES) -> DataType | None:
     """Return the data type that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
-    known = {dtype.value: dtype for dtype in SHARED_TYPES}
+    known = {dtype.value: dtype for dtype in dtypes}
     found = {known[word] for word in _words(path) if word in known}
     return found.pop() if len(found) == 1 else None
 
@@ -76,10 +76,16 @@ class FileFacts:
     _known: dict[tuple[str, tuple[Any, ...]], LineProperties | PropertyProblem] = field(default_factory=dict)
 
     @classmethod
-    def of_request(cls, request: ConversionRequest, layouts: Sequence[Layout] = LAYOUTS) -> FileFacts:
+    def of_request(
+        cls,
+        request: ConversionRequest,
+        layouts: Sequence[Layout] = LAYOUTS,
+        dtypes: Sequence[DataType] = SHARED_TYPES,
+    ) -> FileFacts:
         """Start with what the request says, else with what the file name says.
 
         :param layouts: all that lines can have.
+        :param dtypes: the same of data types.
         """
         layout, dtype = Expected(), Expected()
         if request.layout is not None:
@@ -88,7 +94,7 @@ class FileFacts:
             layout = Expected(named, _FILE_NAME)
         if request.dtype is not None:
             dtype = Expected(request.dtype, "--dtype")
-        elif (named_type := dtype_in_name(request.path)) is not None:
+        elif (named_type := dtype_in_name(request.path, dtypes)) is not None:
             dtype = Expected(named_type, _FILE_NAME)
         named_stream_k = layout.origin == _FILE_NAME and "streamk" in _words(request.path)
         return cls(layout, dtype, request.mma_k_table, named_stream_k)
@@ -131,6 +137,12 @@ class FileFacts:
         if isinstance(layout, PropertyProblem):
             return layout
         dtype = dtype or self.dtype.value
+        if dtype is not None and dtype not in family.dtypes:
+            return PropertyProblem(
+                message=f"{family.title} lines have one of the data types {spellings(family.dtypes)}, "
+                f"{self.dtype.origin} says {dtype.value}",
+                whole_file=True,
+            )
         if layout is None:
             return PropertyProblem(
                 message="neither the lines nor the file name say the layout: pass --layout", whole_file=True

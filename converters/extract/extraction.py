@@ -12,29 +12,12 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError
 from ckprof_converters.extract.join import JoinError, Use, cover, in_order
 from ckprof_converters.extract.lists import ListKey, known_lists
+from ckprof_converters.extract.options import ExtractOptions, Order, Selection
 from ckprof_converters.extract.recipes import extra_uses, is_left_out, source_place, uses_by_recipe
 from ckprof_converters.extract.strings import Line, LineWriter
 
 if TYPE_CHECKING:
     from ckprof_converters.extract.library import Library
-
-
-class Selection(Enum):
-    """Which instances a list holds."""
-
-    #: what the library has
-    LIBRARY = "library"
-    #: what the lists that upstream ships say of it
-    SHIPPED = "shipped"
-
-
-class Order(Enum):
-    """In which order a list has its instances."""
-
-    #: by the source files of the functions
-    SOURCE = "source"
-    #: by the calls of the factory
-    FACTORY = "factory"
 
 
 class Status(Enum):
@@ -52,19 +35,6 @@ class Status(Enum):
     NO_STRING = "no-string"
     #: not in the lists that upstream ships
     LEFT_OUT = "left-out"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractOptions:
-    """What to extract, and how."""
-
-    engine: str = "xdl"
-    selection: Selection = Selection.LIBRARY
-    order: Order = Order.SOURCE
-    #: print the prefetch stages as they are
-    computed_stages: bool = False
-    #: every n-th line of a list is in the list for tests
-    every: int = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

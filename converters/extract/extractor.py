@@ -13,20 +13,12 @@ import msgspec
 from ckprof.errors import InputError, UsageError
 from ckprof.model import extraction as model
 from ckprof.model.suggestion import unknown_name
-from ckprof_converters.extract.extraction import (
-    Extraction,
-    ExtractOptions,
-    Order,
-    Selection,
-    extract,
-)
 from ckprof_converters.extract.lists import all_lists, known_lists
-from ckprof_converters.extract.locate import locate
-from ckprof_converters.extract.opening import open_library
+from ckprof_converters.extract.options import ExtractOptions, Order, Selection
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
-    from ckprof_converters.extract.extraction import ExtractedList
+    from ckprof_converters.extract.extraction import ExtractedList, Extraction
     from ckprof_converters.extract.library import Library
     from ckprof_converters.extract.lists import ListKey
 
@@ -89,6 +81,11 @@ class LibraryExtractor:
         :raises InputError: a damaged or foreign archive or package.
         :raises ToolchainError: no library, or something that reading it requires is missing.
         """
+        # Every command registers the extractor, few of them extract.
+        from ckprof_converters.extract.extraction import extract
+        from ckprof_converters.extract.locate import locate
+        from ckprof_converters.extract.opening import open_library
+
         start = time.monotonic()
         keys = _wanted(request)
         values = _option_values(request)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
+from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, lds_budget, listed
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 #: Smallest m, n and k of a block tile, which must be multiples of these as well. The image's pixels are m for
@@ -50,24 +49,10 @@ def _wave_grid(candidate: Candidate[GemmInstance]) -> Violation | None:
         return None
     if grid.sizes == _OWN_WAVE_GRIDS.get(candidate.instance.gemm_pipeline):
         return None
-    known = _listed(candidate.arch.wave_grids)
+    known = listed(candidate.arch.wave_grids)
     return Violation(
         f"{candidate.arch.name} has no wave grid {grid} (it has {known})",
         str(grid),
-        known,
-    )
-
-
-def _mma_tile(candidate: Candidate[GemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    dtype = instance.dtype.value
-    tiles = candidate.arch.mma_tiles.get(dtype, ())
-    if instance.mma_tile.sizes in tiles:
-        return None
-    known = _listed(tiles) or "none"
-    return Violation(
-        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {dtype} (it has {known})",
-        str(instance.mma_tile),
         known,
     )
 
@@ -82,22 +67,6 @@ def _narrow_wave(candidate: Candidate[GemmInstance]) -> Violation | None:
         f"waves of {_NARROW_WAVE} lanes have MMA tiles of at most {_NARROW_WAVE_MMA} rows, not {extent}",
         extent,
         _NARROW_WAVE_MMA,
-    )
-
-
-def _lds_budget(candidate: Candidate[GemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    stages = instance.gemm_pipeline.properties.lds_stages
-    budget = candidate.arch.lds_bytes // stages
-    needed = (instance.tile.m + instance.tile.n) * instance.tile.k * instance.dtype.properties.size_bytes
-    if needed <= budget:
-        return None
-    share = f", {instance.gemm_pipeline.value} may use 1/{stages} of it" if stages > 1 else ""
-    return Violation(
-        f"the tiles of both operands need {needed} bytes of LDS, the budget is {budget} "
-        f"({candidate.arch.name} has {candidate.arch.lds_bytes}{share})",
-        needed,
-        budget,
     )
 
 
@@ -140,16 +109,12 @@ def _coverage(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _listed(sizes: Iterable[tuple[int, int, int]]) -> str:
-    return ", ".join("x".join(map(str, one)) for one in sizes)
-
-
 #: In the order in which they are checked and reported.
 ARCH_RULES = (
     Rule(id="tile-grain", check=_tile_grain),
     Rule(id="wave-grid", check=_wave_grid),
-    Rule(id="mma-tile", check=_mma_tile),
+    Rule(id="mma-tile", check=known_mma_tile),
     Rule(id="narrow-wave", check=_narrow_wave),
-    Rule(id="lds-budget", check=_lds_budget),
+    Rule(id="lds-budget", check=lds_budget),
     Rule(id="coverage", check=_coverage),
 )

@@ -16,6 +16,7 @@ from ckprof_plugins.pipelines._base.rules import (
 from ckprof_plugins.pipelines._gemm.arch_rules import ARCH_RULES
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.level_rules import LEVEL_FEATURE_RULE
+from ckprof_plugins.pipelines._gemm.tile_rules import wave_divides_tile
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GemmPipeline,
     Scheduler,
@@ -45,21 +46,6 @@ def _layout(candidate: Candidate[GemmInstance]) -> Violation | None:
         return Violation(
             f"layout {layout.name}: the channels of a group must be the fastest axis", layout.input, "...GC"
         )
-    return None
-
-
-def _wave_divides_tile(candidate: Candidate[GemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    for axis, size, waves, extent in zip(
-        "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
-    ):
-        if size % (waves * extent):
-            return Violation(
-                f"the waves' MMA tiles do not fill the block tile "
-                f"({axis}: {size} is no multiple of {waves} x {extent})",
-                size,
-                waves * extent,
-            )
     return None
 
 
@@ -200,7 +186,7 @@ GEMM_RULES: Final = (
     LEVEL_FEATURE_RULE,
     DIRECTION_RULE,
     Rule(id="layout", check=_layout),
-    Rule(id="wave-divides-tile", check=_wave_divides_tile),
+    Rule(id="wave-divides-tile", check=wave_divides_tile),
     Rule(id="vector-size", check=_vector_size),
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="smem-buffering", check=_smem_buffering),

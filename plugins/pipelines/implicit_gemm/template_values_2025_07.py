@@ -15,6 +15,7 @@ from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.directions.operation import Operation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
+from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 #: names of types that the headers of this level lack or spell differently
 _HOST_ARGS: Final = {"GroupedConvFwdHostArgs<>": "GroupedConvFwdHostArgs"}
 _TAILS: Final = {GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4}
-#: what the memory-bound pipeline keeps under way on a compute unit
-_BYTES_IN_FLIGHT: Final = 32768
-_BUSY_LANES: Final = 256
 _WAVE_LANES: Final = 64
 _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
 
@@ -52,8 +50,7 @@ def _tails(instance: ImplicitGemmInstance) -> int:
     tile = instance.tile
     stage_bytes = (tile.m + tile.n) * tile.k * instance.dtype.properties.size_bytes
     lanes = _WAVE_LANES * math.prod(instance.wave_grid.sizes)
-    in_flight = _BYTES_IN_FLIGHT // max(1, _BUSY_LANES // lanes)
-    return 2 * min(max(-(-in_flight // stage_bytes), 2), 8)
+    return 2 * mem_prefetch_stages(stage_bytes, lanes)
 
 
 @lru_cache(maxsize=16)

@@ -13,14 +13,16 @@ from ckprof.strings.fields import BLOCK_SIZE, MMA, REPEATS, SHUFFLE, TILE, Field
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
-from ckprof_plugins.operations.gemm.layout import LAYOUTS, MatrixLayout
-from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
+from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
+from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import Layout
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.drop_rules import Drop
 
@@ -28,10 +30,6 @@ if TYPE_CHECKING:
 PIPELINES: Final = {"v1": "compv1", "v2": "mem", "v3": "compv3", "v4": "compv4", "v5": "compv5"}
 #: version -> tiles that are loaded ahead; that of v2 depends on the tile
 _PREFETCH: Final = {"v1": 1, "v3": 2, "v4": 4, "v5": 3}
-#: bytes that v2 keeps on their way per unit of 256 threads, and its least and greatest number of tiles
-_IN_FLIGHT: Final = 32768
-_STAGES: Final = (2, 8)
-
 _FIXED: Final[dict[str, Any]] = {
     "epilogue": "cshuffle",
     "persistent": False,
@@ -46,6 +44,7 @@ _COMMON: Final[dict[str, Any]] = {
     "variant": VARIANT,
     "record_type": UniversalGemmRecord,
     "layouts": LAYOUTS,
+    "dtypes": GEMM_TYPES,
     "separator": ", ",
     "fixed": _FIXED,
 }
@@ -93,19 +92,18 @@ def one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> None
 
 def usual_prefetch(values: dict[str, Any], properties: LineProperties) -> None:
     """Note another depth than the one that the pipeline has."""
-    usual = _PREFETCH.get(values["version"]) or _mem_stages(values)
+    usual = _PREFETCH.get(values["version"]) or _mem_stages(values, properties)
     if values["prefetch"] != usual:
         values.setdefault(LOST, []).append(
             f"BlkGemmPipelinePrefetchStages {values['prefetch']}, the kernel has {usual}"
         )
 
 
-def _mem_stages(values: dict[str, Any]) -> int:
-    element_bytes = 2
-    needed: int = (values["tile_m"] + values["tile_n"]) * values["tile_k"] * element_bytes
-    in_flight: int = _IN_FLIGHT // max(1, 256 // values["block_size"])
-    least, most = _STAGES
-    return min(most, max(least, -(-in_flight // needed)))
+def _mem_stages(values: dict[str, Any], properties: LineProperties) -> int:
+    _, dtype = _layout_and_type(properties)
+    elements: int = (values["tile_m"] + values["tile_n"]) * values["tile_k"]
+    stage_bytes = elements * dtype.properties.size_bytes
+    return mem_prefetch_stages(stage_bytes, values["block_size"])
 
 
 def native_reads(values: dict[str, Any], properties: LineProperties) -> None:
@@ -118,36 +116,16 @@ def native_reads(values: dict[str, Any], properties: LineProperties) -> None:
 
 
 def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, int, int]:
-    layout, dtype = properties.layout, properties.dtype
-    if not isinstance(layout, MatrixLayout) or dtype is None:
-        raise StepError("vector widths depend on layout and data type", "vectors")
+    layout, dtype = _layout_and_type(properties)
+    _, *names = UniversalGemmRecord.__struct_fields__
+    record = UniversalGemmRecord(id=0, **{name: values[name] for name in names})
+    return native_vectors(instance_of(record, layout, dtype, _COMMON["direction"]), WAVE_SIZE)
 
-    def extent(prefix: str) -> Extent:
-        return Extent(**{axis: values[f"{prefix}_{axis}"] for axis in "mnk"})
 
-    return native_vectors(
-        UniversalGemmInstance(
-            id=0,
-            direction="gemm",
-            ndim=0,
-            layout=layout,
-            dtype=dtype,
-            tile=extent("tile"),
-            wave_grid=extent("warp"),
-            mma_tile=extent("warp_tile"),
-            gemm_pipeline=GemmPipeline(values["pipeline"]),
-            scheduler=Scheduler(values["scheduler"]),
-            epilogue=Epilogue(values["epilogue"]),
-            pad_m=values["pad_m"],
-            pad_n=values["pad_n"],
-            pad_k=values["pad_k"],
-            persistent=False,
-            vector_size_a=0,
-            vector_size_b=0,
-            vector_size_c=0,
-        ),
-        WAVE_SIZE,
-    )
+def _layout_and_type(properties: LineProperties) -> tuple[Layout, DataType]:
+    if properties.layout is None or properties.dtype is None:
+        raise StepError("what the kernel does depends on layout and data type: pass --layout and --dtype", "")
+    return properties.layout, properties.dtype
 
 
 _SHAPE_STEPS: Final = ("square-mma", "waves", one_wave_along_k, "short-mma-k")

@@ -9,18 +9,10 @@ from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
-from ckprof_plugins.operations.gemm.layout import MatrixLayout
 from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
-from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.vocabulary import (
-    GEMM_PIPELINE_ALIASES,
-    Epilogue,
-    GemmPipeline,
-    Scheduler,
-    parse,
-)
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
+from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 from ckprof_plugins.pipelines.universal_gemm.rules import RULES
 from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
@@ -57,7 +49,7 @@ class UniversalGemmPipeline:
         :raises InputError: a value is unknown or out of range; the message says in which instance.
         """
         try:
-            return _read(catalog, direction, record)
+            return instance_of(record, catalog.layout, catalog.dtype, direction)
         except InputError as error:
             raise InputError(f"instance {record.id}: {error.message}") from None
 
@@ -126,41 +118,6 @@ class UniversalGemmPipeline:
             device_type=f"{launcher}::{'KernelOf' if header.fixed_tails else 'Kernel'}",
             device_functions=header.device_functions,
         )
-
-
-def _read(catalog: Catalog, direction: str, record: UniversalGemmRecord) -> UniversalGemmInstance:
-    if record.num_d_tensors or record.elementwise_op != "PassThrough":
-        raise InputError(
-            f"elementwise_op is {record.elementwise_op} with {record.num_d_tensors} D tensors: this family "
-            "multiplies two matrices and nothing else (unsupported-family)"
-        )
-
-    if not isinstance(catalog.layout, MatrixLayout):
-        raise InputError(f"layout {catalog.layout.name} is not one of matrices")
-
-    def extent(prefix: str) -> Extent:
-        return Extent(**{axis: getattr(record, f"{prefix}_{axis}") for axis in "mnk"})
-
-    return UniversalGemmInstance(
-        id=record.id,
-        direction=direction,
-        ndim=catalog.ndim,
-        layout=catalog.layout,
-        dtype=catalog.dtype,
-        tile=extent("tile"),
-        wave_grid=extent("warp"),
-        mma_tile=extent("warp_tile"),
-        gemm_pipeline=parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
-        scheduler=parse(Scheduler, "scheduler", record.scheduler),
-        epilogue=parse(Epilogue, "epilogue", record.epilogue),
-        pad_m=record.pad_m,
-        pad_n=record.pad_n,
-        pad_k=record.pad_k,
-        persistent=record.persistent,
-        vector_size_a=record.vector_size_a,
-        vector_size_b=record.vector_size_b,
-        vector_size_c=record.vector_size_c,
-    )
 
 
 def _own(instance: Instance) -> UniversalGemmInstance:

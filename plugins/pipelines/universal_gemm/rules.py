@@ -11,6 +11,7 @@ from ckprof_plugins.pipelines._base.rules import (
     Rule,
     Violation,
 )
+from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, lds_budget, listed, wave_divides_tile
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.level_surface import SURFACES
@@ -45,7 +46,7 @@ def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     elif instance.persistent and gemm_pipeline not in surface.persistent:
         missing, has = f"persistent {gemm_pipeline.value} kernels", _names(surface.persistent)
     elif instance.mma_tile.sizes not in tiles:
-        missing, has = f"MMA tile {instance.mma_tile} for {instance.dtype.value}", _listed(sorted(tiles))
+        missing, has = f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
     else:
         return None
     return Violation(f"API level {candidate.api_level} has no {missing} (it has {has})", missing, has)
@@ -53,10 +54,6 @@ def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
 
 def _names(pipelines: Iterable[GemmPipeline]) -> str:
     return ", ".join(sorted(pipeline.value for pipeline in pipelines))
-
-
-def _listed(sizes: Iterable[tuple[int, int, int]]) -> str:
-    return ", ".join("x".join(map(str, one)) for one in sizes) or "none"
 
 
 def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
@@ -90,25 +87,10 @@ def _tile_grain(candidate: Candidate[UniversalGemmInstance]) -> Violation | None
     return None
 
 
-def _wave_divides_tile(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    for axis, size, waves, extent in zip(
-        "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
-    ):
-        if size % (waves * extent):
-            return Violation(
-                f"the waves' MMA tiles do not fill the block tile "
-                f"({axis}: {size} is not a multiple of {waves} x {extent})",
-                size,
-                waves * extent,
-            )
-    return None
-
-
 def _shuffle_repeat(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     """The epilogue moves several MMA tiles of a wave at once, by a number that must divide their count."""
     instance = candidate.instance
-    if instance.epilogue is not Epilogue.CSHUFFLE or _wave_divides_tile(candidate) is not None:
+    if instance.epilogue is not Epilogue.CSHUFFLE or wave_divides_tile(candidate) is not None:
         return None
     for axis in "mn":
         step = getattr(instance.wave_grid, axis) * getattr(instance.mma_tile, axis)
@@ -142,39 +124,8 @@ def _wave_grid(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     grid = candidate.instance.wave_grid
     if grid.sizes in candidate.arch.wave_grids:
         return None
-    known = _listed(candidate.arch.wave_grids)
+    known = listed(candidate.arch.wave_grids)
     return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {known})", str(grid), known)
-
-
-def _mma_tile(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    tiles = candidate.arch.mma_tiles.get(instance.dtype.value, ())
-    if instance.mma_tile.sizes in tiles:
-        return None
-    known = _listed(tiles)
-    return Violation(
-        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {instance.dtype.value} "
-        f"(it has {known})",
-        str(instance.mma_tile),
-        known,
-    )
-
-
-def _lds_budget(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    stages = instance.gemm_pipeline.properties.lds_stages
-    budget = candidate.arch.lds_bytes // stages
-    tile = instance.tile
-    needed = (tile.m + tile.n) * tile.k * instance.dtype.properties.size_bytes
-    if needed <= budget:
-        return None
-    share = f", {instance.gemm_pipeline.value} may use 1/{stages} of it" if stages > 1 else ""
-    return Violation(
-        f"the tiles of both operands need {needed} bytes of LDS, the budget is {budget} "
-        f"({candidate.arch.name} has {candidate.arch.lds_bytes}{share})",
-        needed,
-        budget,
-    )
 
 
 #: In the order in which they are checked and reported, those of the architecture last.
@@ -184,11 +135,11 @@ RULES: Final = (
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="scheduler", check=_scheduler),
     Rule(id="tile-grain", check=_tile_grain),
-    Rule(id="wave-divides-tile", check=_wave_divides_tile),
+    Rule(id="wave-divides-tile", check=wave_divides_tile),
     Rule(id="shuffle-repeat", check=_shuffle_repeat),
     Rule(id="vector-size", check=_vector_size),
     WAVE_SIZE_RULE,
     Rule(id="wave-grid", check=_wave_grid),
-    Rule(id="mma-tile", check=_mma_tile),
-    Rule(id="lds-budget", check=_lds_budget),
+    Rule(id="mma-tile", check=known_mma_tile),
+    Rule(id="lds-budget", check=lds_budget),
 )

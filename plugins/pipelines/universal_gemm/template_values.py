@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from ckprof.codegen.cpp import boolean
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof.version import __version__
+from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 #: kinds of hot loop and tail that a kernel of API level 2025-07 is instantiated for
 _TAILS: Final = {GemmPipeline.COMPV1: 1, GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4}
-#: what the memory-bound pipeline keeps under way on a compute unit
-_BYTES_IN_FLIGHT: Final = 32768
-_BUSY_LANES: Final = 256
 _WAVE_LANES: Final = 64
 
 
@@ -119,8 +117,7 @@ def _tails(instance: UniversalGemmInstance) -> int:
         return _TAILS[instance.gemm_pipeline]
     # as many as it has prefetch stages, with and without hot loop
     stage_bytes = (instance.tile.m + instance.tile.n) * instance.tile.k * instance.dtype.properties.size_bytes
-    in_flight = _BYTES_IN_FLIGHT // max(1, _BUSY_LANES // (_WAVE_LANES * instance.waves))
-    return 2 * min(max(-(-in_flight // stage_bytes), 2), 8)
+    return 2 * mem_prefetch_stages(stage_bytes, _WAVE_LANES * instance.waves)
 
 
 def header_values(instance: UniversalGemmInstance, name: str, api_level: str) -> UniversalGemmHeader:

@@ -18,8 +18,6 @@ from ckprof_converters.extract.compare import compare
 from ckprof_converters.extract.demangle import runtime_demangler, tool_names
 from ckprof_converters.extract.extraction import (
     ExtractedList,
-    ExtractOptions,
-    Selection,
     Status,
     extract,
     joined_uses,
@@ -30,6 +28,7 @@ from ckprof_converters.extract.lists import ListKey, all_lists
 from ckprof_converters.extract.locate import locate
 from ckprof_converters.extract.mangling import decode
 from ckprof_converters.extract.opening import open_library
+from ckprof_converters.extract.options import ExtractOptions, Selection
 
 pytestmark = [pytest.mark.ck_package, pytest.mark.timeout(600)]
 

@@ -197,7 +197,7 @@ def test_an_api_level_that_is_not_written_for(make_instance):
 
 def test_messages_have_the_numbers(make_instance):
     (rejection,) = PIPELINE.unmet_requirements(make_instance(tile_m=96), "gfx942", LEVEL)
-    assert rejection.message.endswith("(m: 96 is no multiple of 4 x 16)")
+    assert rejection.message.endswith("(m: 96 is not a multiple of 4 x 16)")
 
 
 def test_rule_ids_are_unique():

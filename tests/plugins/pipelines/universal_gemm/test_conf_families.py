@@ -120,6 +120,15 @@ def test_another_depth_is_reported(read):
     assert [one.what for one in found.lossy] == ["BlkGemmPipelinePrefetchStages 5, the kernel has 2"]
 
 
+@pytest.mark.parametrize(("dtype", "stages"), [("fp16", 3), ("fp8", 6)])
+def test_the_depth_of_the_memory_bound_pipeline_depends_on_the_type(read, dtype, stages):
+    same = ("Default", 128, "32x16x64", "16x16", "1x1", "8x8", "Intrawave", "v2")
+    found = read(line(*same, stages), name=f"list_{dtype}.conf")
+    assert not [one for one in found.lossy if "PrefetchStages" in one.what]
+    found = read(line(*same, stages + 1), name=f"list_{dtype}.conf")
+    assert f"BlkGemmPipelinePrefetchStages {stages + 1}, the kernel has {stages}" in found.lossy[0].what
+
+
 def test_a_log_of_the_old_profiler(read):
     usual = line("Default", 256, "128x128x64", "32x32", "2x2", "8x8", "Intrawave", "v4", 4)
     other = line("KPadding", 256, "128x128x64", "32x32", "2x2", "8x8", "Intrawave", "v3", 2)
@@ -178,3 +187,12 @@ def test_the_rule_set():
     assert len(found.candidates) == 4 * 256
     names = {one.name for one in found.candidates}
     assert "gemm_fp16_rcr_compv4_cshuffle_intrawave_False_False_False_True_128x128x32_2x2x1_16x16x16" in names
+
+
+def test_types_of_other_operations_are_refused(tmp_path):
+    path = tmp_path / "nhwgc_fp8.conf"
+    path.write_text(
+        "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle<64, 64, 64, 32, Default, 32, 32, 2, 2, 1, 1, 1, 1, 1>\n"
+    )
+    with pytest.raises(CkprofError, match=r"one of the data types .*, the file name says fp8"):
+        ckprof.Profiler().read(path)

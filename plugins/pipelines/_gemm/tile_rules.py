@@ -1,0 +1,68 @@
+"""Rules on tiles that kernels of convolutions and of plain matrix products share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof_plugins.pipelines._base.rules import Candidate, Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+    from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+
+    TiledCandidate = Candidate[GemmInstance] | Candidate[UniversalGemmInstance]
+
+
+def wave_divides_tile(candidate: TiledCandidate) -> Violation | None:
+    """The MMA tiles of all waves fill the block tile."""
+    instance = candidate.instance
+    for axis, size, waves, extent in zip(
+        "mnk", instance.tile.sizes, instance.wave_grid.sizes, instance.mma_tile.sizes, strict=True
+    ):
+        if size % (waves * extent):
+            return Violation(
+                f"the waves' MMA tiles do not fill the block tile "
+                f"({axis}: {size} is not a multiple of {waves} x {extent})",
+                size,
+                waves * extent,
+            )
+    return None
+
+
+def known_mma_tile(candidate: TiledCandidate) -> Violation | None:
+    """The architecture has the MMA tile for the type of the operands."""
+    instance = candidate.instance
+    dtype = instance.dtype.value
+    tiles = candidate.arch.mma_tiles.get(dtype, ())
+    if instance.mma_tile.sizes in tiles:
+        return None
+    known = listed(tiles)
+    return Violation(
+        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {dtype} (it has {known})",
+        str(instance.mma_tile),
+        known,
+    )
+
+
+def lds_budget(candidate: TiledCandidate) -> Violation | None:
+    """The tiles of both operands fit into local memory."""
+    instance = candidate.instance
+    stages = instance.gemm_pipeline.properties.lds_stages
+    budget = candidate.arch.lds_bytes // stages
+    needed = (instance.tile.m + instance.tile.n) * instance.tile.k * instance.dtype.properties.size_bytes
+    if needed <= budget:
+        return None
+    share = f", {instance.gemm_pipeline.value} may use 1/{stages} of it" if stages > 1 else ""
+    return Violation(
+        f"the tiles of both operands need {needed} bytes of LDS, the budget is {budget} "
+        f"({candidate.arch.name} has {candidate.arch.lds_bytes}{share})",
+        needed,
+        budget,
+    )
+
+
+def listed(sizes: Iterable[tuple[int, int, int]]) -> str:
+    """Return sizes for a message."""
+    return ", ".join("x".join(map(str, one)) for one in sizes) or "none"
