@@ -32,6 +32,11 @@ class Block:
         return self.kind in ("", "sh") and _COMMAND.search(self.text) is not None
 
     @property
+    def exit_codes(self) -> tuple[int, ...]:
+        """Those that its last command may have: what it says of the machine may be either."""
+        return {"exits with 1": (1,), "exits with 0 or 1": (0, 1)}.get(self.mark, (0,))
+
+    @property
     def reason_not_run(self) -> str:
         """Why it is not run by tests; empty if it is."""
         return self.mark.removeprefix("not run: ") if self.mark.startswith("not run: ") else ""
