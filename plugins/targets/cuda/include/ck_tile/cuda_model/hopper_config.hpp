@@ -38,8 +38,7 @@ struct hopper_config : Base
 
     // On its way to memory a warp's result is 16 rows of up to 64 columns.
     static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
-    // Sums of several parts of K are staged in fp32.
-    static constexpr int staging_line_bytes = staged_columns * (weight ? 4 : Base::e_bytes) + 16;
+    static constexpr int staging_line_bytes = staged_columns * Base::e_bytes + 16;
     static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
 
     static constexpr int accumulators = own_blocks * n / 2; // of a thread

@@ -114,8 +114,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
                                                                 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     hopper_params p{};
-    p.work        = make_hopper_work<Config>(g);
-    p.work.joined = joined;
+    p.work = make_hopper_work<Config>(g, joined);
     if(p.work.tiles < 0) { return false; }
     const CUtensorMap& of_windows = window_map.get(windows, type);
     const CUtensorMap& of_tiles   = tile_map.get(tiles, type);

@@ -22,15 +22,18 @@ struct hopper_work
     float* partial;      // sums of several parts of K; zero between launches
     unsigned* arrived;   // parts that are done, per tile of the result
     int joined;          // groups that count as one; see joined_groups.hpp
+    fast_divisor group_channels, group_filters; // of one group, as they are in memory
 };
 
 // Channels of the operand that windows are cut from, and of the GEMM's columns.
 template <typename Config>
-hopper_work make_hopper_work(const gemm_params& g)
+hopper_work make_hopper_work(const gemm_params& g, int joined = 1)
 {
     hopper_work w{};
     w.g                 = g;
-    w.joined            = 1;
+    w.joined            = joined;
+    w.group_channels    = make_fast_divisor(g.in_channels / joined);
+    w.group_filters     = make_fast_divisor(g.out_channels / joined);
     const int channels  = Config::direction == direction::forward ? g.in_channels
                           : Config::direction == direction::backward_data
                               ? g.out_channels

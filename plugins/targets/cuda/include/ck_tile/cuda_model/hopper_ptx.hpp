@@ -18,6 +18,17 @@ __device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals
 __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier)
 { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
 
+// Meets all threads of the block; those that copy only say that they are there.
+template <bool Copies>
+__device__ __forceinline__ void begin_together(int threads)
+{
+    if constexpr(Copies) { asm volatile("bar.arrive 0, %0;" ::"r"(threads) : "memory"); }
+    else
+    {
+        asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
+    }
+}
+
 // Arrives and announces that many bytes of copies.
 __device__ __forceinline__ void barrier_expect(std::uint32_t barrier, int bytes)
 {
@@ -126,6 +137,21 @@ __device__ __forceinline__ void copy_windows(std::uint32_t destination,
 
 __device__ __forceinline__ void prefetch_map(const CUtensorMap& map)
 { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+
+// Four 8x8 matrices of 16-bit elements to shared memory; each lane knows the address of one line.
+__device__ __forceinline__ void store_matrices(std::uint32_t address,
+                                               std::uint32_t a,
+                                               std::uint32_t b,
+                                               std::uint32_t c,
+                                               std::uint32_t d)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                 "r"(a),
+                 "r"(b),
+                 "r"(c),
+                 "r"(d)
+                 : "memory");
+}
 
 // Registers of this warpgroup's threads from here on.
 template <int Count>

@@ -19,6 +19,28 @@ struct result_place
     // The elements of neighbouring columns that are stored together.
     static constexpr int vector = Config::ab_type == data_type::fp32 ? 1 : Config::vector_c;
 
+    // An element's offset is the sum of a part that its row knows and one that its column knows,
+    // negative where there is none; forward and backward data without merged groups.
+    __device__ __forceinline__ std::int64_t row_part(int row) const
+    {
+        const std::int64_t image = at.first_image * p.result_image_elements;
+        if constexpr(Config::direction == direction::forward)
+        {
+            return image + (static_cast<std::int64_t>(row) * p.groups + at.first_group) *
+                               p.out_channels;
+        }
+        else
+        {
+            const std::int64_t pixel = input_pixel(row);
+            return pixel < 0 ? -1 : image + (pixel * p.groups + at.first_group) * p.in_channels;
+        }
+    }
+    __device__ __forceinline__ std::int64_t column_part(int tile_column) const
+    {
+        const int column = at.first_column + tile_column;
+        return column < p.n ? column : -1;
+    }
+
     // Null where there is none: beyond the GEMM, beyond the image, products of different groups.
     __device__ __forceinline__ element* find(int tile_row, int tile_column) const
     {
