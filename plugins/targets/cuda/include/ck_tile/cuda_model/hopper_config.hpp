@@ -12,7 +12,9 @@ namespace ck_tile::cuda_model {
 template <typename Base, int WantedStages, bool TakeTurns>
 struct hopper_config : Base
 {
-    static constexpr bool weight = Base::direction == direction::backward_weight;
+    using tile                         = Base;
+    static constexpr int wanted_stages = WantedStages;
+    static constexpr bool weight       = Base::direction == direction::backward_weight;
 
     // Tiles that the register file cannot hold are computed in halves.
     static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;

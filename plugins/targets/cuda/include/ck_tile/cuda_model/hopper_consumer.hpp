@@ -4,6 +4,7 @@
 
 #include "ck_tile/cuda_model/hopper_shared.hpp"
 #include "ck_tile/cuda_model/hopper_store.hpp"
+#include "ck_tile/cuda_model/hopper_turns.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
 #include "ck_tile/cuda_model/wgmma_products.hpp"
@@ -15,7 +16,6 @@ struct hopper_consumer
 {
     static constexpr bool weight = Config::direction == direction::backward_weight;
     static constexpr int blocks  = Config::own_blocks;
-    static constexpr int regs    = Config::n / 2;
 
     using product =
         warpgroup_product<Config::ab_type, Config::n, !Config::a_k_major, !Config::b_k_major>;
@@ -23,54 +23,17 @@ struct hopper_consumer
     const hopper_params& p;
     const hopper_shared<Config>& shared;
     int warpgroup;
+    hopper_turns<Config::turns> turns;
     ring_position<Config::stages> at{};
-    std::uint32_t own_tiles = 0;
-    float sum[blocks][regs];
+    hopper_sums<Config> sums;
 
     __device__ __forceinline__ int first_row() const
     { return Config::turns ? 0 : warpgroup * blocks * 64; }
 
-    __device__ __forceinline__ void release(int stage)
-    {
-        if(threadIdx.x % 32 == 0) { barrier_arrive(shared.empty + 8 * stage); }
-    }
-
-    // Keeps the compiler from moving uses of the accumulators across this place.
-    __device__ __forceinline__ void pin_sums()
-    {
-#pragma unroll
-        for(auto& block : sum)
-#pragma unroll
-            for(float& value : block) { asm volatile("" : "+f"(value)::"memory"); }
-    }
-
-    // Consumers that take turns multiply one after the other: a barrier tells neighbouring turns of
-    // the ring apart, not more.
-    __device__ __forceinline__ void begin_turn()
-    {
-        if constexpr(Config::turns)
-        {
-            barrier_wait(shared.order + 8 * warpgroup,
-                         (own_tiles & 1u) ^ (warpgroup == 0 ? 1u : 0u));
-            ++own_tiles;
-        }
-    }
-
-    __device__ __forceinline__ void end_turn()
-    {
-        if constexpr(Config::turns)
-        {
-            if(threadIdx.x % 32 == 0) { barrier_arrive(shared.order + 8 * (1 - warpgroup)); }
-        }
-    }
-
     __device__ __forceinline__ void multiply(int steps)
     {
-#pragma unroll
-        for(auto& block : sum)
-#pragma unroll
-            for(float& value : block) { value = 0; }
-        pin_sums();
+        sums.clear();
+        turns.begin();
         int before = 0;
 #pragma unroll 1
         for(int step = 0; step < steps; ++step)
@@ -86,7 +49,7 @@ struct hopper_consumer
 #pragma unroll
                 for(int i = 0; i < blocks; ++i)
                 {
-                    product::issue(sum[i],
+                    product::issue(sums.value[i],
                                    a + i * descriptor_chunk_step +
                                        k * descriptor_k_step(Config::a_k_major),
                                    b + k * descriptor_k_step(Config::b_k_major),
@@ -94,24 +57,24 @@ struct hopper_consumer
                 }
             products_commit();
             products_wait<1>();
-            if(step > 0) { release(before); }
+            if(step > 0) { release_stage(shared.empty + 8 * before); }
             before = at.stage;
             at.advance();
         }
-        end_turn();
+        turns.end();
         products_wait<0>();
-        pin_sums();
-        if(steps > 0) { release(before); }
+        sums.pin();
+        if(steps > 0) { release_stage(shared.empty + 8 * before); }
     }
 
     __device__ __forceinline__ void store_result(const hopper_tile_place& place)
     {
         const hopper_store<Config> result{p.work, shared.staging, warpgroup};
-        if constexpr(weight) { result.store_weights(sum, place, first_row()); }
+        if constexpr(weight) { result.store_weights(sums.value, place, first_row()); }
         else
         {
             result.store_images(
-                sum, place.at, first_row(), consecutive_rows{place.at.first_row, p.work.g.m});
+                sums.value, place.at, first_row(), consecutive_rows{place.at.first_row, p.work.g.m});
         }
     }
 };

@@ -14,7 +14,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params& p,
                                               int warpgroup,
                                               int stride)
 {
-    hopper_consumer<Config> consumer{p, shared, warpgroup};
+    hopper_consumer<Config> consumer{p, shared, warpgroup, {shared.order, warpgroup}};
     int turn = 0;
     for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
     {
@@ -30,7 +30,6 @@ __device__ __forceinline__ void consume_tiles(const hopper_params& p,
                 continue;
             }
         }
-        consumer.begin_turn();
         consumer.multiply(steps);
         consumer.store_result(place);
     }

@@ -6,6 +6,7 @@
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/hopper_gemm.hpp"
+#include "ck_tile/cuda_model/hopper_patch_gemm.hpp"
 #include "ck_tile/cuda_model/joined_groups.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
@@ -65,6 +66,15 @@ inline char* zeroed_workspace(std::size_t bytes)
 
 template <typename Kernel>
 struct hopper_tag;
+template <typename Kernel>
+struct hopper_patch_tag;
+
+template <typename Config>
+constexpr CUtensorMapDataType map_type()
+{
+    return Config::ab_type == data_type::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                              : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+}
 
 // Expanded weights; nothing is expected of what is in it.
 inline std::uint16_t* expanded_workspace(std::size_t bytes)
@@ -87,6 +97,46 @@ inline expansion plan_expansion(const host_model::conv_shape& s, const void* wei
     return e;
 }
 
+inline void expand(cudaStream_t stream, const expansion& e)
+{
+    if(e.to == nullptr) { return; }
+    const auto parts =
+        static_cast<unsigned>(std::min<std::int64_t>((e.elements + 255) / 256, 4096));
+    expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(e);
+}
+
+// Starts engine W with patches if the windows allow that.
+template <typename Kernel, typename Config>
+bool launch_patches(cudaStream_t stream, const gemm_params& g, int joined, const expansion& expanded)
+{
+    constexpr bool data = Config::direction == direction::backward_data;
+    constexpr bool deep = Config::dimensions == 3;
+    hopper_patch_params p{};
+    p.patch = plan_patch(g, Config::m, Config::positions, data);
+    if(p.patch.rows == 0) { return false; }
+    p.work                         = make_hopper_work<Config>(g, joined);
+    const tile_map_request patches = make_patch_map_request(g, p.patch, g.a, Config::ab_bytes, deep);
+    const tile_map_request weights = tile_request<Config>(g);
+    const std::int64_t tiles = p.patch.tiles() * static_cast<int>(p.work.n_tiles.divisor) * g.groups;
+    if(!is_possible(patches) || !is_possible(weights) || tiles > 2147483647) { return false; }
+    p.work.tiles = static_cast<int>(tiles);
+
+    static remembered_map<tile_map_request>& patch_map  = *new remembered_map<tile_map_request>;
+    static remembered_map<tile_map_request>& weight_map = *new remembered_map<tile_map_request>;
+    p.a = patch_map.get(patches, map_type<Config>());
+    p.b = weight_map.get(weights, map_type<Config>());
+    expand(stream, expanded);
+    start<hopper_patch_tag<Kernel>>(
+        &hopper_patch_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
+        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
+        Config::threads,
+        Config::shared_bytes,
+        stream,
+        covers_result(g) ? g.result : nullptr,
+        p);
+    return true;
+}
+
 // Starts engine W unless the problem is one for engine M.
 template <typename Kernel, typename Config, typename Call>
 bool launch_hopper(cudaStream_t stream, const Call& call)
@@ -104,15 +154,19 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
         expanded = plan_expansion(call.shape, call.wei, joined);
         g.b      = expanded.to;
     }
+    if constexpr(hopper_patch_tile<Config>)
+    {
+        using patches = hopper_patch_config<
+            hopper_config<typename Config::tile, Config::wanted_stages, true>>;
+        if(launch_patches<Kernel, patches>(stream, g, joined, expanded)) { return true; }
+    }
     const window_map_request windows = window_request<Config>(g);
     const tile_map_request tiles     = tile_request<Config>(g);
     if(!is_possible(windows) || !is_possible(tiles)) { return false; }
 
     static remembered_map<window_map_request>& window_map = *new remembered_map<window_map_request>;
     static remembered_map<tile_map_request>& tile_map     = *new remembered_map<tile_map_request>;
-    constexpr CUtensorMapDataType type                    = Config::ab_type == data_type::bf16
-                                                                ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                                : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    constexpr CUtensorMapDataType type                    = map_type<Config>();
     hopper_params p{};
     p.work = make_hopper_work<Config>(g, joined);
     if(p.work.tiles < 0) { return false; }
@@ -133,12 +187,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
             p.work.arrived             = reinterpret_cast<unsigned*>(workspace + sums);
         }
     }
-    if(expanded.to != nullptr)
-    {
-        const auto parts =
-            static_cast<unsigned>(std::min<std::int64_t>((expanded.elements + 255) / 256, 4096));
-        expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(expanded);
-    }
+    expand(stream, expanded);
     const int blocks = std::min(p.work.tiles, multiprocessors() * Config::resident);
     start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
                               static_cast<unsigned>(blocks),

@@ -50,7 +50,7 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_
                  : "memory");
 }
 
-// A tile of a tensor map whose axes are, fastest first, c0 to c3.
+// A tile of a tensor map whose axes are, fastest first, c0, c1 ...
 __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                                           const CUtensorMap& map,
                                           std::uint32_t barrier,
@@ -67,6 +67,27 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                  "r"(c1),
                  "r"(c2),
                  "r"(c3)
+                 : "memory");
+}
+
+__device__ __forceinline__ void copy_tile(std::uint32_t destination,
+                                          const CUtensorMap& map,
+                                          std::uint32_t barrier,
+                                          int c0,
+                                          int c1,
+                                          int c2,
+                                          int c3,
+                                          int c4)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2),
+                 "r"(c3),
+                 "r"(c4)
                  : "memory");
 }
 

@@ -27,9 +27,9 @@ struct tile_map_request
 {
     int rank;
     const void* base;
-    std::uint64_t size[4];
-    std::uint64_t byte_stride[3];
-    unsigned box[4];
+    std::uint64_t size[5];
+    std::uint64_t byte_stride[4];
+    unsigned box[5];
 
     bool operator==(const tile_map_request&) const = default;
 };
