@@ -8,21 +8,22 @@
 
 namespace ck_tile::cuda_model {
 
-// Calls line(i) and column(j) for the pieces of Vector elements that the thread copies.
+// Calls line(i) and column(j) for the pieces of Vector elements that the thread copies, and
+// exists() for both.
 template <typename Config,
-          bool Windowed,
           int Vector,
           int Lines,
           int Elements,
           int LineBytes,
           typename Element,
           typename Line,
-          typename Column>
-__device__ __forceinline__ void load_operand(const gemm_params& p,
-                                             std::uint32_t destination,
+          typename Column,
+          typename Exists>
+__device__ __forceinline__ void load_operand(std::uint32_t destination,
                                              const Element* start,
                                              const Line& line_of,
-                                             const Column& column_of)
+                                             const Column& column_of,
+                                             const Exists& exists)
 {
     constexpr int pieces  = Elements / Vector; // of a line
     constexpr int all     = pieces * Lines;
@@ -30,9 +31,10 @@ __device__ __forceinline__ void load_operand(const gemm_params& p,
     constexpr int bytes   = Vector * static_cast<int>(sizeof(Element));
 
     const auto copy = [&](int line, int piece, const address_part& a, const address_part& b) {
-        const Element* source =
-            resolve<Config, Windowed>(p, a, b) ? start + (a.offset + b.offset) : nullptr;
-        copy_async<bytes>(destination + line * LineBytes + piece * bytes, source, start);
+        // Where nothing exists the address is not used.
+        copy_async<bytes>(destination + line * LineBytes + piece * bytes,
+                          start + (a.offset + b.offset),
+                          exists(a, b));
     };
 
     const int thread = threadIdx.x;
@@ -88,28 +90,35 @@ load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
     constexpr int b_elements = Config::b_k_major ? Config::k : Config::n;
 
     const gemm_params& p = source.p;
-    load_operand<Config,
-                 ops::a_windowed,
-                 Config::vector_a,
-                 a_lines,
-                 a_elements,
-                 Config::a_line_bytes>(
-        p,
-        stage,
-        static_cast<const element*>(p.a) + source.a_start(),
-        [&](int line) { return source.a_line(line, k0); },
-        [&](int piece) { return source.a_column(piece, k0); });
-    load_operand<Config,
-                 ops::b_windowed,
-                 Config::vector_b,
-                 b_lines,
-                 b_elements,
-                 Config::b_line_bytes>(
-        p,
+    const auto load_a    = [&](const auto& column, const auto& exists) {
+        load_operand<Config, Config::vector_a, a_lines, a_elements, Config::a_line_bytes>(
+            stage,
+            static_cast<const element*>(p.a) + source.a_start(),
+            [&](int line) { return source.a_line(line, k0); },
+            column,
+            exists);
+    };
+    const auto plain_column = [&](int piece) { return source.a_column(piece, k0); };
+    const auto inside       = [&](const address_part& line, const address_part& column) {
+        return resolve<Config, ops::a_windowed>(p, line, column);
+    };
+    if constexpr(ops::a_windowed)
+    {
+        if(source.masked())
+        {
+            load_a([&](int piece) { return source.numbered_tap(k0 + piece); }, has_tap);
+        }
+        else { load_a(plain_column, inside); }
+    }
+    else { load_a(plain_column, inside); }
+    load_operand<Config, Config::vector_b, b_lines, b_elements, Config::b_line_bytes>(
         stage + Config::a_bytes,
         static_cast<const element*>(p.b) + source.b_start(),
         [&](int line) { return source.b_line(line, k0); },
-        [&](int piece) { return source.b_column(piece, k0); });
+        [&](int piece) { return source.b_column(piece, k0); },
+        [&](const address_part& line, const address_part& column) {
+            return resolve<Config, ops::b_windowed>(p, line, column);
+        });
 }
 
 } // namespace ck_tile::cuda_model

@@ -144,20 +144,40 @@ struct mma_tile
 #pragma unroll
                 for(int half = 0; half < 2; ++half)
                 {
-                    element* pair = at(lane / 4 + half * 8, column);
-                    pair[0]       = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2]);
-                    pair[1] = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2 + 1]);
+                    store_pair(at(lane / 4 + half * 8, column),
+                               sum[i][j][half * 2],
+                               sum[i][j][half * 2 + 1]);
                 }
             }
             __syncwarp();
             constexpr int pieces = warp_n / Vector;
-#pragma unroll 4
-            for(int index = lane; index < 16 * pieces; index += 32)
+            if constexpr(Put::separable)
             {
-                const int row = index / pieces, column = index % pieces * Vector;
-                put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+                put.template store_lines<16, warp_n>(
+                    warp_row + i * 16, warp_column, own, staging_line_bytes);
+            }
+            else
+            {
+#pragma unroll 4
+                for(int index = lane; index < 16 * pieces; index += 32)
+                {
+                    const int row = index / pieces, column = index % pieces * Vector;
+                    put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+                }
             }
             __syncwarp();
+        }
+    }
+
+    __device__ __forceinline__ static void
+    store_pair(stored_t<Config::e_type>* to, float a, float b)
+    {
+        if constexpr(sizeof(*to) == 4) { *reinterpret_cast<float2*>(to) = make_float2(a, b); }
+        else
+        {
+            const unsigned low               = narrow<Config::e_type, Config::rounding>(a);
+            const unsigned high              = narrow<Config::e_type, Config::rounding>(b);
+            *reinterpret_cast<unsigned*>(to) = low | (high << 16);
         }
     }
 

@@ -41,6 +41,40 @@ struct result_place
         return column < p.n ? column : -1;
     }
 
+    // Whether that holds for this kernel.
+    static constexpr bool separable =
+        Config::direction != direction::backward_weight && Config::merged == 1;
+
+    // Stores a warp's lines of the tile from shared memory.
+    template <int Lines, int Columns>
+    __device__ __forceinline__ void
+    store_lines(int first_row, int first_column, const char* lines, int line_bytes) const
+    {
+        constexpr int pieces = Columns / vector; // of a line
+        const int lane       = threadIdx.x % 32;
+#pragma unroll 4
+        for(int index = lane; index < Lines * pieces; index += 32)
+        {
+            const int number          = at.first_row + first_row + index / pieces;
+            const int piece           = index % pieces * vector;
+            const std::int64_t row    = number < p.m ? row_part(number) : -1;
+            const std::int64_t column = column_part(first_column + piece);
+            if(row < 0 || column < 0) { continue; }
+            element* to        = static_cast<element*>(p.result) + row + column;
+            const auto* values = reinterpret_cast<const element*>(lines + index / pieces * line_bytes) + piece;
+            if constexpr(Config::direction == direction::backward_data)
+            {
+                if(add)
+                {
+                    add_to_memory<Config::e_type, vector>(to, values);
+                    continue;
+                }
+            }
+            using raw = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
+            *reinterpret_cast<raw*>(to) = *reinterpret_cast<const raw*>(values);
+        }
+    }
+
     // Null where there is none: beyond the GEMM, beyond the image, products of different groups.
     __device__ __forceinline__ element* find(int tile_row, int tile_column) const
     {
