@@ -25,7 +25,7 @@ struct hopper_consumer
     int warpgroup;
     hopper_turns<Config::turns> turns;
     ring_position<Config::stages> at{};
-    hopper_sums<Config> sums;
+    hopper_sums<blocks, Config::n / 2> sums;
 
     __device__ __forceinline__ int first_row() const
     { return Config::turns ? 0 : warpgroup * blocks * 64; }

@@ -17,6 +17,7 @@ struct hopper_work
     gemm_params g;
     int tiles; // of everything
     fast_divisor n_tiles, m_tiles, gemms, batch;
+    fast_divisor parts; // of K
     fast_divisor chunks; // of 64 channels (or columns) per tap
     int pixels;          // all positions of the GEMM's rows or depth, of a split of the images
     float* partial;      // sums of several parts of K; zero between launches
@@ -51,6 +52,7 @@ hopper_work make_hopper_work(const gemm_params& g, int joined = 1)
     w.gemms            = make_fast_divisor(gemms);
     w.batch            = make_fast_divisor(g.blocks_y);
     w.chunks           = make_fast_divisor(chunks);
+    w.parts            = make_fast_divisor(g.k_batch);
     w.pixels           = Config::weight ? g.k : g.m;
     const double tiles = static_cast<double>(n_tiles) * m_tiles * gemms *
                          static_cast<double>(g.blocks_y) * static_cast<double>(g.blocks_z);

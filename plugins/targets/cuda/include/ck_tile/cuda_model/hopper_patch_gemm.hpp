@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Engine W for windows of stride 1, from patches: one warp copies patches, one weights, and two
-// warpgroups take turns with tiles of their own.
+// warpgroups take turns with tiles of their own. The products have the weights' 64 channels as rows
+// and the positions as columns: that reads less shared memory than the other way round, which bounds
+// narrow tiles.
 #pragma once
 
 #include "ck_tile/cuda_model/hopper_patch.hpp"
+#include "ck_tile/cuda_model/hopper_patch_store.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
-#include "ck_tile/cuda_model/hopper_store.hpp"
 #include "ck_tile/cuda_model/hopper_turns.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
 #include "ck_tile/cuda_model/wgmma_products.hpp"
@@ -36,8 +38,9 @@ struct hopper_patch_config : Base
 
 // Narrow tiles are bound by copies, and wide ones by products, which patches have more of.
 template <typename Base>
-inline constexpr bool hopper_patch_tile = Base::direction != direction::backward_weight &&
-                                          Base::n <= 64 && Base::m >= 128 && Base::merged == 1;
+inline constexpr bool hopper_patch_tile =
+    Base::direction != direction::backward_weight && Base::n == 64 && Base::m >= 128 &&
+    Base::merged == 1 && Base::e_bytes == 2;
 
 template <typename Config>
 struct hopper_patch_shared
@@ -163,8 +166,8 @@ struct hopper_patch_producer
 template <typename Config>
 struct hopper_patch_consumer
 {
-    static constexpr int blocks = Config::own_blocks;
-    using product               = warpgroup_product<Config::ab_type, Config::n, false, !Config::b_k_major>;
+    static constexpr bool weights_along_k = Config::b_k_major;
+    using product = warpgroup_product<Config::ab_type, Config::m, !weights_along_k, false>;
 
     const hopper_patch_params& p;
     const hopper_patch_shared<Config>& shared;
@@ -172,7 +175,7 @@ struct hopper_patch_consumer
     hopper_turns<true> turns;
     ring_position<Config::patch_stages> patch{};
     ring_position<Config::weight_stages> weights{};
-    hopper_sums<Config> sums;
+    hopper_sums<1, Config::m / 2> sums;
 
     __device__ __forceinline__ int patches() const
     { return static_cast<int>(p.work.chunks.divisor) * p.patch.taps[0]; }
@@ -213,22 +216,20 @@ struct hopper_patch_consumer
                 another_patch          = step > 0;
             }
             barrier_wait(shared.weight_full + 8 * weights.stage, weights.turn);
-            const std::uint64_t a =
+            const std::uint64_t channels = make_descriptor(
+                shared.weights + weights.stage * Config::weight_bytes, weights_along_k);
+            const std::uint64_t positions =
                 make_descriptor(shared.patches + patch.stage * Config::patch_bytes, true) +
                 displacement;
-            const std::uint64_t b = make_descriptor(
-                shared.weights + weights.stage * Config::weight_bytes, Config::b_k_major);
             products_begin();
 #pragma unroll
             for(int k = 0; k < hopper_k / 16; ++k)
-#pragma unroll
-                for(int i = 0; i < blocks; ++i)
-                {
-                    product::issue(sums.value[i],
-                                   a + i * descriptor_chunk_step + k * descriptor_k_step(true),
-                                   b + k * descriptor_k_step(Config::b_k_major),
-                                   1);
-                }
+            {
+                product::issue(sums.value[0],
+                               channels + k * descriptor_k_step(weights_along_k),
+                               positions + k * descriptor_k_step(true),
+                               1);
+            }
             products_commit();
             products_wait<1>();
             if(step > 0) { release_stage(shared.weight_empty + 8 * weights_before); }
@@ -265,8 +266,8 @@ struct hopper_patch_consumer
             }
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
-            hopper_store<Config>{p.work, shared.staging, warpgroup}.store_images(
-                sums.value, place.at, 0, rows_of(p.patch, place));
+            hopper_patch_store<Config>{p.work, shared.staging, warpgroup}.store(
+                sums.value[0], place.at, rows_of(p.patch, place));
         }
     }
 };

@@ -110,13 +110,16 @@ struct hopper_producer
             const bool fewer = data && place.at.remainder[axis] >= g.full_taps[axis];
             taps[axis]       = static_cast<int>(g.taps[axis][fewer ? 1 : 0].divisor);
         }
-        int rest  = p.work.chunks.quotient(place.step_begin);
-        int chunk = p.work.chunks.remainder(place.step_begin, rest);
-        int tap[3];
-        tap[2] = rest % taps[2];
-        rest /= taps[2];
-        tap[1] = rest % taps[1];
-        tap[0] = rest / taps[1];
+        int rest   = p.work.chunks.quotient(place.step_begin);
+        int chunk  = p.work.chunks.remainder(place.step_begin, rest);
+        int tap[3] = {0, 0, 0};
+        if(rest > 0)
+        {
+            tap[2] = rest % taps[2];
+            rest /= taps[2];
+            tap[1] = rest % taps[1];
+            tap[0] = rest / taps[1];
+        }
         for(int step = place.step_begin; step < place.step_end; ++step, at.advance())
         {
             const std::uint32_t barrier = claim();

@@ -93,8 +93,8 @@ struct hopper_store
             for(int j = 0; j < columns / 8; j += 2)
             {
                 const float* sum = own_sums + j * 4;
-                store_matrices(to + j * 16,
-                               narrow_pair(sum[0], sum[1]),
+                store_matrices<false>(to + j * 16,
+                                      narrow_pair(sum[0], sum[1]),
                                narrow_pair(sum[2], sum[3]),
                                narrow_pair(sum[4], sum[5]),
                                narrow_pair(sum[6], sum[7]));

@@ -7,10 +7,10 @@
 
 namespace ck_tile::cuda_model {
 
-template <typename Config>
+template <int Blocks, int Registers>
 struct hopper_sums
 {
-    float value[Config::own_blocks][Config::n / 2];
+    float value[Blocks][Registers];
 
     __device__ __forceinline__ void clear()
     {

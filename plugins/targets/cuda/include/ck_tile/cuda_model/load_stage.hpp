@@ -44,11 +44,33 @@ __device__ __forceinline__ void load_operand(std::uint32_t destination,
         constexpr int step        = threads / pieces;
         const int piece           = thread % pieces;
         const address_part column = column_of(piece * Vector);
+        // Lines are looked up before the first copy: none waits for the one before.
+        constexpr int count   = divide_up(Lines, step);
+        constexpr int at_once = count < 8 ? count : 8;
 #pragma unroll
-        for(int i = 0; i < divide_up(Lines, step); ++i)
+        for(int from = 0; from < count; from += at_once)
         {
-            const int line = thread / pieces + i * step;
-            if(Lines % step == 0 || line < Lines) { copy(line, piece, line_of(line), column); }
+            address_part lines[at_once];
+#pragma unroll
+            for(int i = 0; i < at_once; ++i)
+            {
+                const int line = thread / pieces + (from + i) * step;
+                if((count % at_once == 0 || from + i < count) &&
+                   (Lines % step == 0 || line < Lines))
+                {
+                    lines[i] = line_of(line);
+                }
+            }
+#pragma unroll
+            for(int i = 0; i < at_once; ++i)
+            {
+                const int line = thread / pieces + (from + i) * step;
+                if((count % at_once == 0 || from + i < count) &&
+                   (Lines % step == 0 || line < Lines))
+                {
+                    copy(line, piece, lines[i], column);
+                }
+            }
         }
     }
     else if constexpr(pieces % threads == 0)
