@@ -351,7 +351,7 @@ int patches_of(const gemm_params& g, std::int64_t images)
     using Config           = config<Direction>;
     constexpr bool data    = Direction == host_model::direction::backward_data;
     const hopper_work w    = make_hopper_work<Config>(g);
-    const hopper_patch p   = plan_patch(g, 128, 400, data);
+    const hopper_patch p   = plan_patch(g, 128, 64, 400, data);
     if(p.rows == 0) { return 0; }
     const auto expected = origins(g);
     std::set<std::array<int, 2>> seen;

@@ -83,8 +83,8 @@ template <typename Base>
 inline constexpr bool hopper_tile =
     Base::ab_bytes == 2 && Base::m % 64 == 0 && Base::m <= 256 &&
     (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
-     Base::n == 192 || Base::n == 224 || Base::n == 256) &&
-    (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&
+     Base::n == 112 || Base::n == 192 || Base::n == 224 || Base::n == 256) &&
+    (Base::direction != direction::backward_weight || Base::n <= 64 || Base::n % 64 == 0) &&
     (Base::direction == direction::backward_weight || Base::merged == 1) &&
     !(Base::m == 192 && Base::n > 128);
 

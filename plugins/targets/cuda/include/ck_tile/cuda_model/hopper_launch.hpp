@@ -19,19 +19,38 @@ namespace impl {
 // Fewer channels than that leave most of the 64 that a copy brings unused.
 inline constexpr int fewest_channels = 16;
 
+// What windows are cut from.
+template <typename Config>
+const void* windowed(const gemm_params& g)
+{ return Config::weight ? g.b : g.a; }
+
 template <typename Config>
 window_map_request window_request(const gemm_params& g)
 {
-    const void* base = Config::weight ? g.b : g.a;
     const int images = static_cast<int>(g.images_total);
     return make_window_map_request(
-        g, base, images, Config::ab_bytes, Config::weight ? hopper_k : Config::m);
+        g, windowed<Config>(g), images, Config::ab_bytes, Config::weight ? hopper_k : Config::m);
+}
+
+template <typename Config>
+tile_map_request pixel_request(const gemm_params& g)
+{
+    const std::int64_t pixels = g.image.image_stride / g.image.stride[2] * g.images_total;
+    return make_pixel_map_request(windowed<Config>(g),
+                                  g.image.stride[2],
+                                  pixels,
+                                  Config::ab_bytes,
+                                  Config::weight ? hopper_k : Config::m);
 }
 
 template <typename Config>
 tile_map_request tile_request(const gemm_params& g)
 {
-    if constexpr(Config::weight) { return make_pixel_map_request(g, g.a, g.k, Config::ab_bytes); }
+    if constexpr(Config::weight)
+    {
+        const std::int64_t channels = std::int64_t{g.groups} * g.out_channels;
+        return make_pixel_map_request(g.a, channels, g.k, Config::ab_bytes, 64);
+    }
     else
     {
         constexpr bool forward = Config::direction == direction::forward;
@@ -112,7 +131,7 @@ bool launch_patches(cudaStream_t stream, const gemm_params& g, int joined, const
     constexpr bool data = Config::direction == direction::backward_data;
     constexpr bool deep = Config::dimensions == 3;
     hopper_patch_params p{};
-    p.patch = plan_patch(g, Config::m, Config::positions, data);
+    p.patch = plan_patch(g, Config::m, Config::n, Config::positions, data);
     if(p.patch.rows == 0) { return false; }
     p.work                         = make_hopper_work<Config>(g, joined);
     const tile_map_request patches = make_patch_map_request(g, p.patch, g.a, Config::ab_bytes, deep);
@@ -160,20 +179,29 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
             hopper_config<typename Config::tile, Config::wanted_stages, true>>;
         if(launch_patches<Kernel, patches>(stream, g, joined, expanded)) { return true; }
     }
+    const bool pixels                = has_pixel_windows(g);
     const window_map_request windows = window_request<Config>(g);
+    const tile_map_request matrix    = pixel_request<Config>(g);
     const tile_map_request tiles     = tile_request<Config>(g);
-    if(!is_possible(windows) || !is_possible(tiles)) { return false; }
+    if(!(pixels ? is_possible(matrix) : is_possible(windows)) || !is_possible(tiles))
+    {
+        return false;
+    }
 
     static remembered_map<window_map_request>& window_map = *new remembered_map<window_map_request>;
+    static remembered_map<tile_map_request>& pixel_map    = *new remembered_map<tile_map_request>;
     static remembered_map<tile_map_request>& tile_map     = *new remembered_map<tile_map_request>;
     constexpr CUtensorMapDataType type                    = map_type<Config>();
     hopper_params p{};
     p.work = make_hopper_work<Config>(g, joined);
     if(p.work.tiles < 0) { return false; }
-    const CUtensorMap& of_windows = window_map.get(windows, type);
+    const CUtensorMap& of_windows = pixels ? pixel_map.get(matrix, type)
+                                           : window_map.get(windows, type);
     const CUtensorMap& of_tiles   = tile_map.get(tiles, type);
     p.a                           = Config::weight ? of_tiles : of_windows;
     p.b                           = Config::weight ? of_windows : of_tiles;
+    p.pixels                      = pixels;
+    p.image_pixels = static_cast<int>(g.image.image_stride / g.image.stride[2]);
     if constexpr(Config::weight)
     {
         if(g.k_batch > 1 && Config::e_type != data_type::fp32)

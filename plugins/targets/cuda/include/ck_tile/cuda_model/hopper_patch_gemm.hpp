@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Engine W for windows of stride 1, from patches: one warp copies patches, one weights, and two
-// warpgroups take turns with tiles of their own. The products have the weights' 64 channels as rows
+// warpgroups take turns with tiles of their own. The products have the weights' channels as rows
 // and the positions as columns: that reads less shared memory than the other way round, which bounds
 // narrow tiles.
 #pragma once
@@ -26,6 +26,7 @@ struct hopper_patch_params
 template <typename Base>
 struct hopper_patch_config : Base
 {
+    static constexpr int channel_blocks = Base::n / 64;
     static constexpr int positions     = Base::m + 128; // of a patch
     static constexpr int patch_bytes   = positions * hopper_row_bytes;
     static constexpr int patch_stages  = 3;
@@ -39,8 +40,9 @@ struct hopper_patch_config : Base
 // Narrow tiles are bound by copies, and wide ones by products, which patches have more of.
 template <typename Base>
 inline constexpr bool hopper_patch_tile =
-    Base::direction != direction::backward_weight && Base::n == 64 && Base::m >= 128 &&
-    Base::merged == 1 && Base::e_bytes == 2;
+    Base::direction != direction::backward_weight && Base::m >= 128 &&
+    (Base::n == 64 || (Base::n == 128 && Base::m == 128)) && Base::merged == 1 &&
+    Base::e_bytes == 2;
 
 template <typename Config>
 struct hopper_patch_shared
@@ -148,16 +150,17 @@ struct hopper_patch_producer
                             const std::uint32_t to =
                                 shared.weights + at.stage * Config::weight_bytes;
                             barrier_wait(shared.weight_empty + 8 * at.stage, at.turn ^ 1);
-                            barrier_expect(full,
-                                           data ? Config::weight_bytes
-                                                : Config::n * hopper_row_bytes);
-                            copy_tile(to,
-                                      p.b,
-                                      full,
-                                      data ? place.first_column : chunk * 64,
-                                      filter,
-                                      data ? chunk * 64 : place.first_column,
-                                      place.first_group);
+                            barrier_expect(full, Config::weight_bytes);
+                            for(int i = 0; i < (data ? Config::channel_blocks : 1); ++i)
+                            {
+                                copy_tile(to + i * hopper_chunk_bytes,
+                                          p.b,
+                                          full,
+                                          data ? place.first_column + i * 64 : chunk * 64,
+                                          filter,
+                                          data ? chunk * 64 : place.first_column,
+                                          place.first_group);
+                            }
                         }
         }
     }
@@ -175,7 +178,7 @@ struct hopper_patch_consumer
     hopper_turns<true> turns;
     ring_position<Config::patch_stages> patch{};
     ring_position<Config::weight_stages> weights{};
-    hopper_sums<1, Config::m / 2> sums;
+    hopper_sums<Config::channel_blocks, Config::m / 2> sums;
 
     __device__ __forceinline__ int patches() const
     { return static_cast<int>(p.work.chunks.divisor) * p.patch.taps[0]; }
@@ -225,10 +228,15 @@ struct hopper_patch_consumer
 #pragma unroll
             for(int k = 0; k < hopper_k / 16; ++k)
             {
-                product::issue(sums.value[0],
-                               channels + k * descriptor_k_step(weights_along_k),
-                               positions + k * descriptor_k_step(true),
-                               1);
+#pragma unroll
+                for(int i = 0; i < Config::channel_blocks; ++i)
+                {
+                    product::issue(sums.value[i],
+                                   channels + i * descriptor_chunk_step +
+                                       k * descriptor_k_step(weights_along_k),
+                                   positions + k * descriptor_k_step(true),
+                                   1);
+                }
             }
             products_commit();
             products_wait<1>();
@@ -267,7 +275,7 @@ struct hopper_patch_consumer
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
             hopper_patch_store<Config>{p.work, shared.staging, warpgroup}.store(
-                sums.value[0], place.at, rows_of(p.patch, place));
+                sums.value, place.at, rows_of(p.patch, place));
         }
     }
 };

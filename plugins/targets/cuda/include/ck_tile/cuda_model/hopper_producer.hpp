@@ -19,12 +19,14 @@ struct hopper_producer
     const hopper_shared<Config>& shared;
     ring_position<Config::stages> at{};
 
-    // The first position of windows (image, d, h, w origins with the lowest tap) for a position.
+    // The first position of windows (image, d, h, w origins with the lowest tap) for a position;
+    // of single pixels the number is w.
     struct origin
     { int n, d, h, w; };
 
     __device__ __forceinline__ origin find_origin(int position, int first_image) const
     {
+        if(p.pixels) { return {0, 0, 0, first_image * p.image_pixels + position}; }
         const gemm_params& g = p.work.g;
         int rest = position, index[3] = {0, 0, 0};
 #pragma unroll
@@ -49,6 +51,11 @@ struct hopper_producer
                                                 const origin& o,
                                                 const int (&tap)[3]) const
     {
+        if(p.pixels)
+        {
+            copy_tile(destination, map, barrier, channel, o.w);
+            return;
+        }
         const gemm_params& g = p.work.g;
         int offset[3];
 #pragma unroll

@@ -105,18 +105,33 @@ inline tile_map_request make_weight_map_request(
             {channels, 1, rows, 1}};
 }
 
-// A matrix of pixels times channels: channels, pixels.
-inline tile_map_request make_pixel_map_request(const gemm_params& p,
-                                               const void* base,
+// A matrix of pixels times the channels of all groups, in boxes of 64 channels.
+inline tile_map_request make_pixel_map_request(const void* base,
+                                               std::int64_t channels,
                                                std::int64_t pixels,
-                                               int element_bytes)
+                                               int element_bytes,
+                                               unsigned rows)
 {
-    const auto channels = static_cast<std::uint64_t>(p.groups) * p.out_channels;
     return {2,
             base,
-            {channels, static_cast<std::uint64_t>(pixels)},
-            {channels * static_cast<std::uint64_t>(element_bytes)},
-            {64, 64}};
+            {static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(pixels)},
+            {static_cast<std::uint64_t>(channels * element_bytes)},
+            {64, rows}};
+}
+
+// Whether every window is one pixel, and the positions are all pixels in order: such windows are the
+// rows of a matrix, which is copied faster than windows are.
+inline bool has_pixel_windows(const gemm_params& p)
+{
+    for(int axis = 0; axis < 3; ++axis)
+    {
+        if(p.taps[axis][0].divisor != 1 || p.origin_scale[axis] != 1 || p.origin_offset[axis] != 0 ||
+           static_cast<int>(p.positions[axis].divisor) != p.image.length[axis])
+        {
+            return false;
+        }
+    }
+    return p.filter[0] * p.filter[1] * p.filter[2] == 1;
 }
 
 inline bool is_possible(const tile_map_request& r)
