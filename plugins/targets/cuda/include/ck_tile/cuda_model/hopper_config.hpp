@@ -39,7 +39,7 @@ struct hopper_config : Base
         a_bytes + (Base::b_k_major ? n * hopper_row_bytes : b_bytes);
 
     // On its way to memory a warp's result is 16 rows of up to 64 columns.
-    static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+    static constexpr int staged_columns     = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
     static constexpr int staging_line_bytes = staged_columns * Base::e_bytes + 16;
     static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
 
@@ -83,8 +83,8 @@ template <typename Base>
 inline constexpr bool hopper_tile =
     Base::ab_bytes == 2 && Base::m % 64 == 0 && Base::m <= 256 &&
     (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
-     Base::n == 112 || Base::n == 192 || Base::n == 224 || Base::n == 256) &&
-    (Base::direction != direction::backward_weight || Base::n <= 64 || Base::n % 64 == 0) &&
+     Base::n == 192 || Base::n == 224 || Base::n == 256) &&
+    (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&
     (Base::direction == direction::backward_weight || Base::merged == 1) &&
     !(Base::m == 192 && Base::n > 128);
 

@@ -73,8 +73,10 @@ struct hopper_consumer
         if constexpr(weight) { result.store_weights(sums.value, place, first_row()); }
         else
         {
-            result.store_images(
-                sums.value, place.at, first_row(), consecutive_rows{place.at.first_row, p.work.g.m});
+            result.store_images(sums.value,
+                                place.at,
+                                first_row(),
+                                consecutive_rows{place.at.first_row, p.work.g.m});
         }
     }
 };

@@ -28,8 +28,12 @@ template <typename Config>
 window_map_request window_request(const gemm_params& g)
 {
     const int images = static_cast<int>(g.images_total);
-    return make_window_map_request(
-        g, windowed<Config>(g), images, Config::ab_bytes, Config::weight ? hopper_k : Config::m);
+    return make_window_map_request(g,
+                                   windowed<Config>(g),
+                                   images,
+                                   Config::ab_bytes,
+                                   Config::weight ? hopper_k : Config::m,
+                                   Config::dimensions == 3);
 }
 
 template <typename Config>
@@ -126,17 +130,22 @@ inline void expand(cudaStream_t stream, const expansion& e)
 
 // Starts engine W with patches if the windows allow that.
 template <typename Kernel, typename Config>
-bool launch_patches(cudaStream_t stream, const gemm_params& g, int joined, const expansion& expanded)
+bool launch_patches(cudaStream_t stream,
+                    const gemm_params& g,
+                    int joined,
+                    const expansion& expanded)
 {
     constexpr bool data = Config::direction == direction::backward_data;
     constexpr bool deep = Config::dimensions == 3;
     hopper_patch_params p{};
-    p.patch = plan_patch(g, Config::m, Config::n, Config::positions, data);
+    p.patch = plan_patch(g, Config::m, Config::positions, data);
     if(p.patch.rows == 0) { return false; }
-    p.work                         = make_hopper_work<Config>(g, joined);
-    const tile_map_request patches = make_patch_map_request(g, p.patch, g.a, Config::ab_bytes, deep);
+    p.work = make_hopper_work<Config>(g, joined);
+    const tile_map_request patches =
+        make_patch_map_request(g, p.patch, g.a, Config::ab_bytes, deep);
     const tile_map_request weights = tile_request<Config>(g);
-    const std::int64_t tiles = p.patch.tiles() * static_cast<int>(p.work.n_tiles.divisor) * g.groups;
+    const std::int64_t tiles =
+        p.patch.tiles() * static_cast<int>(p.work.n_tiles.divisor) * g.groups;
     if(!is_possible(patches) || !is_possible(weights) || tiles > 2147483647) { return false; }
     p.work.tiles = static_cast<int>(tiles);
 
@@ -175,8 +184,8 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     }
     if constexpr(hopper_patch_tile<Config>)
     {
-        using patches = hopper_patch_config<
-            hopper_config<typename Config::tile, Config::wanted_stages, true>>;
+        using patches =
+            hopper_patch_config<hopper_config<typename Config::tile, Config::wanted_stages, true>>;
         if(launch_patches<Kernel, patches>(stream, g, joined, expanded)) { return true; }
     }
     const bool pixels                = has_pixel_windows(g);
@@ -195,13 +204,13 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     hopper_params p{};
     p.work = make_hopper_work<Config>(g, joined);
     if(p.work.tiles < 0) { return false; }
-    const CUtensorMap& of_windows = pixels ? pixel_map.get(matrix, type)
-                                           : window_map.get(windows, type);
-    const CUtensorMap& of_tiles   = tile_map.get(tiles, type);
-    p.a                           = Config::weight ? of_tiles : of_windows;
-    p.b                           = Config::weight ? of_windows : of_tiles;
-    p.pixels                      = pixels;
-    p.image_pixels = static_cast<int>(g.image.image_stride / g.image.stride[2]);
+    const CUtensorMap& of_windows =
+        pixels ? pixel_map.get(matrix, type) : window_map.get(windows, type);
+    const CUtensorMap& of_tiles = tile_map.get(tiles, type);
+    p.a                         = Config::weight ? of_tiles : of_windows;
+    p.b                         = Config::weight ? of_windows : of_tiles;
+    p.pixels                    = pixels;
+    p.image_pixels              = static_cast<int>(g.image.image_stride / g.image.stride[2]);
     if constexpr(Config::weight)
     {
         if(g.k_batch > 1 && Config::e_type != data_type::fp32)

@@ -17,7 +17,7 @@ struct hopper_work
     gemm_params g;
     int tiles; // of everything
     fast_divisor n_tiles, m_tiles, gemms, batch;
-    fast_divisor parts; // of K
+    fast_divisor parts;  // of K
     fast_divisor chunks; // of 64 channels (or columns) per tap
     int pixels;          // all positions of the GEMM's rows or depth, of a split of the images
     float* partial;      // sums of several parts of K; zero between launches

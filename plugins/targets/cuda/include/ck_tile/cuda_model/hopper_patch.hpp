@@ -18,13 +18,14 @@ struct hopper_patch
     fast_divisor width;  // positions of a patch's row
     fast_divisor blocks; // tiles along H
     fast_divisor images;
-    int height;     // rows of a patch
-    int step[3];    // positions between neighbouring taps
+    int height;  // rows of a patch
+    int step[3]; // positions between neighbouring taps
     int taps[3];
     int outputs[3];
     int lowest[3]; // the first position that the window of output 0 reaches
 
-    int bytes() const { return height * static_cast<int>(width.divisor) * hopper_row_bytes; }
+    constexpr int bytes() const
+    { return height * static_cast<int>(width.divisor) * hopper_row_bytes; }
     // Tiles of all images.
     std::int64_t tiles() const
     {
@@ -33,10 +34,9 @@ struct hopper_patch
     }
 };
 
-// For tiles of m rows, n columns and patches of at most so many positions. `mirrored`: backward data, whose
+// For tiles of m rows and patches of at most so many positions. `mirrored`: backward data, whose
 // taps count down.
-inline hopper_patch
-plan_patch(const gemm_params& g, int m, int n, int most_positions, bool mirrored)
+inline hopper_patch plan_patch(const gemm_params& g, int m, int most_positions, bool mirrored)
 {
     hopper_patch p{};
     for(int axis = 0; axis < 3; ++axis)
@@ -60,9 +60,8 @@ plan_patch(const gemm_params& g, int m, int n, int most_positions, bool mirrored
     while(rows > 0 && (rows + reach) * width > most_positions) { --rows; }
     if(rows == 0 || width > 256 || rows + reach > 256) { return p; }
     const int blocks = (p.outputs[1] + rows - 1) / rows;
-    // Three quarters of the products must count; more in wide tiles, which copies bind less.
-    const int percent = n <= 64 ? 75 : 85;
-    if(100ll * p.outputs[1] * p.outputs[2] < std::int64_t{percent} * blocks * m) { return p; }
+    // Three quarters of the products must count.
+    if(4ll * p.outputs[1] * p.outputs[2] < 3ll * blocks * m) { return p; }
     p.width  = make_fast_divisor(width);
     p.blocks = make_fast_divisor(blocks);
     p.images = make_fast_divisor(g.images_total);

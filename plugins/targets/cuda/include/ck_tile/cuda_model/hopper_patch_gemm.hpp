@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Engine W for windows of stride 1, from patches: one warp copies patches, one weights, and two
 // warpgroups take turns with tiles of their own. The products have the weights' channels as rows
-// and the positions as columns: that reads less shared memory than the other way round, which bounds
-// narrow tiles.
+// and the positions as columns: that reads less shared memory than the other way round.
 #pragma once
 
 #include "ck_tile/cuda_model/hopper_patch.hpp"
@@ -26,23 +25,21 @@ struct hopper_patch_params
 template <typename Base>
 struct hopper_patch_config : Base
 {
-    static constexpr int channel_blocks = Base::n / 64;
     static constexpr int positions     = Base::m + 128; // of a patch
     static constexpr int patch_bytes   = positions * hopper_row_bytes;
     static constexpr int patch_stages  = 3;
     static constexpr int weight_bytes  = Base::b_bytes;
     static constexpr int room          = Base::room(1) - patch_stages * patch_bytes;
     static constexpr int weight_stages = room / weight_bytes < 8 ? room / weight_bytes : 8;
-    static constexpr int shared_bytes =
-        1024 + patch_stages * patch_bytes + weight_stages * weight_bytes + Base::staging_bytes + 1024;
+    static constexpr int shared_bytes  = 1024 + patch_stages * patch_bytes +
+                                         weight_stages * weight_bytes + Base::staging_bytes + 1024;
 };
 
 // Narrow tiles are bound by copies, and wide ones by products, which patches have more of.
 template <typename Base>
 inline constexpr bool hopper_patch_tile =
-    Base::direction != direction::backward_weight && Base::m >= 128 &&
-    (Base::n == 64 || (Base::n == 128 && Base::m == 128)) && Base::merged == 1 &&
-    Base::e_bytes == 2;
+    Base::direction != direction::backward_weight && Base::n == 64 && Base::m >= 128 &&
+    Base::merged == 1 && Base::e_bytes == 2;
 
 template <typename Config>
 struct hopper_patch_shared
@@ -98,7 +95,7 @@ struct hopper_patch_producer
         const gemm_params& g      = p.work.g;
         const hopper_patch& patch = p.patch;
         const int channels        = data ? g.out_channels : g.in_channels;
-        const int bytes           = patch.height * static_cast<int>(patch.width.divisor) * hopper_row_bytes;
+        const int bytes           = patch.bytes();
         for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
         {
             const hopper_patch_place place = find_patch_place<Config>(p.work, patch, tile);
@@ -126,9 +123,7 @@ struct hopper_patch_producer
 
     // The tap of the filter that a displacement along an axis stands for.
     __device__ __forceinline__ int filter_tap(int axis, int displacement) const
-    {
-        return data ? (p.patch.taps[axis] - 1 - displacement) * p.work.g.tilde[axis] : displacement;
-    }
+    { return data ? (p.patch.taps[axis] - 1 - displacement) * p.work.g.tilde[axis] : displacement; }
 
     __device__ __forceinline__ void copy_weights(int stride)
     {
@@ -143,24 +138,21 @@ struct hopper_patch_producer
                     for(int y = 0; y < patch.taps[1]; ++y)
                         for(int x = 0; x < patch.taps[2]; ++x, at.advance())
                         {
-                            const int filter = (filter_tap(0, d) * g.filter[1] + filter_tap(1, y)) *
-                                                   g.filter[2] +
-                                               filter_tap(2, x);
+                            const int filter =
+                                (filter_tap(0, d) * g.filter[1] + filter_tap(1, y)) * g.filter[2] +
+                                filter_tap(2, x);
                             const std::uint32_t full = shared.weight_full + 8 * at.stage;
                             const std::uint32_t to =
                                 shared.weights + at.stage * Config::weight_bytes;
                             barrier_wait(shared.weight_empty + 8 * at.stage, at.turn ^ 1);
                             barrier_expect(full, Config::weight_bytes);
-                            for(int i = 0; i < (data ? Config::channel_blocks : 1); ++i)
-                            {
-                                copy_tile(to + i * hopper_chunk_bytes,
-                                          p.b,
-                                          full,
-                                          data ? place.first_column + i * 64 : chunk * 64,
-                                          filter,
-                                          data ? chunk * 64 : place.first_column,
-                                          place.first_group);
-                            }
+                            copy_tile(to,
+                                      p.b,
+                                      full,
+                                      data ? place.first_column : chunk * 64,
+                                      filter,
+                                      data ? chunk * 64 : place.first_column,
+                                      place.first_group);
                         }
         }
     }
@@ -178,7 +170,7 @@ struct hopper_patch_consumer
     hopper_turns<true> turns;
     ring_position<Config::patch_stages> patch{};
     ring_position<Config::weight_stages> weights{};
-    hopper_sums<Config::channel_blocks, Config::m / 2> sums;
+    hopper_sums<1, Config::m / 2> sums;
 
     __device__ __forceinline__ int patches() const
     { return static_cast<int>(p.work.chunks.divisor) * p.patch.taps[0]; }
@@ -196,11 +188,11 @@ struct hopper_patch_consumer
     __device__ __forceinline__ void multiply()
     {
         // What the taps displace by, in descriptors.
-        constexpr int row   = hopper_row_bytes / 16;
-        const int along     = p.patch.step[2] * row;
-        const int line      = p.patch.taps[2];
-        const int next_line = p.patch.step[1] * static_cast<int>(p.patch.width.divisor) * row -
-                              line * along;
+        constexpr int row = hopper_row_bytes / 16;
+        const int along   = p.patch.step[2] * row;
+        const int line    = p.patch.taps[2];
+        const int next_line =
+            p.patch.step[1] * static_cast<int>(p.patch.width.divisor) * row - line * along;
         const int tap_count = taps();
         const int steps     = patches() * tap_count;
         int tap = tap_count, x = 0, displacement = 0;
@@ -228,15 +220,10 @@ struct hopper_patch_consumer
 #pragma unroll
             for(int k = 0; k < hopper_k / 16; ++k)
             {
-#pragma unroll
-                for(int i = 0; i < Config::channel_blocks; ++i)
-                {
-                    product::issue(sums.value[i],
-                                   channels + i * descriptor_chunk_step +
-                                       k * descriptor_k_step(weights_along_k),
-                                   positions + k * descriptor_k_step(true),
-                                   1);
-                }
+                product::issue(sums.value[0],
+                               channels + k * descriptor_k_step(weights_along_k),
+                               positions + k * descriptor_k_step(true),
+                               1);
             }
             products_commit();
             products_wait<1>();
@@ -275,7 +262,7 @@ struct hopper_patch_consumer
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
             hopper_patch_store<Config>{p.work, shared.staging, warpgroup}.store(
-                sums.value, place.at, rows_of(p.patch, place));
+                sums.value[0], place.at, rows_of(p.patch, place));
         }
     }
 };
@@ -287,7 +274,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
     extern __shared__ __align__(128) char memory[];
     const hopper_patch_shared<Config> shared(memory);
-    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+    const int warp        = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
     constexpr int copying = Config::warpgroups * 4; // the first warp that copies
     const bool leads      = threadIdx.x % 32 == 0;
     if(warp == copying && leads)

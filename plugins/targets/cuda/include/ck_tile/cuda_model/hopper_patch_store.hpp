@@ -41,9 +41,7 @@ struct hopper_patch_store
     }
 
     __device__ __forceinline__ void
-    store(const float (&sums)[Config::channel_blocks][Config::m / 2],
-          const tile_place& at,
-          const patch_rows& rows) const
+    store(const float (&sums)[Config::m / 2], const tile_place& at, const patch_rows& rows) const
     {
         constexpr int vector = result_place<Config>::vector;
         constexpr int pieces = 64 / vector; // of a line
@@ -52,11 +50,9 @@ struct hopper_patch_store
         const result_place<Config> result{w.g, at, false};
         const plain out{w, staging, warpgroup};
 #pragma unroll
-        for(int number = 0; number < Config::channel_blocks * Config::m / 64; ++number)
+        for(int block = 0; block < Config::m / 64; ++block)
         {
-            const int block    = number / Config::channel_blocks; // of positions
-            const int channels = number % Config::channel_blocks;
-            stage(sums[channels] + block * 32, lines);
+            stage(sums + block * 32, lines);
             out.team_barrier();
 #pragma unroll(vector == 8 ? 4 : 1)
             for(int round = 0; round < pieces / 2; ++round)
@@ -66,7 +62,7 @@ struct hopper_patch_store
                 const int piece = index % pieces * vector;
                 if(row < 0) { continue; }
                 const std::int64_t start  = result.row_part(row);
-                const std::int64_t column = result.column_part(channels * 64 + piece);
+                const std::int64_t column = result.column_part(piece);
                 if(start < 0 || column < 0) { continue; }
                 out.template put_vector<vector>(
                     start + column,

@@ -162,31 +162,28 @@ __device__ __forceinline__ void prefetch_map(const CUtensorMap& map)
 // Four 8x8 matrices of 16-bit elements to shared memory, Transposed ones turned over; each lane
 // knows the address of one line.
 template <bool Transposed>
-__device__ __forceinline__ void store_matrices(std::uint32_t address,
-                                               std::uint32_t a,
-                                               std::uint32_t b,
-                                               std::uint32_t c,
-                                               std::uint32_t d)
+__device__ __forceinline__ void store_matrices(
+    std::uint32_t address, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d)
 {
     if constexpr(Transposed)
     {
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                         address),
-                     "r"(a),
-                     "r"(b),
-                     "r"(c),
-                     "r"(d)
-                     : "memory");
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+            "r"(a),
+            "r"(b),
+            "r"(c),
+            "r"(d)
+            : "memory");
     }
     else
     {
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                         address),
-                     "r"(a),
-                     "r"(b),
-                     "r"(c),
-                     "r"(d)
-                     : "memory");
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+            "r"(a),
+            "r"(b),
+            "r"(c),
+            "r"(d)
+            : "memory");
     }
 }
 

@@ -86,18 +86,18 @@ struct hopper_store
         const int lane     = threadIdx.x % 32;
         if constexpr(sizeof(element) == 2)
         {
-            const int matrix = lane / 8; // rows 0-7 and 8-15, then the next 8 columns
-            const std::uint32_t to =
-                shared_address(own_staging()) + (lane % 8 + matrix % 2 * 8) * line + matrix / 2 * 16;
+            const int matrix       = lane / 8; // rows 0-7 and 8-15, then the next 8 columns
+            const std::uint32_t to = shared_address(own_staging()) +
+                                     (lane % 8 + matrix % 2 * 8) * line + matrix / 2 * 16;
 #pragma unroll
             for(int j = 0; j < columns / 8; j += 2)
             {
                 const float* sum = own_sums + j * 4;
                 store_matrices<false>(to + j * 16,
                                       narrow_pair(sum[0], sum[1]),
-                               narrow_pair(sum[2], sum[3]),
-                               narrow_pair(sum[4], sum[5]),
-                               narrow_pair(sum[6], sum[7]));
+                                      narrow_pair(sum[2], sum[3]),
+                                      narrow_pair(sum[4], sum[5]),
+                                      narrow_pair(sum[6], sum[7]));
             }
         }
         else
@@ -106,8 +106,8 @@ struct hopper_store
 #pragma unroll
             for(int j = 0; j < columns / 8; ++j)
             {
-                const float* sum                           = own_sums + j * 4;
-                *reinterpret_cast<float2*>(to + j * 32)    = make_float2(sum[0], sum[1]);
+                const float* sum                                   = own_sums + j * 4;
+                *reinterpret_cast<float2*>(to + j * 32)            = make_float2(sum[0], sum[1]);
                 *reinterpret_cast<float2*>(to + j * 32 + 8 * line) = make_float2(sum[2], sum[3]);
             }
         }
@@ -116,9 +116,10 @@ struct hopper_store
     // Calls put(offset, values) for vectors of the result, whose offsets are made of the parts of
     // rows and columns.
     template <int Vector, typename Row, typename Column, typename Put>
-    __device__ __forceinline__ void
-    store_vectors(const sums& sum, const Row& row_part, const Column& column_part, const Put& put)
-        const
+    __device__ __forceinline__ void store_vectors(const sums& sum,
+                                                  const Row& row_part,
+                                                  const Column& column_part,
+                                                  const Put& put) const
     {
         constexpr int pieces = columns / Vector; // of a line
         constexpr int rounds = 16 * pieces / 32;
@@ -155,8 +156,8 @@ struct hopper_store
                         keeps ? rows[keeps ? round : 0] : row_part(i, index / pieces), column);
                     if(offset < 0) { continue; }
                     put(offset,
-                        reinterpret_cast<const element*>(
-                            lines + index / pieces * Config::staging_line_bytes) +
+                        reinterpret_cast<const element*>(lines + index / pieces *
+                                                                     Config::staging_line_bytes) +
                             index % pieces * Vector);
                 }
                 __syncwarp();
@@ -226,14 +227,10 @@ struct hopper_store
 
     // Adds two neighbouring sums.
     __device__ __forceinline__ static void add_pair(float* to, float a, float b)
-    {
-        asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(a), "f"(b) : "memory");
-    }
+    { asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(a), "f"(b) : "memory"); }
 
-    __device__ __forceinline__ void add_sums(const sums& sum,
-                                             int first_row,
-                                             const weight_result<Config>& result,
-                                             float* to) const
+    __device__ __forceinline__ void
+    add_sums(const sums& sum, int first_row, const weight_result<Config>& result, float* to) const
     {
         const int lane   = threadIdx.x % 32;
         const bool pairs = result.channels() % 2 == 0; // of one group
@@ -280,8 +277,8 @@ struct hopper_store
         {
             __threadfence();
             team_barrier();
-            auto* last = reinterpret_cast<unsigned*>(staging + lead() / 32 * 16 *
-                                                                   Config::staging_line_bytes);
+            auto* last = reinterpret_cast<unsigned*>(staging +
+                                                     lead() / 32 * 16 * Config::staging_line_bytes);
             if(static_cast<int>(threadIdx.x) == lead())
             {
                 *last = atomicAdd(w.arrived + place.number, 1u) + 1 ==

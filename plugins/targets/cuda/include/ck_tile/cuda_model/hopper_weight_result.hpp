@@ -32,7 +32,7 @@ struct weight_result
     const hopper_tile_place& place;
 
     // Channels per group, as they are in memory.
-    __device__ __forceinline__ int channels() const 
+    __device__ __forceinline__ int channels() const
     { return static_cast<int>(w.group_channels.divisor); }
 
     // Whether several groups share a tile: elements whose row and column belong to different ones

@@ -130,9 +130,15 @@ load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
         {
             load_a([&](int piece) { return source.numbered_tap(k0 + piece); }, has_tap);
         }
-        else { load_a(plain_column, inside); }
+        else
+        {
+            load_a(plain_column, inside);
+        }
     }
-    else { load_a(plain_column, inside); }
+    else
+    {
+        load_a(plain_column, inside);
+    }
     load_operand<Config, Config::vector_b, b_lines, b_elements, Config::b_line_bytes>(
         stage + Config::a_bytes,
         static_cast<const element*>(p.b) + source.b_start(),

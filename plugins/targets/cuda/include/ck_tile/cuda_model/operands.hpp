@@ -141,7 +141,7 @@ struct operands
             {
                 const int position = from[axis] + index[axis] * p.image.step[axis];
                 inside             = inside && static_cast<unsigned>(position) <
-                                       static_cast<unsigned>(p.image.length[axis]);
+                                                   static_cast<unsigned>(p.image.length[axis]);
             }
             mask |= std::uint64_t{inside} << number;
         }

@@ -19,8 +19,8 @@ copy_async(std::uint32_t destination, const void* source, bool exists)
 {
     if constexpr(Bytes == 2)
     {
-        const std::uint16_t value = exists ? __ldg(static_cast<const unsigned short*>(source))
-                                           : std::uint16_t{0};
+        const std::uint16_t value =
+            exists ? __ldg(static_cast<const unsigned short*>(source)) : std::uint16_t{0};
         asm volatile("st.shared.u16 [%0], %1;" ::"r"(destination), "h"(value) : "memory");
     }
     else

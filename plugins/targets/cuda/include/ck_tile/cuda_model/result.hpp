@@ -26,8 +26,8 @@ struct result_place
         const std::int64_t image = at.first_image * p.result_image_elements;
         if constexpr(Config::direction == direction::forward)
         {
-            return image + (static_cast<std::int64_t>(row) * p.groups + at.first_group) *
-                               p.out_channels;
+            return image +
+                   (static_cast<std::int64_t>(row) * p.groups + at.first_group) * p.out_channels;
         }
         else
         {
@@ -60,8 +60,9 @@ struct result_place
             const std::int64_t row    = number < p.m ? row_part(number) : -1;
             const std::int64_t column = column_part(first_column + piece);
             if(row < 0 || column < 0) { continue; }
-            element* to        = static_cast<element*>(p.result) + row + column;
-            const auto* values = reinterpret_cast<const element*>(lines + index / pieces * line_bytes) + piece;
+            element* to = static_cast<element*>(p.result) + row + column;
+            const auto* values =
+                reinterpret_cast<const element*>(lines + index / pieces * line_bytes) + piece;
             if constexpr(Config::direction == direction::backward_data)
             {
                 if(add)

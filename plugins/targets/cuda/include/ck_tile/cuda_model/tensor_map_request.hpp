@@ -36,13 +36,15 @@ struct tile_map_request
 
 // The windows that a GEMM's rows (or the depth of backward weight) stand for. Positions of an axis
 // are `count` values origin + i * scale; taps displace by 0, |step|, ..., counted from the lowest
-// one, which is `reach` below the origin where steps are negative.
-inline window_map_request make_window_map_request(
-    const gemm_params& p, const void* base, int images, int element_bytes, unsigned pixels)
+// one, which is `reach` below the origin where steps are negative. `deep`: images have a depth.
+inline window_map_request make_window_map_request(const gemm_params& p,
+                                                  const void* base,
+                                                  int images,
+                                                  int element_bytes,
+                                                  unsigned pixels,
+                                                  bool deep)
 {
     window_map_request r{};
-    const bool deep =
-        p.image.length[0] > 1 || p.positions[0].divisor > 1 || p.taps[0][0].divisor > 1;
     r.rank         = deep ? 5 : 4;
     r.base         = base;
     r.size[0]      = static_cast<std::uint64_t>(p.image.stride[2]);
@@ -106,11 +108,8 @@ inline tile_map_request make_weight_map_request(
 }
 
 // A matrix of pixels times the channels of all groups, in boxes of 64 channels.
-inline tile_map_request make_pixel_map_request(const void* base,
-                                               std::int64_t channels,
-                                               std::int64_t pixels,
-                                               int element_bytes,
-                                               unsigned rows)
+inline tile_map_request make_pixel_map_request(
+    const void* base, std::int64_t channels, std::int64_t pixels, int element_bytes, unsigned rows)
 {
     return {2,
             base,
@@ -119,13 +118,14 @@ inline tile_map_request make_pixel_map_request(const void* base,
             {64, rows}};
 }
 
-// Whether every window is one pixel, and the positions are all pixels in order: such windows are the
-// rows of a matrix, which is copied faster than windows are.
+// Whether every window is one pixel, and the positions are all pixels in order: such windows are
+// the rows of a matrix, which is copied faster than windows are.
 inline bool has_pixel_windows(const gemm_params& p)
 {
     for(int axis = 0; axis < 3; ++axis)
     {
-        if(p.taps[axis][0].divisor != 1 || p.origin_scale[axis] != 1 || p.origin_offset[axis] != 0 ||
+        if(p.taps[axis][0].divisor != 1 || p.origin_scale[axis] != 1 ||
+           p.origin_offset[axis] != 0 ||
            static_cast<int>(p.positions[axis].divisor) != p.image.length[axis])
         {
             return false;

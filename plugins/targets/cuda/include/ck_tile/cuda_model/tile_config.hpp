@@ -166,11 +166,10 @@ struct tile_config_of
                     scalar ? 1
                            : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
                     facts.direction == direction::backward_data ? 1 : facts.groups_to_merge,
-                    impl::fitting_stages(
-                        facts.double_smem_buffer&& wanted < 4 ? 4 : wanted,
-                        stage_bytes,
-                        weight ? 0 : facts.m_per_block,
-                        blocks),
+                    impl::fitting_stages(facts.double_smem_buffer&& wanted < 4 ? 4 : wanted,
+                                         stage_bytes,
+                                         weight ? 0 : facts.m_per_block,
+                                         blocks),
                     blocks>;
 };
 
