@@ -125,7 +125,12 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             kind="operation",
             hook="ckprof_register_operations",
             protocol=protocols.Operation,
-            abilities=(protocols.OwnProblems, protocols.KernelInterface, protocols.ProblemSampler),
+            abilities=(
+                protocols.OwnProblems,
+                protocols.FurtherOperands,
+                protocols.KernelInterface,
+                protocols.ProblemSampler,
+            ),
         ),
         Contract(
             kind="pipeline",
