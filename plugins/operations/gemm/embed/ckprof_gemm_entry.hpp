@@ -174,13 +174,14 @@ struct gemm
         std::string_view own       = names[0];
         if constexpr(multi_d_gemm_args<HostArgs>) own = Launcher::ElementwiseOp;
         const auto text = [](std::string_view operation, std::size_t count) {
-            return count == 0 ? std::string("no D tensors")
-                              : std::to_string(count) + " D tensors and " + std::string(operation);
+            return count == 0 ? std::string("the product alone")
+                              : std::string(operation) + " with " + std::to_string(count) +
+                                    (count == 1 ? " D tensor" : " D tensors");
         };
         const std::string_view wanted = asked < names.size() ? names[asked] : "another operation";
         require(wanted == own && asked_count == d_count,
                 "problem",
-                "a kernel with " + text(own, d_count) + ", the problem has " +
+                "the kernel computes " + text(own, d_count) + ", the problem asks for " +
                     text(wanted, asked_count));
     }
 
