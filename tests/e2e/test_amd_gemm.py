@@ -194,7 +194,8 @@ def test_kernels_with_d_tensors_and_of_batches(ckprof, tmp_path):
     atomics = [[bool(variant["atomics"]) for variant in kernel["variants"]] for kernel in kernels]
     assert [(len(flags), any(flags), all(flags)) for flags in atomics] == [
         *[(3, False, False), (4, False, False)],
-        *[(6, True, False), (8, True, False)],
+        # nothing adds single halves
+        *[(6, True, False), (4, False, False)],
     ]
     for kernel in kernels:
         used = {name for variant in kernel["variants"] for name in variant["matrix_instructions"]}

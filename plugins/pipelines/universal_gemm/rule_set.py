@@ -34,8 +34,8 @@ _MULTI_D: Final = ((ElementwiseOp.MULTI_D_ADD, 1), (ElementwiseOp.MULTI_D_ADD, 2
 class GemmRuleSet:
     """One GEMM pipeline, the sizes of tiles, waves and MMA tiles combined, one by one and persistent.
 
-    First without D tensors, then added to one and to two of them. The configuration lists Relu and Gelu beside
-    that sum, which have one operand: there are no such kernels with D tensors.
+    First without D tensors, then added to one and to two of them. The configuration also lists Relu and Gelu,
+    which have one operand: there are no such kernels with D tensors.
     """
 
     id = "gemm"

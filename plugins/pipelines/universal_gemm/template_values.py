@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: kinds of hot loop and tail that a kernel of API level 2025-07 is instantiated for
 _TAILS: Final = {GemmPipeline.COMPV1: 1, GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4}
 _WAVE_LANES: Final = 64
+_HALF_BYTES: Final = 2
 _OPERATORS: Final = {ElementwiseOp.MULTI_D_ADD: "+", ElementwiseOp.MULTI_D_MULTIPLY: "*"}
 
 
@@ -69,6 +70,8 @@ class UniversalGemmHeader:
     operator: str
     #: the kernel computes a batch of products
     batched: bool
+    #: splits can be added up
+    adds: bool
 
 
 def _cpp(dtype: DataType) -> str:
@@ -138,6 +141,19 @@ def _tails(instance: UniversalGemmInstance) -> int:
     return 2 * mem_prefetch_stages(stage_bytes, _WAVE_LANES * instance.waves)
 
 
+def _adds(instance: UniversalGemmInstance) -> bool:
+    """Say whether splits of K are added up.
+
+    They are not where D tensors would be combined with each of them, nor where the epilogue stores single
+    elements of 16 bits, which no instruction adds: the kernel that would do it does not compile.
+    """
+    if isinstance(instance, MultiDGemmInstance):
+        return False
+    halves = instance.types.result.properties.size_bytes == _HALF_BYTES
+    single = instance.epilogue is Epilogue.DEFAULT and isinstance(instance, BatchedGemmInstance)
+    return not (halves and single)
+
+
 def _variant(instance: UniversalGemmInstance) -> dict[str, Any]:
     """Return what tells kernels of one product, with D tensors and of batches apart."""
     batched = isinstance(instance, BatchedGemmInstance)
@@ -176,8 +192,7 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
     """
     properties = instance.gemm_pipeline.properties
     fixed = api_level == API_LEVEL_2025_07
-    # K is not split then: one way of storing
-    multi_d = isinstance(instance, MultiDGemmInstance)
+    adds = _adds(instance)
     return UniversalGemmHeader(
         version=__version__,
         name=name,
@@ -196,6 +211,7 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
         and instance.gemm_pipeline is GemmPipeline.COMPV4
         and instance.layout.name == "rcr"
         and not instance.pad_k,
-        device_functions=_tails(instance) * (1 if multi_d else 2) if fixed else 1,
+        device_functions=_tails(instance) * (2 if adds else 1) if fixed else 1,
+        adds=adds,
         **_variant(instance),
     )

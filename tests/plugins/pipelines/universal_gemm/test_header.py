@@ -49,6 +49,9 @@ def test_golden(changes, level, golden):
         *[({"pipeline": "compv1"}, 2), ({}, 6), ({"pipeline": "compv4"}, 8), ({"pipeline": "mem"}, 8)],
         # K is not split with D tensors
         *[({"elementwise_op": "MultiDAdd", "num_d_tensors": 1}, 3), ({"batched": True}, 6)],
+        # nor where single halves would have to be added
+        *[({"batched": True, "epilogue": "default"}, 3)],
+        *[({"batched": True, "epilogue": "default", "dtype": "int8"}, 6)],
     ],
 )
 def test_device_functions(changes, functions):
