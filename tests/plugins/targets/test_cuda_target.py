@@ -180,7 +180,7 @@ class TestMachineCode:
         assert dict(machine_code._attributes(data)) == {0x05: struct.pack("<I", 384), 0x19: b"\x40\x01"}
 
 
-#: every shipped list, a direction's folder being one of its names; without those that spell the instances of another
+#: every shipped list (a direction's folder is one of its names), without those that spell another's instances
 SHIPPED = sorted(
     str(path.relative_to(CONF)) for path in CONF.rglob("*.conf") if "typestring" not in path.parts
 )
