@@ -129,7 +129,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
         locked=Path(locked) if locked is not None else None,
         write=arguments.write,
         revision=arguments.revision,
-        reading=shared_options.chosen_list_reading(arguments),
+        reading=shared_options.chosen_list_reading(arguments, session, [direction] if direction else []),
         build=shared_options.chosen_build_options(arguments),
         fail_on=parity_options.chosen_findings(arguments),
     )

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: the model, a list, the problem, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     (problem,) = session.profiler.problems(selection.direction, [arguments.problem])
     if arguments.no_support_check and arguments.measure:
         raise UsageError("--measure runs what supports the problem: leave --no-support-check out")
