@@ -12,7 +12,6 @@ from ckprof.api.selection_requests import SelectOptions
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.problem import as_convolution
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +80,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         SelectOptions(
             model=arguments.model,
             selection=selection,
-            problem=as_convolution(problem.problem),
+            problem=problem.problem,
             top=arguments.top,
             measure=arguments.measure,
             boost=arguments.boost,

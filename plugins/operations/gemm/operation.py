@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.model.product import Product
     from ckprof.model.type_set import TypeSet
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
@@ -67,6 +68,13 @@ class Gemm:
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
+
+    def product(self, problem: GemmProblem, dtype: DataType) -> Product:
+        """Return the problem as a time model sees it.
+
+        :raises InputError: there are no such products.
+        """
+        return problem.product(dtype)
 
     def reference(
         self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
