@@ -34,7 +34,7 @@ as skipped and never counts as a match. Exit code 0: everything asked for matche
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof parity``."""
     parser.epilog = _EPILOG
-    known = ", ".join(session.registry.directions.ids)
+    known = ", ".join(session.registry.operations.ids)
     parser.add_argument(
         "direction",
         metavar="DIRECTION",
