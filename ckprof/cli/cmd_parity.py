@@ -114,7 +114,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
     :raises UsageError: an option is wrong.
     """
     direction, locked = arguments.direction, arguments.locked
-    ids = {id_ for one in session.registry.directions for id_ in (one.id, *one.aliases)}
+    ids = {id_ for one in session.registry.operations for id_ in (one.id, *one.aliases)}
     if direction is None and locked in ids:
         # argparse took the direction for the file of --locked
         direction, locked = locked, DEFAULT_PATH
