@@ -59,6 +59,23 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                  : "memory");
 }
 
+__device__ __forceinline__ void copy_tile(std::uint32_t destination,
+                                          const CUtensorMap& map,
+                                          std::uint32_t barrier,
+                                          int c0,
+                                          int c1,
+                                          int c2)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2)
+                 : "memory");
+}
+
 __device__ __forceinline__ void
 copy_tile(std::uint32_t destination, const CUtensorMap& map, std::uint32_t barrier, int c0, int c1)
 {
