@@ -13,15 +13,20 @@ struct matrix_producer : hopper_ring<Config>
 
     __device__ __forceinline__ void fill(const hopper_tile_place& place)
     {
+        // What belongs to one row or column of tiles alone is not needed again.
+        const std::uint64_t keep_a = cache_policy(p.work.one_column);
+        const std::uint64_t keep_b = cache_policy(p.work.one_row);
         for(int step = place.step_begin; step < place.step_end; ++step, at.advance())
         {
             const std::uint32_t barrier = this->claim();
             const std::uint32_t a       = shared.stage(at.stage);
             const std::uint32_t b       = a + Config::a_bytes;
             const int k                 = step * Config::k_elements;
-            copy<Config::a_k_major, Config::m / 64>(a, p.a, barrier, k, place.at.first_row, place);
+            const int product           = place.at.first_group;
+            copy<Config::a_k_major, Config::m / 64>(
+                a, p.a, barrier, keep_a, k, place.at.first_row, product);
             copy<Config::b_k_major, Config::column_chunks>(
-                b, p.b, barrier, k, place.at.first_column, place);
+                b, p.b, barrier, keep_b, k, place.at.first_column, product);
         }
     }
 
@@ -30,18 +35,19 @@ struct matrix_producer : hopper_ring<Config>
     __device__ __forceinline__ static void copy(std::uint32_t to,
                                                 const CUtensorMap& map,
                                                 std::uint32_t barrier,
+                                                std::uint64_t policy,
                                                 int k,
                                                 int line,
-                                                const hopper_tile_place& place)
+                                                int product)
     {
-        const int product = place.at.first_group;
-        if constexpr(KMajor) { copy_tile(to, map, barrier, k, line, product); }
+        if constexpr(KMajor) { copy_tile(to, map, barrier, policy, k, line, product); }
         else
         {
 #pragma unroll
             for(int i = 0; i < Chunks; ++i)
             {
-                copy_tile(to + i * hopper_chunk_bytes, map, barrier, line + i * 64, k, product);
+                copy_tile(
+                    to + i * hopper_chunk_bytes, map, barrier, policy, line + i * 64, k, product);
             }
         }
     }

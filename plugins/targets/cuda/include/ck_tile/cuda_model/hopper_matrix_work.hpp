@@ -26,6 +26,7 @@ struct matrix_work
     fast_divisor band_tiles;           // of a whole band
     fast_divisor band_rows, last_rows; // rows of tiles of all bands but the last, and of that
     int last_band;
+    bool one_row, one_column;  // of tiles
     int steps, steps_per_part; // of one row of shared memory
     void* partial;             // sums of several parts of K; zero between launches
     unsigned* arrived;         // parts that are done, per tile of the result
@@ -58,6 +59,8 @@ matrix_work make_matrix_work(const matrix_params& g, int blocks)
     w.band_rows      = make_fast_divisor(rows);
     w.last_rows      = make_fast_divisor(m_tiles - (bands - 1) * rows);
     w.last_band      = bands - 1;
+    w.one_row        = m_tiles == 1;
+    w.one_column     = n_tiles == 1;
     w.steps          = (g.k + Config::k_elements - 1) / Config::k_elements;
     w.steps_per_part = (w.steps + g.k_batch - 1) / g.k_batch;
     return w;
