@@ -91,7 +91,7 @@ FLAT_TILES: Final = (
 NARROW_TILES: Final = (
     Tile(m=128, n=128, k=32, vectors=(4, 4, 8)),
     Tile(m=128, n=128, k=32, vectors=(4, 4, 8), pipeline="compv4"),
-    Tile(m=256, n=128, k=32, vectors=(4, 4, 8), waves=(4, 2)),
+    Tile(m=256, n=128, k=32, vectors=(4, 4, 8)),
 )
 
 
