@@ -31,7 +31,8 @@ CKPROF_EVERYWHERE inline To bits_as(From from)
     return to;
 }
 
-// The finaliser of the splitmix64 generator: each bit of the result depends on each of the argument.
+// The finaliser of the splitmix64 generator: each bit of the result depends on each of the
+// argument.
 CKPROF_EVERYWHERE inline uint64_t mixed(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -55,9 +56,9 @@ enum class special
 template <int Exponent, int Mantissa, int Bias, special Special>
 struct small_float
 {
-    static constexpr int bits             = 1 + Exponent + Mantissa;
-    static constexpr uint32_t sign        = 1u << (bits - 1);
-    static constexpr uint32_t infinity    = ((1u << Exponent) - 1) << Mantissa;
+    static constexpr int bits          = 1 + Exponent + Mantissa;
+    static constexpr uint32_t sign     = 1u << (bits - 1);
+    static constexpr uint32_t infinity = ((1u << Exponent) - 1) << Mantissa;
 
     CKPROF_EVERYWHERE static double decode(uint32_t word)
     {

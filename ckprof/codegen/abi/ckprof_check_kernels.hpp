@@ -84,8 +84,8 @@ struct largest
     }
 };
 
-// A pass: visit(index, found) for each of count elements; found starts with zeros but for what start
-// sets.
+// A pass: visit(index, found) for each of count elements; found starts with zeros but for what
+// start sets.
 template <typename Value, typename Pass>
 struct pass_block
 {
@@ -167,9 +167,11 @@ struct operand_pass
         const auto fraction   = static_cast<uint32_t>(random >> 40);
         switch(operand.values)
         {
-        case CKPROF_INTEGERS: return static_cast<float>(static_cast<int>((random >> 32) * 10 >> 32) - 5);
+        case CKPROF_INTEGERS:
+            return static_cast<float>(static_cast<int>((random >> 32) * 10 >> 32) - 5);
         case CKPROF_DECIMALS: return static_cast<float>(fraction) * 0x1p-24f + operand.lowest;
-        case CKPROF_SIGNS: return fraction < operand.low ? 1.f : fraction >= operand.high ? -1.f : 0.f;
+        case CKPROF_SIGNS:
+            return fraction < operand.low ? 1.f : fraction >= operand.high ? -1.f : 0.f;
         default: return 0.f;
         }
     }
@@ -280,7 +282,7 @@ struct contract_block
     ckprof_contraction work;
     const void* operands[2];
     double* partial;
-    int64_t rows, columns, sums;        // numbers of elements
+    int64_t rows, columns, sums; // numbers of elements
     int64_t row_tiles, column_tiles, batches;
 
     struct tables
@@ -303,15 +305,15 @@ struct contract_block
             const ckprof_loop& loop = work.loop[at];
             // short divisions where they do
             const bool is_short = ((number | loop.length) >> 32) == 0;
-            const int64_t outer = is_short ? static_cast<int64_t>(static_cast<uint32_t>(number) /
-                                                                  static_cast<uint32_t>(loop.length))
-                                           : number / loop.length;
+            const int64_t outer = is_short
+                                      ? static_cast<int64_t>(static_cast<uint32_t>(number) /
+                                                             static_cast<uint32_t>(loop.length))
+                                      : number / loop.length;
             const int64_t index = number - outer * loop.length;
             number              = outer;
             found.offset += index * loop.offset[operand];
             for(int check = 0; check < CKPROF_MAX_CHECKED; ++check)
-                found.checked[check] +=
-                    static_cast<int32_t>(index) * loop.checked[operand][check];
+                found.checked[check] += static_cast<int32_t>(index) * loop.checked[operand][check];
             if(result != nullptr) *result += index * loop.result;
         }
     }
@@ -328,7 +330,8 @@ struct contract_block
             return found;
         }
         for(int check = 0; check < CKPROF_MAX_CHECKED; ++check)
-            found.checked[check] = check < work.checks[operand] ? work.check[operand][check].start : 0;
+            found.checked[check] =
+                check < work.checks[operand] ? work.check[operand][check].start : 0;
         const bool first = operand == 0;
         locate(0, work.batches, batch, operand, found, first ? &result : nullptr);
         locate(work.batches + (first ? 0 : work.rows),
@@ -340,15 +343,14 @@ struct contract_block
         return found;
     }
 
-    CKPROF_DEVICE double
-    element(int operand, const place& outer_place, const place& summed) const
+    CKPROF_DEVICE double element(int operand, const place& outer_place, const place& summed) const
     {
         if(outer_place.offset < 0 || summed.offset < 0) return 0;
         int64_t offset = outer_place.offset + summed.offset;
         for(int check = 0; check < work.checks[operand]; ++check)
         {
             const ckprof_checked_index& index = work.check[operand][check];
-            int32_t value = outer_place.checked[check] + summed.checked[check];
+            int32_t value                     = outer_place.checked[check] + summed.checked[check];
             if(value < 0) return 0;
             if(index.divisor != 1)
             {

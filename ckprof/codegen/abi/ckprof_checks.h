@@ -103,8 +103,8 @@ typedef struct ckprof_contraction
     int64_t stored; /* elements of the result, gaps included */
 } ckprof_contraction;
 
-/* An element passes when it is finite and |out - ref| <= atol + rtol * |ref|. Where the reference is
- * a NaN the result has a gap, which must still be poisoned: each of its bytes has this value. */
+/* An element passes when it is finite and |out - ref| <= atol + rtol * |ref|. Where the reference
+ * is a NaN the result has a gap, which must still be poisoned: each of its bytes has this value. */
 typedef struct ckprof_comparison
 {
     int32_t element; /* ckprof_element of the result */
@@ -145,8 +145,8 @@ typedef struct ckprof_checks
                               const void* second,
                               double* partial,
                               double* reference);
-    /* The largest magnitude of the reference's elements, infinite if one is, and the number of those
-     * that are no numbers. */
+    /* The largest magnitude of the reference's elements, infinite if one is, and the number of
+     * those that are no numbers. */
     ckprof_status (*magnitude)(const double* reference,
                                int64_t stored,
                                double* magnitude,

@@ -110,9 +110,8 @@ struct functions
         double_total found{};
         int64_t lines = 1;
         for(int axis = 0; axis + 1 < operand->axes; ++axis) lines *= operand->lengths[axis];
-        const auto status =
-            pass_over(operand_pass{*operand, memory}, lines * operand->line, found);
-        *squares = found.value;
+        const auto status = pass_over(operand_pass{*operand, memory}, lines * operand->line, found);
+        *squares          = found.value;
         return status;
     }
 
@@ -143,8 +142,7 @@ struct functions
         block.column_tiles = (block.columns + Columns - 1) / Columns;
         // one factor after the other: the product may be too large for any integer
         int64_t blocks          = 1;
-        const int64_t factors[] = {
-            block.row_tiles, block.column_tiles, block.batches, work.slices};
+        const int64_t factors[] = {block.row_tiles, block.column_tiles, block.batches, work.slices};
         for(const int64_t factor : factors)
         {
             if(factor > most_grid / blocks) return CKPROF_REJECTED;
@@ -163,21 +161,18 @@ struct functions
         constexpr int64_t narrow = 16;
         const int64_t rows       = elements_of(*work, work->batches, work->rows);
         const int64_t columns    = elements_of(*work, work->batches + work->rows, work->columns);
-        const auto status        = columns <= narrow
-                                       ? contract_tiles<256, 16>(*work, first, second, partial)
-                                   : rows <= narrow
-                                       ? contract_tiles<16, 256>(*work, first, second, partial)
-                                       : contract_tiles<64, 64>(*work, first, second, partial);
+        const auto status =
+            columns <= narrow ? contract_tiles<256, 16>(*work, first, second, partial)
+            : rows <= narrow  ? contract_tiles<16, 256>(*work, first, second, partial)
+                              : contract_tiles<64, 64>(*work, first, second, partial);
         if(status != CKPROF_OK || work->slices == 1) return status;
         total nothing{};
         return pass_over(
             slices_pass{partial, reference, work->slices, work->stored}, work->stored, nothing);
     }
 
-    static ckprof_status magnitude(const double* reference,
-                                   int64_t stored,
-                                   double* magnitude,
-                                   uint64_t* gaps) noexcept
+    static ckprof_status
+    magnitude(const double* reference, int64_t stored, double* magnitude, uint64_t* gaps) noexcept
     {
         largest found{};
         const auto status = pass_over(magnitude_pass{reference}, stored, found);

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.contraction import Contraction
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
@@ -67,6 +68,10 @@ class Gemm:
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
+
+    def contraction(self, problem: GemmProblem) -> Contraction:
+        """Return the product as a sum, for devices."""
+        return Contraction(summed=(("K", problem.k),))
 
     def reference(
         self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
