@@ -60,7 +60,7 @@ def add_timing_options(
         "--reference",
         default=default.reference.value,
         choices=[place.value for place in ReferencePlace],
-        help="where operands and reference are computed and results compared: cpu, out of reach of the "
+        help="where operands and reference are computed and results compared: host, out of reach of the "
         "kernels; device, in double precision as well, without copies; auto: on the device where target and "
         f"operation can (default: {default.reference.value})",
     )

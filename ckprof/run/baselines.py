@@ -78,7 +78,7 @@ class Baselines:
         with ExitStack() as stack:
             for known in self._sources:
                 source = known
-                if checks is not None and options.reference is not ReferencePlace.CPU:
+                if checks is not None and options.reference is not ReferencePlace.HOST:
                     source = replace(known, checks=str(checks.resolve()))
                 executor = stack.enter_context(
                     Executor(source, arch="", options=options, work_dir=work_dir, on_event=self._pass_on)

@@ -326,7 +326,7 @@ class Executor:
             # perhaps a kernel has kept memory; a worker of its own has all of it
             self._discard(f"a problem does not fit: {rejected}")
             return self._prepare_worker()
-        hint = "; --reference cpu needs less of the device's" if problem.on_device else ""
+        hint = "; --reference host needs less of the device's" if problem.on_device else ""
         reason = f"not enough memory: {rejected}{hint}"
         self._blocking_failure = Measured(
             status=Status.UNSUPPORTED,

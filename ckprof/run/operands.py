@@ -94,13 +94,19 @@ class Drawing:
             return np.zeros(numbers.shape, dtype=np.float32)
         words = random_words(self.key, numbers)
         if self.kind is InitKind.INTEGER:
-            return (((words >> np.uint64(32)) * np.uint64(10)) >> np.uint64(32)).astype(np.float32) - 5
+            upper = (words >> np.uint64(32)) * np.uint64(10)
+            integers: NDArray[np.float32] = (upper >> np.uint64(32)).astype(np.float32)
+            integers -= 5
+            return integers
         fractions = words >> np.uint64(40)
         if self.kind is InitKind.EXACT:
             signs: NDArray[np.float32] = (fractions < self.low).astype(np.float32)
             signs -= fractions >= self.high
             return signs
-        return fractions.astype(np.float32) * np.float32(1 / _FRACTIONS) + np.float32(self.lowest)
+        decimals: NDArray[np.float32] = fractions.astype(np.float32)
+        decimals *= np.float32(1 / _FRACTIONS)
+        decimals += np.float32(self.lowest)
+        return decimals
 
 
 def make_operand(

@@ -32,10 +32,10 @@ class CacheMode(Enum):
 class ReferencePlace(Enum):
     """Where operands and reference are computed, and results compared."""
 
-    #: on the device where its target and the operation know how, else on the CPU
+    #: on the device where its target and the operation know how, else on the host
     AUTO = "auto"
     #: in the process that has started the worker, where no kernel can reach them
-    CPU = "cpu"
+    HOST = "host"
     #: on the device, in double precision as well
     DEVICE = "device"
 

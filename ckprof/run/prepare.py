@@ -100,7 +100,7 @@ class PreparedProblem:
         if made.magnitude is None or made.gaps != self.result.stored_elements - self.result.elements:
             raise PluginError(
                 f"operation {self.request.direction}: the device's reference is not finite on "
-                f"{self.problem.describe()}; --reference cpu does without it"
+                f"{self.problem.describe()}; --reference host does without it"
             )
         variance = float(self.reduction_length)
         for sum_of_squares, file in zip(made.squares, self.request.operands, strict=True):
@@ -184,7 +184,7 @@ def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> C
     :raises UsageError: the device was asked for and cannot do it.
     """
     place, operation = options.reference, work.operation
-    if place is ReferencePlace.CPU or not options.verify:
+    if place is ReferencePlace.HOST or not options.verify:
         return None
     reason = ""
     if not can_check:
@@ -197,7 +197,7 @@ def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> C
         except NotExpressibleError as exc:
             reason = f"operation {operation.id} on {work.problem.describe()}: {exc}"
     if place is ReferencePlace.DEVICE:
-        raise UsageError(f"--reference device: {reason}; use --reference cpu or auto")
+        raise UsageError(f"--reference device: {reason}; use --reference host or auto")
     return None
 
 

@@ -149,7 +149,7 @@ class _ProblemRunner:
             yield from rounds.run()
         else:
             yield from self._run_in_turn(group)
-        on_host = replace(self._options, reference=ReferencePlace.CPU)
+        on_host = replace(self._options, reference=ReferencePlace.HOST)
         self._baselines.measure(self._index, layout, dtype, prepared, partial(prepare, options=on_host))
 
     def _run_in_turn(self, group: Sequence[Instance]) -> Iterator[Outcome]:

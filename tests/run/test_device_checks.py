@@ -47,8 +47,9 @@ from .fakes import ScaleDirection, find_compiler, make_problem
 from .local_worker import KEY
 
 DIRECTIONS = {one.id: one for one in (Forward(), BackwardData(), BackwardWeight())}
+ANYWHERE = RunOptions()
 ON_DEVICE = RunOptions(reference=ReferencePlace.DEVICE)
-ON_HOST = RunOptions(reference=ReferencePlace.CPU)
+ON_HOST = RunOptions(reference=ReferencePlace.HOST)
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 SCALE = ConvProblem(
     groups=1, batch=2, out_channels=3, in_channels=5, filter=(3, 3), input=(6, 5), strides=(1, 1),
@@ -116,7 +117,7 @@ def convolutions(draw):
         assume(False)
 
 
-def same_on_both(checks, operation, problem, layout, types, folder, options=RunOptions()):
+def same_on_both(checks, operation, problem, layout, types, folder, options=ANYWHERE):
     """Have host and device make operands and reference, and compare all of it."""
     device = prepare_problem(
         operation,
@@ -128,7 +129,7 @@ def same_on_both(checks, operation, problem, layout, types, folder, options=RunO
         can_check=True,
     )
     host = prepare_problem(
-        operation, problem, layout, types, replace(options, reference=ReferencePlace.CPU), folder
+        operation, problem, layout, types, replace(options, reference=ReferencePlace.HOST), folder
     )
     worker = CheckedWorker(checks)
     loaded = worker.load(device)
