@@ -154,7 +154,8 @@ def _checks_of(request: messages.OpenBaseline) -> DeviceChecks | None:
 
     try:
         library = Library.load(Path(request.checks))
-        library.target.select_device(library.info.arch if library.info else "", request.device.index)
+        built_for = library.info.arch if library.info else ""
+        library.target.select_device(request.device.arch or built_for, request.device.index)
     except LibraryError:
         return None
     return library.checks

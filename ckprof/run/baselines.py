@@ -63,6 +63,7 @@ class Baselines:
         work_dir: Path,
         on_event: Callable[[RunEvent], None] = ignore_event,
         checks: Path | None = None,
+        arch: str = "",
     ) -> Iterator[None]:
         """Have a worker for each baseline inside of a block.
 
@@ -70,6 +71,7 @@ class Baselines:
         :param work_dir: below which workers have their working directories; must exist.
         :param on_event: called with what happens.
         :param checks: kernel library whose target may verify results on the device.
+        :param arch: architecture that it is for; empty for the one that it was built for.
         :raises ToolchainError: a baseline cannot be used; the message says why.
         """
         self._on_event = on_event
@@ -81,7 +83,7 @@ class Baselines:
                 if checks is not None and options.reference is not ReferencePlace.HOST:
                     source = replace(known, checks=str(checks.resolve()))
                 executor = stack.enter_context(
-                    Executor(source, arch="", options=options, work_dir=work_dir, on_event=self._pass_on)
+                    Executor(source, arch=arch, options=options, work_dir=work_dir, on_event=self._pass_on)
                 )
                 self._executors[source.id] = executor
                 self._descriptions[source.id] = executor.open().device

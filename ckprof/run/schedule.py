@@ -76,7 +76,7 @@ def run_instances(
             target = executor.open().target
             stack.enter_context(device_lock(target, options.device, on_event, lock_dir))
             compared = Baselines() if baselines is None else baselines
-            stack.enter_context(compared.opened(options, scratch, on_event, checks=library))
+            stack.enter_context(compared.opened(options, scratch, on_event, library, arch))
             for index, run in enumerate(map(as_problem_run, problems)):
                 on_event(ProblemStarted(problem_index=index, problem=run.problem))
                 runner = _ProblemRunner(executor, operation, run, index, options, on_event, compared)
