@@ -120,7 +120,12 @@ def _record_type_problem(variant: object) -> str:
 CONTRACTS: Final[Mapping[str, Contract]] = {
     contract.hook: contract
     for contract in (
-        Contract(kind="direction", hook="ckprof_register_directions", protocol=protocols.Direction),
+        Contract(
+            kind="direction",
+            hook="ckprof_register_directions",
+            protocol=protocols.Direction,
+            abilities=(protocols.ContractingOperation,),
+        ),
         Contract(
             kind="operation",
             hook="ckprof_register_operations",
@@ -130,6 +135,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
                 protocols.FurtherOperands,
                 protocols.KernelInterface,
                 protocols.ProblemSampler,
+                protocols.ContractingOperation,
             ),
         ),
         Contract(
