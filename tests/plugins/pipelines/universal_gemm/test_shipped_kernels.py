@@ -1,8 +1,9 @@
-"""Kernels of the lists that ship with ckprof: why they are rejected, how wide they read, what they compute."""
+"""Kernels of the lists that ship with ckprof: why they are rejected, how wide they read, what comes of them."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -15,8 +16,6 @@ from tests.plugins.pipelines.universal_gemm.products import OLD, broken
 
 LISTS = ("rcr_fp16", "rrr_fp16")
 LANES = 64
-#: every so many kernels are built and run
-STEP = 12
 
 
 def kernels(name: str) -> list[UniversalGemmInstance]:
@@ -67,11 +66,12 @@ def test_widths_follow_from_the_tile(name) -> None:
 @pytest.mark.parametrize("level", ["2025-07", "2026-06"])
 @pytest.mark.parametrize("name", LISTS)
 def test_kernels_compute_the_default_problem_or_say_why_not(name, level, capsys) -> None:
-    numbers = ",".join(map(str, range(0, len(kernels(name)), STEP)))
-    options = ["--instance", numbers, "--api-level", level, "--max-time", "0.01", "--format", "json"]
+    options = ["--api-level", level, "--max-time", "0.01", "--format", "json"]
     code = main(["run", "gemm", "--conf", f"gemm/universal/{name}", *options])
     report = json.loads(capsys.readouterr().out)
     assert code == 0
-    statuses = {outcome["status"] for problem in report["problems"] for outcome in problem["outcomes"]}
-    assert "ok" in statuses
-    assert statuses <= {"ok", "unsupported"}
+    outcomes = [outcome for problem in report["problems"] for outcome in problem["outcomes"]]
+    assert len(outcomes) == len(kernels(name))
+    statuses = Counter(outcome["status"] for outcome in outcomes)
+    assert statuses.keys() <= {"ok", "unsupported"}, statuses
+    assert statuses["ok"] > 0.7 * len(outcomes)
