@@ -1,4 +1,4 @@
-"""Tables of measured times of an operation that is no convolution: columns, and what models learn from them."""
+"""Tables of measured times of an operation that is no convolution: columns, and models of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of the lists that ship with ckprof: why they are rejected, how wide they read, what comes of them."""
+"""Kernels of the lists that ship with ckprof: why they are rejected, how wide they read, what they give."""
 
 from __future__ import annotations
 
