@@ -265,3 +265,13 @@ def test_imposed_widths_are_part_of_a_name(strings) -> None:
     assert fields(strings, name)["reads"] == "4x2"
     assert fields(strings, name)["vector_c"] == "1"
     assert strings.render(strings.parse(name)) == name
+
+
+@pytest.mark.parametrize("variant", ["_batched", "_multid_MultiDAdd_d2"])
+def test_variants_are_told_from_plain_products(strings, variant) -> None:
+    layout = "rcrr" if "multid" in variant else "rcr"
+    name = EXAMPLES[1].name.replace("_rcr_", f"_{layout}_") + variant
+    assert strings.render(strings.parse(name)) == name
+    assert [one[0] for one in strings.differences(strings.parse(name), strings.parse(EXAMPLES[1].name))] == [
+        "variant"
+    ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof_plugins.operations.gemm.elementwise import MOST_D_TENSORS
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, SWITCHES, LineForm
 
 if TYPE_CHECKING:
@@ -17,24 +19,30 @@ _SWITCH_VALUES: Final = dict(zip(SWITCHES, (1, 1, 0, 1), strict=True))
 _SPLITTING: Final = ("gemm_universal", "gemm_splitk")
 _PLAIN: Final = "gemm"
 _BATCHED: Final = "batched_gemm"
+#: letters of tensors in ckProfiler's and tile_engine's names of strides -> names of tensors
+_MATRICES: Final = {"A": "a", "B": "b", "C": "e"}
 
 
 def problem_line(one: CountedProblem, problem: GemmProblem) -> str:
     """Return the line of a problem.
 
-    :raises InputError: no operation of ckProfiler has its type or its splits, or it is a batch of products
-        whose type and layout are not known.
+    :raises InputError: no operation of ckProfiler has its type, its splits or its D tensors, or options
+        cannot say it.
     """
     if one.dtype is None or one.layout is None:
         return _options(one, problem)
     form = _form(one, problem)
-    packed = {name: stride or -1 for name, stride in _strides(problem).items()}
+    strides = {f"Stride{letter}": problem.stride(name) for letter, name in _MATRICES.items()}
+    strides |= {f"BatchStride{letter}": problem.batch_stride(name) for letter, name in _MATRICES.items()}
+    strides["StrideE"] = problem.stride_e
+    if isinstance(problem, MultiDProblem):
+        strides |= {f"StrideD{number}": stride for number, stride in enumerate(problem.strides_d)}
     numbers = {
         "dtype": next(number for number, dtype in form.dtypes.items() if dtype is one.dtype),
         "layout": next(number for number, name in LAYOUTS.items() if name == one.layout),
         **_SWITCH_VALUES,
-        **{"M": problem.m, "N": problem.n, "K": problem.k, **packed},
-        **{"BatchStrideA": -1, "BatchStrideB": -1, "BatchStrideC": -1, "BatchCount": problem.batch},
+        **{"M": problem.m, "N": problem.n, "K": problem.k, "BatchCount": problem.batch},
+        **{name: stride or -1 for name, stride in strides.items()},
         "KBatch": one.splits[0] if len(one.splits) == 1 else -1,
     }
     return f"ckProfiler {form.word} {' '.join(str(numbers[name]) for name in form.required)}"
@@ -46,10 +54,7 @@ def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
     :raises InputError: there is none.
     """
     splits = one.splits
-    if problem.batch > 1:
-        words: tuple[str, ...] = (_BATCHED,)
-    else:
-        words = (*(_SPLITTING if splits else ()), *((_PLAIN,) if splits in ((), (1,)) else ()))
+    words = _words(one, problem)
     for word in words:
         form = FORMS[word]
         known = splits in ((), (1,), form.all_splits) or (len(splits) == 1 and word in _SPLITTING)
@@ -57,21 +62,43 @@ def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
             return form
     dtype = one.dtype.value if one.dtype is not None else ""
     what = f"{dtype} with splits {', '.join(map(str, splits))}" if splits else dtype
-    raise InputError(f"{' and '.join(words)} of ckProfiler: no {what}: {problem.describe()}")
+    named = " and ".join(words) or "operations"
+    raise InputError(f"{named} of ckProfiler: no {what}: {problem.describe()}")
+
+
+def _words(one: CountedProblem, problem: GemmProblem) -> tuple[str, ...]:
+    """Return the operations of ckProfiler that may compute a problem."""
+    if isinstance(problem, MultiDProblem):
+        of_all = (form for form in FORMS.values() if form.elementwise_op is problem.elementwise_op)
+        full = len(problem.strides_d) == MOST_D_TENSORS and not one.splits
+        return tuple(form.word for form in of_all) if full else ()
+    if problem.batch > 1:
+        return (_BATCHED,)
+    return (*(_SPLITTING if one.splits else ()), *((_PLAIN,) if one.splits in ((), (1,)) else ()))
 
 
 def _options(one: CountedProblem, problem: GemmProblem) -> str:
-    """Return tile_engine's options, which say nothing of type and layout."""
-    if problem.batch > 1 or len(one.splits) > 1:
+    """Return tile_engine's options, which say nothing of type and layout.
+
+    :raises InputError: they cannot say it.
+    """
+    if len(one.splits) > 1:
         raise InputError(
-            "only lines with type and layout can say a batch of products or several numbers of splits: "
+            "only lines with type and layout can say several numbers of splits: "
             f"{problem.describe()}; pass --dtype and --layout"
         )
-    sizes = {"m": problem.m, "n": problem.n, "k": problem.k}
-    strides = {f"stride_{name[-1].lower()}": stride for name, stride in _strides(problem).items() if stride}
-    splits = {"split_k": one.splits[0]} if one.splits else {}
-    return " ".join(f"-{name}={value}" for name, value in {**sizes, **strides, **splits}.items())
-
-
-def _strides(problem: GemmProblem) -> dict[str, int]:
-    return {"StrideA": problem.stride_a, "StrideB": problem.stride_b, "StrideC": problem.stride_e}
+    options: dict[str, object] = {"m": problem.m, "n": problem.n, "k": problem.k}
+    for prefix, strides in (("stride", problem.stride), ("batch_stride", problem.batch_stride)):
+        given = {f"{prefix}_{letter.lower()}": strides(name) for letter, name in _MATRICES.items()}
+        options |= {name: stride for name, stride in given.items() if stride}
+    if isinstance(problem, MultiDProblem):
+        if len(set(problem.strides_d)) > 1:
+            raise InputError(f"options have one stride for all D tensors: {problem.describe()}")
+        options["elementwise_op"] = problem.elementwise_op.value
+        options["num_d_tensors"] = len(problem.strides_d)
+        options |= {"stride_ds": problem.strides_d[0]} if problem.strides_d[0] else {}
+    if problem.batch > 1:
+        options["batch"] = problem.batch
+    if one.splits:
+        options["split_k"] = one.splits[0]
+    return " ".join(f"-{name}={value}" for name, value in options.items())

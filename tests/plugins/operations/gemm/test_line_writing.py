@@ -12,6 +12,8 @@ from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
 from ckprof.problems.counted import CountedProblem
 from ckprof.problems.tokens import ProblemLine
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS
 from ckprof_plugins.operations.gemm.line_writing import problem_line
 from ckprof_plugins.operations.gemm.lines import parse_line
@@ -53,11 +55,40 @@ def test_without_type_and_layout(problem, splits) -> None:
     assert read(one, problem) == one
 
 
-def test_a_batch() -> None:
-    problem = replace(PLAIN, batch=3)
+@given(PRODUCTS, st.integers(2, 9), st.tuples(STRIDES, STRIDES, STRIDES))
+def test_batches(product, count, strides) -> None:
+    problem = replace(product, batch=count)
+    if any(strides):
+        a, b, e = strides
+        sizes = {
+            name: getattr(problem, name)
+            for name in ("m", "n", "k", "stride_a", "stride_b", "stride_e", "batch")
+        }
+        problem = StridedBatchProblem(**sizes, batch_stride_a=a, batch_stride_b=b, batch_stride_e=e)
     one = replace(FP16, problem=problem)
     assert read(one, problem) == one
     assert problem_line(one, problem).split()[:2] == ["ckProfiler", "batched_gemm"]
+    bare = CountedProblem(problem=problem, splits=(2,))
+    assert read(bare, problem) == bare
+
+
+@given(SIZES, st.sampled_from(ElementwiseOp), st.integers(1, 2), STRIDES)
+def test_d_tensors_as_options(size, elementwise_op, count, stride) -> None:
+    problem = MultiDProblem(m=size, n=7, k=9, elementwise_op=elementwise_op, strides_d=(stride,) * count)
+    one = CountedProblem(problem=problem)
+    assert read(one, problem) == one
+
+
+def test_two_d_tensors_as_arguments() -> None:
+    multiply = MultiDProblem(
+        m=64, n=48, k=100, elementwise_op=ElementwiseOp.MULTI_D_MULTIPLY, strides_d=(0, 56)
+    )
+    one = replace(FP16, problem=multiply)
+    assert read(one, multiply) == one
+    assert "gemm_multiply_multiply" in problem_line(one, multiply)
+
+
+ADD = MultiDProblem(m=64, n=48, k=100, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 56))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +99,8 @@ def test_a_batch() -> None:
         ({"splits": (3, 5)}, PLAIN, "no fp16 with splits 3, 5"),
         ({"splits": (2,)}, replace(PLAIN, batch=2), "batched_gemm of ckProfiler: no fp16 with splits 2"),
         ({"dtype": None, "splits": (1, 2)}, PLAIN, "pass --dtype and --layout"),
-        ({"layout": None}, replace(PLAIN, batch=2), "a batch of products"),
+        ({}, ADD, "operations of ckProfiler: no fp16: M64 N48 K100 MultiDAdd"),
+        ({"layout": None}, ADD, "one stride for all D tensors"),
     ],
 )
 def test_what_no_line_says(changes, problem, message) -> None:
