@@ -14,7 +14,6 @@ struct hopper_config : Base
 {
     using tile                         = Base;
     static constexpr int wanted_stages = WantedStages;
-    static constexpr bool weight       = Base::direction == direction::backward_weight;
 
     // Tiles that the register file cannot hold are computed in halves.
     static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;
@@ -45,6 +44,9 @@ struct hopper_config : Base
 
     static constexpr int accumulators = own_blocks * n / 2; // of a thread
 
+    // Elements of K in one stage.
+    static constexpr int k_elements = hopper_row_bytes / Base::ab_bytes;
+
     static constexpr int other_bytes = 1024 + staging_bytes; // alignment and barriers, too
     static constexpr int room(int resident)
     { return CKPROF_CUDA_SHARED_BYTES / resident - 1024 - other_bytes - 1024; }
@@ -61,10 +63,11 @@ struct hopper_config : Base
     }
     // An instruction must fit into the registers of the start.
     // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
+    static constexpr int least_stages = Base::deep || WantedStages < 3 ? WantedStages : 3;
     static constexpr int most_resident()
     {
         int count = warpgroups == 1 ? 3 : Base::blocks;
-        while(count > 1 && (room(count) < (WantedStages < 3 ? WantedStages : 3) * stage_bytes ||
+        while(count > 1 && (room(count) < least_stages * stage_bytes ||
                             consumer_registers(count) < accumulators + 40 ||
                             registers_at_start(count) < n / 2 + 32))
         {
@@ -78,14 +81,18 @@ struct hopper_config : Base
     static constexpr int shared_bytes = 1024 + stages * stage_bytes + staging_bytes + 1024;
 };
 
+// Elements of 16 bits; 8-bit ones are multiplied as they are where all lie along K.
+template <typename Base>
+inline constexpr bool hopper_elements =
+    Base::ab_bytes == 2 || (Base::ab_bytes == 1 && Base::a_k_major && Base::b_k_major);
+
 // Whether engine W can compute the instance's tile at all.
 template <typename Base>
 inline constexpr bool hopper_tile =
-    Base::ab_bytes == 2 && Base::m % 64 == 0 && Base::m <= 256 &&
+    hopper_elements<Base> && Base::m % 64 == 0 && Base::m <= 256 &&
     (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
      Base::n == 192 || Base::n == 224 || Base::n == 256) &&
     (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&
-    (Base::direction == direction::backward_weight || Base::merged == 1) &&
-    !(Base::m == 192 && Base::n > 128);
+    (Base::weight || Base::merged == 1) && !(Base::m == 192 && Base::n > 128);
 
 } // namespace ck_tile::cuda_model

@@ -170,7 +170,7 @@ struct hopper_patch_consumer
     hopper_turns<true> turns;
     ring_position<Config::patch_stages> patch{};
     ring_position<Config::weight_stages> weights{};
-    hopper_sums<1, Config::m / 2> sums;
+    float sum[1][Config::m / 2]; // of 64 channels
 
     __device__ __forceinline__ int patches() const
     { return static_cast<int>(p.work.chunks.divisor) * p.patch.taps[0]; }
@@ -198,7 +198,7 @@ struct hopper_patch_consumer
         int tap = tap_count, x = 0, displacement = 0;
         int weights_before = 0, patch_before = 0;
         bool another_patch = false; // since the products before
-        sums.clear();
+        clear_sums(sum);
         turns.begin();
 #pragma unroll 1
         for(int step = 0; step < steps; ++step)
@@ -220,7 +220,7 @@ struct hopper_patch_consumer
 #pragma unroll
             for(int k = 0; k < hopper_k / 16; ++k)
             {
-                product::issue(sums.value[0],
+                product::issue(sum[0],
                                channels + k * descriptor_k_step(weights_along_k),
                                positions + k * descriptor_k_step(true),
                                1);
@@ -244,7 +244,7 @@ struct hopper_patch_consumer
         patch.advance();
         turns.end();
         products_wait<0>();
-        sums.pin();
+        pin_sums(sum);
         release_stage(shared.weight_empty + 8 * weights_before);
         release_stage(shared.patch_empty + 8 * patch_before);
     }
@@ -261,8 +261,8 @@ struct hopper_patch_consumer
             }
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
-            hopper_patch_store<Config>{p.work, shared.staging, warpgroup}.store(
-                sums.value[0], place.at, rows_of(p.patch, place));
+            hopper_patch_store<Config>{{shared.staging, warpgroup}, p.work}.store(
+                sum[0], place.at, rows_of(p.patch, place));
         }
     }
 };

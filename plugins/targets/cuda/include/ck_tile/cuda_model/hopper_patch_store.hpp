@@ -14,9 +14,8 @@ struct hopper_patch_store
     using plain   = hopper_store<Config>;
     using element = typename plain::element;
 
+    hopper_team<Config> team;
     const hopper_work& w;
-    char* staging; // of all warps
-    int warpgroup;
 
     static constexpr int line = Config::staging_line_bytes; // the channels of one position
 
@@ -46,14 +45,14 @@ struct hopper_patch_store
         constexpr int vector = result_place<Config>::vector;
         constexpr int pieces = 64 / vector; // of a line
         const int thread     = threadIdx.x % 128;
-        char* lines          = staging + warpgroup * 64 * line;
+        char* lines          = team.staging + team.warpgroup * 64 * line;
         const result_place<Config> result{w.g, at, false};
-        const plain out{w, staging, warpgroup};
+        const plain out{team, w};
 #pragma unroll
         for(int block = 0; block < Config::m / 64; ++block)
         {
             stage(sums + block * 32, lines);
-            out.team_barrier();
+            team.meet();
 #pragma unroll(vector == 8 ? 4 : 1)
             for(int round = 0; round < pieces / 2; ++round)
             {
@@ -68,7 +67,7 @@ struct hopper_patch_store
                     start + column,
                     reinterpret_cast<const element*>(lines + index / pieces * line) + piece);
             }
-            out.team_barrier();
+            team.meet();
         }
     }
 };

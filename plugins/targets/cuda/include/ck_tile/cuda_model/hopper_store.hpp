@@ -5,6 +5,7 @@
 
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
+#include "ck_tile/cuda_model/hopper_turns.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
 #include "ck_tile/cuda_model/hopper_weight_result.hpp"
 #include "ck_tile/cuda_model/result.hpp"
@@ -25,8 +26,11 @@ struct consecutive_rows
 };
 
 template <typename Config>
-struct hopper_store
+struct hopper_store : hopper_team<Config>
 {
+    using hopper_team<Config>::staging, hopper_team<Config>::warpgroup, hopper_team<Config>::lead;
+    static constexpr int team = hopper_team<Config>::threads;
+
     static constexpr bool weight = Config::direction == direction::backward_weight;
     static constexpr bool data   = Config::direction == direction::backward_data;
     static constexpr int blocks  = Config::own_blocks;
@@ -36,18 +40,7 @@ struct hopper_store
     using sums    = float[blocks][Config::n / 2];
 
     const hopper_work& w;
-    char* staging; // of all warps
-    int warpgroup;
 
-    // Threads that share a tile.
-    static constexpr int team = Config::turns ? 128 : Config::warpgroups * 128;
-
-    __device__ __forceinline__ int lead() const { return Config::turns ? warpgroup * 128 : 0; }
-    __device__ __forceinline__ void team_barrier() const
-    {
-        asm volatile("bar.sync %0, %1;" ::"r"(Config::turns ? 1 + warpgroup : 1), "n"(team)
-                     : "memory");
-    }
     __device__ __forceinline__ char* own_staging() const
     { return staging + static_cast<int>(threadIdx.x) / 32 * 16 * Config::staging_line_bytes; }
     // The first row of the warp in one of the warpgroup's blocks of 64 rows.
@@ -275,22 +268,7 @@ struct hopper_store
         add_sums(sum, first_row, result, direct ? static_cast<float*>(w.g.result) : w.partial);
         if constexpr(!direct)
         {
-            __threadfence();
-            team_barrier();
-            auto* last = reinterpret_cast<unsigned*>(staging +
-                                                     lead() / 32 * 16 * Config::staging_line_bytes);
-            if(static_cast<int>(threadIdx.x) == lead())
-            {
-                *last = atomicAdd(w.arrived + place.number, 1u) + 1 ==
-                        static_cast<unsigned>(w.g.k_batch);
-                __threadfence();
-            }
-            team_barrier();
-            const bool finish = *last != 0;
-            team_barrier();
-            if(!finish) { return; }
-            if(static_cast<int>(threadIdx.x) == lead()) { w.arrived[place.number] = 0; }
-            convert(result);
+            if(this->arrives_last(w.arrived + place.number, w.g.k_batch)) { convert(result); }
         }
     }
 

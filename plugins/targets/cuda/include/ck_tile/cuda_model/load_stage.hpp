@@ -2,6 +2,7 @@
 // Fills one stage of shared memory with a block of K of both operands.
 #pragma once
 
+#include "ck_tile/cuda_model/decode.hpp"
 #include "ck_tile/cuda_model/element.hpp"
 #include "ck_tile/cuda_model/operands.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
@@ -28,13 +29,21 @@ __device__ __forceinline__ void load_operand(std::uint32_t destination,
     constexpr int pieces  = Elements / Vector; // of a line
     constexpr int all     = pieces * Lines;
     constexpr int threads = Config::threads;
-    constexpr int bytes   = Vector * static_cast<int>(sizeof(Element));
+    constexpr int bytes   = Vector * Config::ab_bytes;
 
     const auto copy = [&](int line, int piece, const address_part& a, const address_part& b) {
         // Where nothing exists the address is not used.
-        copy_async<bytes>(destination + line * LineBytes + piece * bytes,
-                          start + (a.offset + b.offset),
-                          exists(a, b));
+        const bool found       = exists(a, b);
+        const Element* source  = start + (a.offset + b.offset);
+        const std::uint32_t to = destination + line * LineBytes + piece * bytes;
+        if constexpr(Config::memory_type == Config::ab_type)
+        {
+            copy_async<bytes>(to, source, found);
+        }
+        else
+        {
+            copy_decoded<Config::memory_type, Vector>(to, found ? source : nullptr);
+        }
     };
 
     const int thread = threadIdx.x;
@@ -103,7 +112,7 @@ template <typename Config>
 __device__ __forceinline__ void
 load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
 {
-    using element = stored_t<Config::ab_type>;
+    using element = stored_t<Config::memory_type>;
     using ops     = operands<Config>;
 
     constexpr int a_lines    = Config::a_k_major ? Config::m : Config::k;
@@ -111,8 +120,8 @@ load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
     constexpr int b_lines    = Config::b_k_major ? Config::n : Config::k;
     constexpr int b_elements = Config::b_k_major ? Config::k : Config::n;
 
-    const gemm_params& p = source.p;
-    const auto load_a    = [&](const auto& column, const auto& exists) {
+    const auto& p     = source.p;
+    const auto load_a = [&](const auto& column, const auto& exists) {
         load_operand<Config, Config::vector_a, a_lines, a_elements, Config::a_line_bytes>(
             stage,
             static_cast<const element*>(p.a) + source.a_start(),

@@ -265,9 +265,9 @@ __device__ __forceinline__ bool has_tap(const address_part& row, const address_p
 }
 
 // Whether the element exists.
-template <typename Config, bool Windowed>
+template <typename Config, bool Windowed, typename Params>
 __device__ __forceinline__ bool
-resolve(const gemm_params& p, const address_part& line, const address_part& column)
+resolve(const Params& p, const address_part& line, const address_part& column)
 {
     if constexpr(!Windowed) { return line.w + column.w >= 0; }
     else
