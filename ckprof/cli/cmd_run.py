@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--why",
         action="store_true",
         help="for each unsupported instance every condition that is not met, and how many instances each "
-        "condition rejects",
+        "condition rejects; and which instances differ only in fields without meaning on the target",
     )
     group.add_argument(
         "--format",
@@ -155,7 +155,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     profiler = session.profiler
-    query = chosen_query(arguments, [arguments.direction] if arguments.direction else [])
+    query = chosen_query(arguments, session, [arguments.direction] if arguments.direction else [])
     if arguments.list_instances:
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK

@@ -26,6 +26,7 @@ from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
 from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension
 from ckprof.plugin.protocols.operations import KernelInterface as KernelInterface
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
+from ckprof.plugin.protocols.operations import LineWriter as LineWriter
 from ckprof.plugin.protocols.operations import Operation as Operation
 from ckprof.plugin.protocols.operations import OwnProblems as OwnProblems
 from ckprof.plugin.protocols.operations import PositionalForm as PositionalForm
@@ -41,6 +42,7 @@ from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
 from ckprof.plugin.protocols.targets import Baseline as Baseline
 from ckprof.plugin.protocols.targets import DeviceIdentifier as DeviceIdentifier
+from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoringTarget
 from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
 from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
 from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.plugin.timing import TimedKernel
 
+#: names of the engines
+ENGINE_W: Final = "engine W"
+ENGINE_M: Final = "engine M"
 #: shared memory of a multiprocessor in bytes
 SHARED_BYTES: Final = 233472
 REGISTERS: Final = 65536
@@ -75,7 +78,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
             traits,
             lds_stages=tile.stages(plan),
             workgroups_per_unit=tile.blocks,
-            labels=("engine M", "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
+            labels=(ENGINE_M, "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
         )
     weight = kernel.direction == _WEIGHT
     chunks = RunChunks(
@@ -92,7 +95,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
         lds_stages=hopper.stages,
         workgroups_per_unit=hopper.resident,
         chunks=chunks,
-        labels=("engine W", "turns" if hopper.turns else "shared"),
+        labels=(ENGINE_W, "turns" if hopper.turns else "shared"),
     )
 
 
