@@ -1,7 +1,7 @@
 """Fields of instances that have no meaning on NVIDIA GPUs: the one table of them.
 
-They decide, as everywhere, what is valid and which problems are supported; the machine code does not depend on
-them.
+They decide, as everywhere, what is valid and which problems are supported; the machine code does not depend
+on them.
 """
 
 from __future__ import annotations
