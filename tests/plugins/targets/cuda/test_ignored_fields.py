@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import ckprof
 from ckprof.api.instances import choose_instances
 from ckprof.api.requests import InstanceQuery
+from ckprof.api.session import Session
+from ckprof.config.settings import Settings
 from ckprof.flow.same_kernels import same_kernels
+from ckprof.plugin.manager import PluginManager
 from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES, IN_ENGINE_W
 from ckprof_plugins.targets.cuda.target import CudaTarget
 
@@ -19,13 +21,15 @@ DOCS = Path(__file__).parents[4] / "docs" / "cuda.md"
 
 
 @pytest.fixture(scope="module")
-def profiler():
-    return ckprof.Profiler()
+def session():
+    manager = PluginManager()
+    manager.load_all()
+    return Session(settings=Settings(), manager=manager, tell=lambda event: None)
 
 
-def candidates(profiler, direction, name):
+def candidates(session, direction, name):
     query = InstanceQuery(conf=name, directions=direction)
-    return choose_instances(profiler.session, query).candidates
+    return choose_instances(session, query).candidates
 
 
 def changed(candidate, index, **changes):
@@ -40,51 +44,51 @@ def find(candidates, **wanted):
     raise AssertionError(wanted)
 
 
-def test_nothing_is_said_where_everything_has_a_meaning(profiler):
-    found = candidates(profiler, "fwd", "forward/tests/nhwgc_bf16.conf")
-    target = profiler.session.registry.targets.find("cpu")
+def test_nothing_is_said_where_everything_has_a_meaning(session):
+    found = candidates(session, "fwd", "forward/tests/nhwgc_bf16.conf")
+    target = session.registry.targets.find("cpu")
     assert same_kernels(target, [*found, changed(found[0], 99, split_image=True)]) == ()
 
 
-def test_the_wave_and_tile_fields_of_both_engines(profiler):
-    found = candidates(profiler, "fwd", "forward/tests/nhwgc_bf16.conf")
+def test_the_wave_and_tile_fields_of_both_engines(session):
+    found = candidates(session, "fwd", "forward/tests/nhwgc_bf16.conf")
     first = found[0]
     tile = replace(first.instance.mma_tile, m=16, n=16)
     others = [changed(first, 90, mma_tile=tile), changed(first, 91, num_wave_groups=2)]
     (one,) = [
-        group
-        for group in same_kernels(CudaTarget(), [*found, *others])
-        if {90, 91} & set(group.instances)
+        group for group in same_kernels(CudaTarget(), [*found, *others]) if {90, 91} & set(group.instances)
     ]
     assert {first.index, 90, 91} <= set(one.instances)
     assert {"mma_tile_m", "mma_tile_n", "num_wave_groups"} <= set(one.fields)
-    assert re.search(r"instances \d.*are the same kernel here: they differ only in .*MMA tile is that", one.describe())
+    assert re.search(
+        r"instances \d.*are the same kernel here: they differ only in .*MMA tile is that", one.describe()
+    )
 
 
-def test_what_has_no_meaning_in_engine_w_has_one_in_engine_m(profiler):
-    halves = candidates(profiler, "fwd", "forward/tests/nhwgc_bf16.conf")
-    singles = candidates(profiler, "fwd", "forward/tests/nhwgc_fp32.conf")
+def test_what_has_no_meaning_in_engine_w_has_one_in_engine_m(session):
+    halves = candidates(session, "fwd", "forward/tests/nhwgc_bf16.conf")
+    singles = candidates(session, "fwd", "forward/tests/nhwgc_fp32.conf")
     for found, is_same in ((halves, True), (singles, False)):
         first = find(found, tile_m=128) if is_same else found[0]
         tile = replace(first.instance.tile, k=first.instance.tile.k * 2)
-        vectors = replace(first.instance.vector_size, a=4)
-        twins = [first, changed(first, 80, tile=tile), changed(first, 81, vector_size=vectors)]
+        narrow = first.instance.vector_size_a // 2
+        twins = [first, changed(first, 80, tile=tile), changed(first, 81, vector_size_a=narrow)]
         groups = same_kernels(CudaTarget(), twins)
         assert [one.instances for one in groups] == ([(first.index, 80, 81)] if is_same else [])
         if is_same:
             assert set(groups[0].fields) == {"tile_k", "vector_size_a"}
 
 
-def test_tiles_and_pipelines_keep_their_meaning(profiler):
-    found = candidates(profiler, "fwd", "forward/tests/nhwgc_bf16.conf")
+def test_tiles_and_pipelines_keep_their_meaning(session):
+    found = candidates(session, "fwd", "forward/tests/nhwgc_bf16.conf")
     for group in same_kernels(CudaTarget(), found):
         members = [one.instance.fields() for one in found if one.index in group.instances]
         for name in ("tile_m", "tile_n", "gemm_pipeline", "scheduler", "double_smem_buffer", "dtype"):
             assert len({fields[name] for fields in members}) == 1
 
 
-def test_depthwise_kernels_are_as_their_instances_say(profiler):
-    found = candidates(profiler, "fwd", "forward/tests/ngchw_depthwise.conf")
+def test_depthwise_kernels_are_as_their_instances_say(session):
+    found = candidates(session, "fwd", "forward/tests/ngchw_depthwise.conf")
     assert same_kernels(CudaTarget(), found) == ()
 
 
