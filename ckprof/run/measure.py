@@ -240,7 +240,7 @@ class KernelMeasurement:
             return Measured(status=Status.OK, verification=comparison.verification)
         return Measured(
             status=Status.WRONG_RESULT,
-            reason=comparison.reason(prepared.result.axes, prepared.result.stored_shape),
+            reason=comparison.reason(prepared.result),
             verification=comparison.verification,
         )
 
@@ -256,6 +256,7 @@ class KernelMeasurement:
             reduction_length=prepared.reduction_length,
             magnitude=prepared.magnitude,
             deviation=prepared.deviation,
+            roundings=prepared.roundings,
             split_k=self.split_k or 1,
             split_sum=request.split_sum,
         )

@@ -151,7 +151,11 @@ void launch(cudaStream_t stream, const Args&... args)
     }
     else if constexpr(impl::matrix_kernel<Kernel>)
     {
-        impl::launch_matrix<Kernel, BlocksPerUnit>(stream, Kernel::make_call(args)...);
+        // No other kernel gets past its support test.
+        if constexpr(Kernel::facts.d_count == 0)
+        {
+            impl::launch_matrix<Kernel, BlocksPerUnit>(stream, Kernel::make_call(args)...);
+        }
     }
     else if constexpr(impl::depthwise_kernel<Kernel>)
     {
