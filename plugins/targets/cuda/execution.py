@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.plugin.timing import TimedKernel
 
+#: names of the engines
+ENGINE_W: Final = "engine W"
+ENGINE_M: Final = "engine M"
 #: shared memory of a multiprocessor in bytes
 SHARED_BYTES: Final = 233472
 REGISTERS: Final = 65536
@@ -82,7 +85,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
             traits,
             lds_stages=tile.stages(plan),
             workgroups_per_unit=tile.blocks,
-            labels=("engine M", "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
+            labels=(ENGINE_M, "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
         )
     weight = kernel.direction == _WEIGHT
     if kernel.direction == _PRODUCT:
@@ -113,7 +116,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
 
 
 def _engine_w(tile: _HopperTile) -> tuple[str, str]:
-    return "engine W", "turns" if tile.turns else "shared"
+    return ENGINE_W, "turns" if tile.turns else "shared"
 
 
 class _Tile:
