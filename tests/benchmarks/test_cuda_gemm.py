@@ -479,3 +479,36 @@ def test_ratio_to_the_vendor(torch: Any, folder: Path) -> None:
         if ratio < case.floor:
             short.append(f"{case.describe()}: {ratio:.3f} < {case.floor}")
     assert not short, "; ".join(short)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("further", "line"),
+    [
+        (
+            {"elementwise_op": "MultiDAdd", "num_d_tensors": 2},
+            "gemm_multiply_multiply 1 1 1 1 0 1 320 192 104 -1 -1 -1 200 -1",
+        ),
+        ({"batched": True}, "batched_gemm 1 1 1 1 0 1 320 192 104 -1 -1 -1 -1 40000 -1 3"),
+    ],
+)
+def test_further_operands(further: dict[str, object], line: str, folder: Path, torch: Any) -> None:
+    """D tensors and batches, verified as every run is."""
+    tiles = (Tile(m=128, n=128), Tile(m=32, n=64, mma=SMALL))
+    catalog = {
+        **{"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp16"},
+        "instances": [tile.record(number) | further for number, tile in enumerate(tiles)],
+    }
+    path = folder / "further.json"
+    path.write_text(json.dumps(catalog))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "ckprof", "run", "gemm", "--conf", str(path), "--target", "cuda"),
+            *("--problem", line, "--max-time", "0.01", "--format", "json"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count('"ok"') >= len(tiles), done.stdout
