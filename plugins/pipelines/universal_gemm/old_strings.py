@@ -56,11 +56,15 @@ _OLDEST: Final = re.compile(
     + r"> LoopScheduler: (?P<scheduler>Default|Interwave), PipelineVersion: (?P<version>v[12])"
 )
 _KERNEL: Final = re.compile(
-    r"gemm_(?P<dtype>[a-z0-9]+)_(?P<layout>[rc]{3})_(?P<pipeline>[a-z0-9_]+?)_(?P<epilogue>cshuffle|default)_"
+    r"gemm_(?P<dtype>[a-z0-9]+)_(?P<layout>[rc]{3})(?P<d>r?)_(?P<pipeline>[a-z0-9_]+?)_(?P<epilogue>cshuffle|default)_"
     r"(?P<scheduler>intrawave|interwave)_(?P<pad_m>True|False)_(?P<pad_n>True|False)_(?P<pad_k>True|False)_"
     rf"(?P<persistent>True|False)_(?P<tile>{_N}x{_N}x{_N})_(?P<grid>{_N}x{_N}x{_N})_(?P<mma>{_N}x{_N}x{_N})"
     r"(?:_vec(?P<vectors>[0-9]+_[0-9]+_[0-9]+))?"
+    r"(?:_(?P<variant>multid_[A-Za-z]+_d[0-9]|batched))?"
 )
+
+#: what the names of kernels with D tensors say behind the sizes
+_MULTI_D: Final = "multid_"
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline, and tiles loaded ahead; 0 if the tile decides
 _VERSIONS: Final = {
@@ -78,7 +82,7 @@ _PRINTED: Final = (
     "stages",
 )
 #: what it does not print
-_UNPRINTED: Final = ("mma_k", "vector_c", "dtype", "epilogue", "persistent", "imposed_vectors")
+_UNPRINTED: Final = ("mma_k", "vector_c", "dtype", "epilogue", "persistent", "imposed_vectors", "variant")
 #: what only the oldest strings print; kernels have nothing like it
 _OLDEST_ONLY: Final = ("k1_a", "k1_b", "shuffle_m", "shuffle_n")
 
@@ -211,8 +215,11 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
         raise StringError(f"block size {values['block_size']} is not {_LANES} x {waves[0]} x {waves[1]}")
     padding = (values["padding"] or "").removesuffix("Padding")
     padded = "" if padding == "Default" else padding
+    variant = values.get("variant") or ""
+    # D tensors lie as E does
+    layout = (values["orders"] or "").lower() + ("r" if variant.startswith(_MULTI_D) else "")
     words = (
-        *("gemm", values["dtype"], (values["orders"] or "").lower(), _VERSIONS[values["version"] or ""][0]),
+        *("gemm", values["dtype"], layout, _VERSIONS[values["version"] or ""][0]),
         *(values["epilogue"], (values["scheduler"] or "").lower()),
         *(str(axis in padded) for axis in "MNK"),
         *(values["persistent"], values["tile"], f"{waves[0]}x{waves[1]}x1"),
@@ -220,7 +227,7 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
     )
     name = "_".join(map(str, words))
     imposed = values.get("imposed_vectors")
-    return f"{name}_vec{imposed}" if imposed else name
+    return "_".join(filter(None, (name, f"vec{imposed}" if imposed else "", variant)))
 
 
 def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -228,6 +235,8 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
 
     :raises StringError: the name is that of no kernel that old strings could mean.
     """
+    if bool(found["d"]) != (found["variant"] or "").startswith(_MULTI_D):
+        raise StringError("a name has a layout of D tensors if, and only if, the kernel has them")
     tile, grid, mma = (_numbers(found[name]) for name in ("tile", "grid", "mma"))
     pipeline = found["pipeline"] or ""
     version = _OF_PIPELINE.get(pipeline)
@@ -253,6 +262,7 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
         "vector_c": str(stores),
         **{name: found[name] for name in ("dtype", "epilogue", "persistent")},
         "imposed_vectors": found["vectors"],
+        "variant": found["variant"],
     }
 
 
