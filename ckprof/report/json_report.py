@@ -39,6 +39,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "build": asdict(results.build),
         "stages_s": dict(results.stages_s),
         "instances": [_instance(instance) for instance in results.instances],
+        "same_kernels": [asdict(one) for one in results.same_kernels],
         "problems": [
             {
                 "index": index,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import ToolchainError
 from ckprof.model.accumulation import SplitSum
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import DEVICE_MEMORY, UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
 from ckprof.run.gaps import without_gaps
@@ -331,7 +331,9 @@ class Executor:
         self._blocking_failure = Measured(
             status=Status.UNSUPPORTED,
             reason=reason,
-            unmet_requirements=(UnmetRequirement(rule="memory", message=reason),),
+            unmet_requirements=(
+                UnmetRequirement(rule=DEVICE_MEMORY if reply.of_device else "memory", message=reason),
+            ),
         )
         return self._blocking_failure
 

@@ -283,6 +283,8 @@ class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
     """The problem does not fit into target memory."""
 
     reason: str
+    #: whether that is memory of the device's own
+    of_device: bool = False
 
 
 class SupportAnswers(Message, frozen=True, tag="support_answers"):

@@ -133,13 +133,16 @@ def test_names_of_variants_go_there_and_back(strings, layout, variant, vectors) 
     assert strings.render(strings.parse(name)) == name
     plain = f"gemm_fp16_{layout[:3]}_{SIZES}{vectors}"
     said = fields(strings, name)
-    assert said == {**fields(strings, plain), "variant": variant}
+    assert said == {**fields(strings, plain), "variant": f"_{variant}"}
     assert said["orders"] == layout[:3].upper()
 
 
-@pytest.mark.parametrize("name", [f"gemm_fp16_rcrr_{SIZES}", f"gemm_fp16_rcr_{SIZES}_multid_MultiDAdd_d1"])
+@pytest.mark.parametrize(
+    "name",
+    [f"gemm_fp16_rcrr_{SIZES}", f"gemm_fp16_rcrc_{SIZES}", f"gemm_fp16_rcr_{SIZES}_multid_MultiDAdd_d1"],
+)
 def test_the_layout_of_d_tensors_is_said_where_there_are_any(strings, name) -> None:
-    with pytest.raises(StringError, match="a layout of D tensors if, and only if"):
+    with pytest.raises(StringError, match="the layout of D tensors"):
         strings.parse(name)
 
 
@@ -245,14 +248,16 @@ def test_a_log_stands_for_its_instances(ckprof_cli, listed, tmp_path) -> None:
 
 def test_the_oldest_strings(strings) -> None:
     text = (
-        "DeviceGemm_Xdl_CShuffle<MNPadding, 256, 256, 128, 32, 8, 8, 32, 32, 4, 2, 8, 8, 1, 1> "
+        "DeviceGemm_Xdl_CShuffle<MPadding, 256, 256, 128, 32, 8, 8, 32, 32, 4, 2, 8, 8, 1, 1> "
         "LoopScheduler: Default, PipelineVersion: {}"
     )
     generated = successor(strings, text.format("v1"), layout="rcr")
     assert generated.text == (
-        "gemm_fp16_rcr_compv1_cshuffle_intrawave_True_True_False_False_256x128x32_2x2x1_32x32x16"
+        "gemm_fp16_rcr_compv1_cshuffle_intrawave_True_False_False_False_256x128x32_2x2x1_32x32x16"
     )
     assert [loss.rule for loss in generated.losses] == ["no-counterpart"]
+    narrow = text.format("v1").replace("MPadding", "MNPadding")
+    assert [loss.rule for loss in successor(strings, narrow, layout="rcr").losses][1:] == ["other-accesses"]
     assert successor(strings, text.format("v2")).skipped.rule == "unsupported-family"
     with pytest.raises(StringError, match="the layout: pass --layout"):
         successor(strings, text.format("v1"))
@@ -286,3 +291,13 @@ def test_imposed_widths_are_part_of_a_name(strings) -> None:
     assert fields(strings, name)["reads"] == "4x2"
     assert fields(strings, name)["vector_c"] == "1"
     assert strings.render(strings.parse(name)) == name
+
+
+@pytest.mark.parametrize("variant", ["_batched", "_multid_MultiDAdd_d2"])
+def test_variants_are_told_from_plain_products(strings, variant) -> None:
+    layout = "rcrr" if "multid" in variant else "rcr"
+    name = EXAMPLES[1].name.replace("_rcr_", f"_{layout}_") + variant
+    assert strings.render(strings.parse(name)) == name
+    assert [one[0] for one in strings.differences(strings.parse(name), strings.parse(EXAMPLES[1].name))] == [
+        "variant"
+    ]

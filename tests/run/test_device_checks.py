@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.contraction import AffineIndex, Contraction
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
@@ -46,7 +47,7 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 from .device_checks import FLAGS, CheckedWorker, build_checks
 from .fakes import ScaleDirection, find_compiler, make_problem
-from .local_worker import KEY
+from .local_worker import KEY, HostTarget
 
 DIRECTIONS = {one.id: one for one in (Forward(), BackwardData(), BackwardWeight())}
 ANYWHERE = RunOptions()
@@ -389,6 +390,23 @@ def test_a_reference_that_is_not_finite_is_reported(tmp_path):
         made = messages.ReferenceFacts(squares=(1.0, 1.0), digests=(1, 2, 3), **facts)
         with pytest.raises(PluginError, match="the device's reference is not finite"):
             prepared.loaded(messages.ProblemLoaded(reference=made))
+
+
+@pytest.mark.parametrize(("memory_bytes", "of_device"), [(0, False), (2**30, True)])
+def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memory_bytes, of_device):
+    worker = CheckedWorker(checks)
+
+    def allocate(self, size_bytes):
+        raise MemoryError("none left")
+
+    identity = DeviceIdentity(model="one", memory_bytes=memory_bytes)
+    monkeypatch.setattr(HostTarget, "allocate", allocate)
+    monkeypatch.setattr(HostTarget, "identify_device", lambda self: identity)
+    prepared = prepare_problem(
+        Forward(), SCALE, find_layout("nhwgc"), DataType.FP32, ON_DEVICE, tmp_path, can_check=True
+    )
+    reply = worker.remote.load(prepared.request, 1.0)
+    assert reply == messages.ProblemRejected(reason="none left", of_device=of_device)
 
 
 def spec(name, axes, shape):

@@ -56,15 +56,11 @@ _OLDEST: Final = re.compile(
     + r"> LoopScheduler: (?P<scheduler>Default|Interwave), PipelineVersion: (?P<version>v[12])"
 )
 _KERNEL: Final = re.compile(
-    r"gemm_(?P<dtype>[a-z0-9]+)_(?P<layout>[rc]{3})(?P<d>r?)_(?P<pipeline>[a-z0-9_]+?)_(?P<epilogue>cshuffle|default)_"
+    r"gemm_(?P<dtype>[a-z0-9]+)_(?P<layout>[rc]{3,4})_(?P<pipeline>[a-z0-9_]+?)_(?P<epilogue>cshuffle|default)_"
     r"(?P<scheduler>intrawave|interwave)_(?P<pad_m>True|False)_(?P<pad_n>True|False)_(?P<pad_k>True|False)_"
     rf"(?P<persistent>True|False)_(?P<tile>{_N}x{_N}x{_N})_(?P<grid>{_N}x{_N}x{_N})_(?P<mma>{_N}x{_N}x{_N})"
-    r"(?:_vec(?P<vectors>[0-9]+_[0-9]+_[0-9]+))?"
-    r"(?:_(?P<variant>multid_[A-Za-z]+_d[0-9]|batched))?"
+    r"(?:_vec(?P<vectors>[0-9]+_[0-9]+_[0-9]+))?(?P<variant>_batched|_multid_[A-Za-z]+_d[0-9])?"
 )
-
-#: what the names of kernels with D tensors say behind the sizes
-_MULTI_D: Final = "multid_"
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline, and tiles loaded ahead; 0 if the tile decides
 _VERSIONS: Final = {
@@ -215,11 +211,10 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
         raise StringError(f"block size {values['block_size']} is not {_LANES} x {waves[0]} x {waves[1]}")
     padding = (values["padding"] or "").removesuffix("Padding")
     padded = "" if padding == "Default" else padding
-    variant = values.get("variant") or ""
-    # D tensors lie as E does
-    layout = (values["orders"] or "").lower() + ("r" if variant.startswith(_MULTI_D) else "")
+    orders, variant = (values["orders"] or "").lower(), values.get("variant") or ""
     words = (
-        *("gemm", values["dtype"], layout, _VERSIONS[values["version"] or ""][0]),
+        *("gemm", values["dtype"], f"{orders}{orders[-1]}" if "_multid" in variant else orders),
+        _pipeline_of(values["version"] or ""),
         *(values["epilogue"], (values["scheduler"] or "").lower()),
         *(str(axis in padded) for axis in "MNK"),
         *(values["persistent"], values["tile"], f"{waves[0]}x{waves[1]}x1"),
@@ -227,7 +222,12 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
     )
     name = "_".join(map(str, words))
     imposed = values.get("imposed_vectors")
-    return "_".join(filter(None, (name, f"vec{imposed}" if imposed else "", variant)))
+    return f"{name}_vec{imposed}{variant}" if imposed else f"{name}{variant}"
+
+
+def _pipeline_of(version: str) -> str:
+    """Return the GEMM pipeline of a version; one that no old kernel has stands for itself."""
+    return _VERSIONS[version][0] if version in _VERSIONS else version
 
 
 def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -235,8 +235,9 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
 
     :raises StringError: the name is that of no kernel that old strings could mean.
     """
-    if bool(found["d"]) != (found["variant"] or "").startswith(_MULTI_D):
-        raise StringError("a name has a layout of D tensors if, and only if, the kernel has them")
+    layout = found["layout"] or ""
+    if layout[3:] != (layout[2] if "_multid" in (found["variant"] or "") else ""):
+        raise StringError("a name has the layout of D tensors, that of E, if, and only if, there are any")
     tile, grid, mma = (_numbers(found[name]) for name in ("tile", "grid", "mma"))
     pipeline = found["pipeline"] or ""
     version = _OF_PIPELINE.get(pipeline)
@@ -249,7 +250,8 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
     depth = stages or mem_prefetch_stages((tile[0] + tile[1]) * tile[2] * element, threads)
     return {
         "padding": f"{padded}Padding" if padded else "Default",
-        "orders": (found["layout"] or "").upper(),
+        # the letter of a D tensor is that of the result
+        "orders": (found["layout"] or "")[:3].upper(),
         "block_size": str(threads),
         "tile": found["tile"],
         "wave_tile": f"{mma[0]}x{mma[1]}",
@@ -276,7 +278,7 @@ def _vectors(
     if found["vectors"]:
         a, b, c = map(int, found["vectors"].split("_"))
         return a, b, c
-    layout = find_layout(found["layout"] or "")
+    layout = find_layout((found["layout"] or "")[:3])
     if layout is None:
         raise StringError(f"no kernel of matrices has layout {found['layout']}")
     sizes = {"tile": tile, "warp": grid, "warp_tile": mma}

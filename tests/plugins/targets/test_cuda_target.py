@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -216,20 +217,22 @@ COMPILED = [
     ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm", "HMMA"),
     ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm", ""),
     ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise", ""),
+    (
+        "gemm",
+        "gemm/universal/rrr_fp16.conf",
+        "compv1_cshuffle_intrawave_True.*16x16x64_1x1x1",
+        "matrix_gemm",
+        "HMMA",
+    ),
 ]
 
 
-@pytest.mark.cuda
-@pytest.mark.usefixtures("has_nvcc")
-@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
-def test_kernels_compile(
-    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
-) -> None:
-    """A handful of kernels of each engine becomes machine code that can be read."""
+def inspected(*arguments: str, folder: Path, function: str) -> list[dict[str, Any]]:
+    """Return what is found out about the device functions whose name has a part."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "ckprof", "inspect", direction, "--conf", listed, "--filter", pattern),
-            *("--target", "cuda", "--format", "json", "--build-dir", str(tmp_path)),
+            *(sys.executable, "-m", "ckprof", "inspect", *arguments),
+            *("--target", "cuda", "--format", "json", "--build-dir", str(folder)),
         ],
         capture_output=True,
         text=True,
@@ -249,6 +252,17 @@ def test_kernels_compile(
         assert variant["occupancy"]["workgroups_per_cu"] >= 1
         # tiles lie in memory that is asked for at the launch
         assert variant["lds_bytes"] > 1024
+    return variants
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
+def test_kernels_compile(
+    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
+) -> None:
+    """A handful of kernels of each engine becomes machine code that can be read."""
+    variants = inspected(direction, "--conf", listed, "--filter", pattern, folder=tmp_path, function=function)
     if machine_code.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     assert all(variant["instructions"] > 100 for variant in variants)
@@ -256,3 +270,43 @@ def test_kernels_compile(
         assert all(variant["matrix_instructions"][product] > 0 for variant in variants)
     if product == "HGMMA":
         assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
+
+
+#: type and layout of products, modelled device, function and its matrix instruction
+PRODUCTS = [
+    ("bf16", "rcr", "gfx942", "hopper_gemm", "HGMMA"),
+    ("fp16", "crr", "gfx942", "hopper_gemm", "HGMMA"),
+    ("fp8", "rcr", "gfx950", "hopper_gemm", "QGMMA"),
+    ("int8", "rcr", "gfx942", "hopper_gemm", "IGMMA"),
+    ("fp8", "rcr", "gfx942", "matrix_gemm", "HMMA"),
+    ("bf8", "rrr", "gfx950", "matrix_gemm", "HMMA"),
+    ("int8", "ccr", "gfx942", "matrix_gemm", "HMMA"),
+    ("fp32", "rcr", "gfx942", "matrix_gemm", ""),
+]
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("dtype,layout,arch,function,product", PRODUCTS)
+def test_products_compile(
+    dtype: str, layout: str, arch: str, function: str, product: str, tmp_path: Path
+) -> None:
+    """Products of matrices become machine code of the engine that their types and layouts allow."""
+    depth = 16 if dtype == "fp32" else 32
+    record = {
+        **{"id": 1, "tile_m": 64, "tile_n": 128, "tile_k": depth, "pipeline": "compv3"},
+        **{"warp_m": 2, "warp_n": 2, "warp_k": 1, "scheduler": "intrawave", "epilogue": "cshuffle"},
+        **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": depth},
+        **{"pad_m": True, "pad_n": True, "pad_k": True},
+    }
+    header = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
+    catalog = tmp_path / "gemm.json"
+    catalog.write_text(json.dumps(header | {"instances": [record]}))
+    variants = inspected(
+        "gemm", "--conf", str(catalog), "--arch", arch, folder=tmp_path / "build", function=function
+    )
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    for variant in variants:
+        assert set(variant["matrix_instructions"]) == ({product} if product else set())
+        assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")

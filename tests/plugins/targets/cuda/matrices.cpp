@@ -23,6 +23,7 @@ template <data_type AB, int M, int N, bool AKMajor, bool BKMajor>
 using native = matrix_config<AB,
                              AB,
                              data_type::bf16,
+                             false,
                              tile_shape<AB,
                                         data_type::bf16,
                                         bf16_rounding_mode::truncate,

@@ -62,10 +62,11 @@ struct hopper_config : Base
     }
     // An instruction must fit into the registers of the start.
     // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
+    static constexpr int least_stages = Base::deep || WantedStages < 3 ? WantedStages : 3;
     static constexpr int most_resident()
     {
         int count = warpgroups == 1 ? 3 : Base::blocks;
-        while(count > 1 && (room(count) < (WantedStages < 3 ? WantedStages : 3) * stage_bytes ||
+        while(count > 1 && (room(count) < least_stages * stage_bytes ||
                             consumer_registers(count) < accumulators + 40 ||
                             registers_at_start(count) < n / 2 + 32))
         {

@@ -13,20 +13,16 @@ struct matrix_producer : hopper_ring<Config>
 
     __device__ __forceinline__ void fill(const hopper_tile_place& place)
     {
-        // What belongs to one row or column of tiles alone is not needed again.
-        const std::uint64_t keep_a = cache_policy(p.work.one_column);
-        const std::uint64_t keep_b = cache_policy(p.work.one_row);
         for(int step = place.step_begin; step < place.step_end; ++step, at.advance())
         {
             const std::uint32_t barrier = this->claim();
             const std::uint32_t a       = shared.stage(at.stage);
             const std::uint32_t b       = a + Config::a_bytes;
             const int k                 = step * Config::k_elements;
-            const int product           = place.at.first_group;
             copy<Config::a_k_major, Config::m / 64>(
-                a, p.a, barrier, keep_a, k, place.at.first_row, product);
+                a, p.a, barrier, p.work.one_column, k, place.at.first_row, place);
             copy<Config::b_k_major, Config::column_chunks>(
-                b, p.b, barrier, keep_b, k, place.at.first_column, product);
+                b, p.b, barrier, p.work.one_row, k, place.at.first_column, place);
         }
     }
 
@@ -35,19 +31,29 @@ struct matrix_producer : hopper_ring<Config>
     __device__ __forceinline__ static void copy(std::uint32_t to,
                                                 const CUtensorMap& map,
                                                 std::uint32_t barrier,
-                                                std::uint64_t policy,
+                                                bool once,
                                                 int k,
                                                 int line,
-                                                int product)
+                                                const hopper_tile_place& place)
     {
-        if constexpr(KMajor) { copy_tile(to, map, barrier, policy, k, line, product); }
+        const int product = place.at.first_group;
+        const auto bring  = [&](std::uint32_t destination, int c0, int c1) {
+#if defined(CKPROF_ONCE)
+            if(once)
+            {
+                copy_tile_once(destination, map, barrier, c0, c1, product);
+                return;
+            }
+#endif
+            copy_tile(destination, map, barrier, c0, c1, product);
+        };
+        if constexpr(KMajor) { bring(to, k, line); }
         else
         {
 #pragma unroll
             for(int i = 0; i < Chunks; ++i)
             {
-                copy_tile(
-                    to + i * hopper_chunk_bytes, map, barrier, policy, line + i * 64, k, product);
+                bring(to + i * hopper_chunk_bytes, line + i * 64, k);
             }
         }
     }

@@ -62,29 +62,39 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
 __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                                           const CUtensorMap& map,
                                           std::uint32_t barrier,
-                                          std::uint64_t policy,
                                           int c0,
                                           int c1,
                                           int c2)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                 ".L2::cache_hint [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(destination),
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(destination),
                  "l"(&map),
                  "r"(barrier),
-                 "l"(policy),
                  "r"(c0),
                  "r"(c1),
                  "r"(c2)
                  : "memory");
 }
 
-// How long the level-2 cache keeps what a copy reads: as usual, or less than anything else.
-__device__ __forceinline__ std::uint64_t cache_policy(bool read_once)
+// The same for what is not needed again: the level-2 cache gives it up first.
+__device__ __forceinline__ void copy_tile_once(std::uint32_t destination,
+                                               const CUtensorMap& map,
+                                               std::uint32_t barrier,
+                                               int c0,
+                                               int c1,
+                                               int c2)
 {
-    std::uint64_t usual, shortest;
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(usual));
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(shortest));
-    return read_once ? shortest : usual;
+    // Evict first, all of it.
+    constexpr std::uint64_t policy = 0x12f0000000000000;
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2),
+                 "l"(policy)
+                 : "memory");
 }
 
 __device__ __forceinline__ void

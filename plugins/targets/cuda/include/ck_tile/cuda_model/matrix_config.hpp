@@ -11,13 +11,14 @@
 namespace ck_tile::cuda_model {
 
 // Memory: the type of the operands there, if it is not AB, the one in shared memory.
-template <data_type Memory, data_type AB, data_type E, typename Shape>
+template <data_type Memory, data_type AB, data_type E, bool Deep, typename Shape>
 struct matrix_config : Shape
 {
     static constexpr bool plain   = true;
     static constexpr bool weight  = false;
     static constexpr bool integer = host_model::is_integer(E);
     static constexpr int merged   = 1;
+    static constexpr bool deep    = Deep;
 
     static constexpr data_type memory_type = Memory;
 
@@ -95,6 +96,7 @@ struct matrix_config_of
         facts.a_type,
         AB,
         facts.e_type,
+        same_text(plan.name, "MEMORY"),
         tile_shape<AB,
                    facts.e_type,
                    facts.rounding,

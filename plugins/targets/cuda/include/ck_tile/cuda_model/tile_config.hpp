@@ -127,6 +127,8 @@ struct tile_config : tile_shape<AB,
     static constexpr bool plain   = false;
     static constexpr bool weight  = Direction == direction::backward_weight;
     static constexpr bool integer = false;
+    // Stages come before resident blocks.
+    static constexpr bool deep = false;
     // The type in shared memory, where it is not that of the operands.
     static constexpr data_type memory_type = AB;
 };
