@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _WORTH: Final = 0.35
 #: a problem on which nothing was measured gains this much by its first measurement, as a logarithm
 _FIRST: Final = 0.5
+#: a further round of kernels joins a build if one later would take so many times as long
+_AHEAD: Final = 3.0
 #: measurements of one problem in a batch, where kernels are compiled beside others
 _MOST_OF_PROBLEM: Final = 3
 
@@ -33,6 +35,10 @@ class Offer:
     draws: Array
     #: problem -> what its relative improvement is worth
     weights: Array
+    #: expected improvement by a kernel for which it is built ahead
+    worth: float
+    #: problems x places -> it is going to be measured anyway
+    pending: NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -41,6 +47,9 @@ class _Group:
 
     problems: NDArray[np.int64]
     places: NDArray[np.int64]
+    #: expected improvement of all of them, weighted
+    gain: float
+    #: the same per second
     rate: float
 
 
@@ -57,22 +66,26 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
     now = _present(offer, knowledge)
     built = knowledge.built.copy()
     kernel_of = knowledge.space.kernel_of[offer.choices]
-    costs = knowledge.costs
+    costs, builds = knowledge.costs, knowledge.costs.builds
     gains = _gains(offer, now)
-    most = min(costs.at_once, _MOST_OF_PROBLEM)
+    most = min(builds.round, _MOST_OF_PROBLEM)
     taken = np.zeros(len(offer.choices), dtype=np.int64)
     batch: list[Cell] = []
-    first, seconds, builds = 0.0, 0.0, 0
+    first, seconds, count = 0.0, 0.0, 0
+    later_s = builds.seconds(1)
     while True:
         gains[taken >= most] = 0.0
-        kernel_s = costs.further_build_s(builds)
+        kernel_s = builds.further_s(count)
         group = _best_group(gains, kernel_of, built, kernel_s, costs.visit_s)
-        if group is None or (group.rate < _WORTH * first and seconds >= least_s):
+        if group is None:
+            return batch
+        ahead = 0 < count and _AHEAD * kernel_s <= later_s and group.gain >= offer.worth
+        if group.rate < _WORTH * first and seconds >= least_s and not ahead:
             return batch
         first = first or group.rate
         kernels = np.unique(kernel_of[group.problems, group.places])
         added = int((~built[kernels]).sum())
-        builds += added
+        count += added
         seconds += kernel_s * added + costs.visit_s * len(group.problems)
         built[kernels] = True
         taken[group.problems] += 1
@@ -85,18 +98,24 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
 
 
 def _present(offer: Offer, knowledge: Knowledge) -> Array:
-    """Return draws x problems -> logarithm of the time now; worse than all choices without a measurement."""
+    """Return draws x problems -> logarithm of the time when all that is pending is measured.
+
+    It is worse than all choices where nothing was measured.
+    """
     draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
     slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
     best = knowledge.best_log_us
     now = np.where(np.isfinite(best), best, slowest)
-    return np.repeat(now[None], len(offer.draws), axis=0)
+    coming = np.where(offer.pending[None], offer.draws, np.inf).min(axis=2, initial=np.inf)
+    found: Array = np.minimum(now[None], coming)
+    return found
 
 
 def _gains(offer: Offer, now: Array) -> Array:
     """Return problems x places -> expected improvement, weighted."""
     saved = np.clip(now[:, :, None] - offer.draws, 0.0, None)
     gains: Array = np.where(np.isfinite(saved), saved, 0.0).mean(axis=0) * offer.weights[:, None]
+    gains[offer.pending] = 0.0
     return gains
 
 
@@ -130,4 +149,4 @@ def _best_group(
     end = int(rates.argmax())
     begin = int(starts[np.searchsorted(starts, end, side="right") - 1])
     chosen = kept[begin : end + 1]
-    return _Group(problems=problems[chosen], places=places[chosen], rate=float(rates[end]))
+    return _Group(problems=problems[chosen], places=places[chosen], gain=float(total[end]), rate=float(rates[end]))
