@@ -36,6 +36,8 @@ class Knowledge:
     pending: NDArray[np.bool_] = field(init=False)
     #: a build is under way, so that only what is built can be measured meanwhile
     building: bool = False
+    #: kernels are measured while others are built
+    overlaps: bool = False
 
     def __post_init__(self) -> None:
         self.log_us = np.full(self.space.shape, np.nan)

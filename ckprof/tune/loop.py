@@ -157,6 +157,7 @@ class TuneLoop:
 
         :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
         """
+        self.knowledge.overlaps = self.bench.overlaps
         try:
             while True:
                 stop = self._step(search)
@@ -168,9 +169,9 @@ class TuneLoop:
     def measure(self, batch: Sequence[Cell]) -> TuneStop | None:
         """Build what a batch needs and measure it; return why it ended early."""
         try:
-            self._accept(batch)
+            self._accept(batch, wishes=False)
             if self._building:
-                self._end_build(again=False)
+                self._end_build(wishes=False)
             return self._reason_to_stop() or self._measure_ready()
         finally:
             self._forget_plans()
@@ -182,32 +183,35 @@ class TuneLoop:
             return stop
         looks_ahead = self.bench.overlaps and not self._building
         if looks_ahead or not self._ready:
-            self._accept(self._legal(search))
+            self._accept(self._legal(search), wishes=replans(search))
             if not self._ready:
                 if not self._building:
                     return TuneStop.SETTLED
-                self._end_build(again=replans(search))
+                self._end_build(wishes=replans(search))
                 return None
         stop = self._measure_ready()
         if stop is None and self._building and self.bench.build_is_over():
-            self._end_build(again=replans(search))
+            self._end_build(wishes=replans(search))
         return stop
 
-    def _accept(self, batch: Sequence[Cell]) -> None:
-        """Take a batch over: what is built is measured next, the build of everything else begins."""
+    def _accept(self, batch: Sequence[Cell], *, wishes: bool) -> None:
+        """Take a batch over: what is built is measured next, the build of everything else begins.
+
+        :param wishes: what is to be measured of kernels that are not built is chosen again then.
+        """
         knowledge = self.knowledge
         kernel_of = knowledge.space.kernel_of
         for cell in batch:
-            knowledge.pending[cell] = True
-            place = self._ready if knowledge.built[kernel_of[cell.choice]] else self._waiting
-            place.append(cell)
+            is_built = knowledge.built[kernel_of[cell.choice]]
+            (self._ready if is_built else self._waiting).append(cell)
+            knowledge.pending[cell] = is_built or not wishes
         missing = sorted({int(kernel_of[cell.choice]) for cell in self._waiting})
         if missing and not self._building:
             self._building = missing
             knowledge.building = True
             self.bench.begin_build(missing)
 
-    def _end_build(self, *, again: bool) -> None:
+    def _end_build(self, *, wishes: bool) -> None:
         """Wait for the build; what was to be measured then is measured next, or chosen again."""
         knowledge = self.knowledge
         outcome = self.bench.end_build()
@@ -219,10 +223,7 @@ class TuneLoop:
             else:
                 knowledge.built[kernel] = True
         self._building, knowledge.building = [], False
-        if again:
-            for cell in self._waiting:
-                knowledge.pending[cell] = False
-        else:
+        if not wishes:
             self._ready += [cell for cell in self._waiting if knowledge.possible[cell]]
         self._waiting = []
 

@@ -54,7 +54,7 @@ class Search(Protocol):
 
 
 def replans(search: Search) -> bool:
-    """Say whether what a search proposes of kernels that are not built is a wish to have them built, no more."""
+    """Say whether what a search proposes of kernels that are not built is only a wish to have them built."""
     return bool(getattr(search, "replans", False))
 
 
