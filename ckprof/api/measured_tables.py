@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
-from ckprof.model.problem import as_convolution
 from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements, merged
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
     from ckprof.store.query import MeasurementSummary
 
@@ -73,7 +72,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
 
-    problems: dict[ConvProblem, int] = {}
+    problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], float] = {}
     kernels: dict[str, KernelTraits] = {}
     devices: set[tuple[str, str, str, int]] = set()
@@ -96,7 +95,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
                     pipeline.traits(row.kernel.fields),
                 )
             devices.add((device.target, device.model, device.arch, device.compute_units))
-            index = problems.setdefault(as_convolution(row.key.problem), len(problems))
+            index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)
             time = 1000 * row.median_ms
             times[key] = min(time, times.get(key, time))

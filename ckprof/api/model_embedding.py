@@ -62,7 +62,7 @@ class _Renderer:
     def __init__(self, session: Session, model: TimeModel, listed: Sequence[ListedKernel]) -> None:
         self._model = model
         self._registry = session.registry
-        self._gemm_sizes = gemm_sizes_of(session.registry, model.direction)
+        self._gemm_sizes = gemm_sizes_of(session.registry, model.direction, model.dtype)
         self._pipelines = {one.instance.pipeline: one.pipeline for one in listed}
 
     def __call__(self, kernels: Sequence[KernelFiles]) -> str:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="a store, or a table of measured times"
     )
-    known = ", ".join(session.registry.directions.ids)
+    known = ", ".join(session.registry.operations.ids)
     parser.add_argument("--direction", required=True, metavar="ID", help=f"what was computed: {known}")
     parser.add_argument("--dtype", required=True, metavar="NAME", help="fp32, fp16 or bf16")
     parser.add_argument("--layout", default="", metavar="NAME", help="layout of the tensors, to be recorded")

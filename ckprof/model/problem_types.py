@@ -35,6 +35,22 @@ def know_problem_type(kind: type[object]) -> None:
     _TYPES[frozenset(names)] = kind
 
 
+def has_other_type(values: Mapping[str, Any], others: frozenset[str] = frozenset()) -> bool:
+    """Say whether these are the fields of a problem of a known type that is no convolution.
+
+    :param others: fields that may be there as well.
+    """
+    if values.keys() >= set(SIZE_NAMES):
+        return False
+    while True:
+        if any(kind is not ConvProblem and names == values.keys() - others for names, kind in _TYPES.items()):
+            return True
+        if not _SOURCE:
+            return False
+        for kind in _SOURCE.pop()():
+            know_problem_type(kind)
+
+
 def problem_from(values: Mapping[str, Any]) -> Problem:
     """Return the problem with these fields; what else there is is left out.
 

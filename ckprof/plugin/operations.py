@@ -9,11 +9,12 @@ from ckprof.model.type_set import TypeSet
 from ckprof.plugin.protocols import OwnProblems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
     from ckprof.plugin.protocols import Direction, Operation
+    from ckprof.plugin.registry import Registry
 
 
 def as_direction(operation: Operation) -> Direction:
@@ -25,6 +26,21 @@ def layout_named(operation: Operation, name: str) -> Layout | None:
     """Return the layout of an operation's kernels with this name, or ``None``."""
     layouts = operation.layouts if isinstance(operation, OwnProblems) else LAYOUTS
     return next((layout for layout in layouts if layout.name == name.lower()), None)
+
+
+def layouts_named(registry: Registry, operations: Sequence[str] = ()) -> dict[str, Layout]:
+    """Return the layouts that catalogs of some operations can name, by name.
+
+    :param operations: ids or aliases; empty for all.
+    :raises UsageError: there is no such operation.
+    """
+    ids = {registry.operation(name).id for name in operations}
+    return {
+        layout.name: layout
+        for variant in registry.variants
+        if not ids or variant.direction in ids
+        for layout in variant.layouts
+    }
 
 
 def types_named(operation: Operation, dtype: DataType) -> TypeSet:

@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ckprof.model.problem import ConvProblem
 from ckprof.selection.expression import Recorder, Symbol, compile_function, place
 from ckprof.selection.sizes import sizes_of
-from ckprof.selection.symbolic import SCALARS, VECTORS, SymbolicProblem
+from ckprof.selection.symbolic import field_names, symbolic_problem
 from ckprof.selection.time_model import terms
 from ckprof.selection.work import work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
     from ckprof.selection.time_model import Terms
@@ -55,12 +56,20 @@ class Lines:
 
 
 class Program:
-    """The code for one list of slots and one number of spatial dimensions."""
+    """The code for one list of slots, one type of problems and one number of spatial dimensions."""
 
-    def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, ndim: int) -> None:
+    def __init__(
+        self,
+        model: TimeModel,
+        slots: Sequence[Slot],
+        gemm_sizes: GemmSizes,
+        ndim: int,
+        kind: type[object] = ConvProblem,
+    ) -> None:
         self.ndim = ndim
+        self._names = field_names(kind)
         self._recorder = Recorder()
-        problem: Any = SymbolicProblem(self._recorder, ndim)
+        problem = symbolic_problem(kind, self._recorder, ndim)
         sizes = sizes_of(problem, gemm_sizes, model.element_bytes)
         self._terms: list[Terms] = [
             terms(
@@ -107,7 +116,7 @@ class Program:
         return [one.waiting, one.computing, one.powers, *([] if one.extra is None else [one.extra])]
 
     @cached_property
-    def best(self) -> Callable[[ConvProblem], int]:
+    def best(self) -> Callable[[Problem], int]:
         """Problem -> index of the slot with the smallest predicted time; the first of equal ones."""
         body = [self._unpacking(), "best = 1e300", "chosen = 0"]
         for index, lines in enumerate(self.lines(self._recorder.python)):
@@ -123,7 +132,7 @@ class Program:
         return self._function("best", [*body, "return chosen"])  # type: ignore[return-value]
 
     @cached_property
-    def times(self) -> Callable[[ConvProblem], tuple[float, ...]]:
+    def times(self) -> Callable[[Problem], tuple[float, ...]]:
         """Problem -> predicted times of all slots in microseconds."""
         steps = self._recorder.steps(self._totals)
         body = [self._unpacking(), *self._recorder.python(steps)]
@@ -132,8 +141,10 @@ class Program:
 
     def cpp_inputs(self) -> list[str]:
         """Return the C++ that reads the sizes of ``problem``."""
-        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in SCALARS]
-        for name in VECTORS:
+        lines = [
+            f"const double {name} = static_cast<double>(problem.{name});" for name in self._names.scalars
+        ]
+        for name in self._names.vectors:
             for axis in range(self.ndim):
                 lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
         return lines
@@ -149,8 +160,8 @@ class Program:
 
     def _unpacking(self) -> str:
         """Return the assignments of all sizes, in one line."""
-        parts = [f"{name} = problem.{name}" for name in SCALARS]
-        for name in VECTORS:
+        parts = [f"{name} = problem.{name}" for name in self._names.scalars]
+        for name in self._names.vectors:
             names = "".join(f"{name}_{axis}, " for axis in range(self.ndim))
             parts.append(f"{names}= problem.{name}")
         return "; ".join(parts)

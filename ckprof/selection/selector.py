@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import NothingLeftError, UsageError
+from ckprof.model.problem import ConvProblem
 from ckprof.selection.boost import correction, features
 from ckprof.selection.model import Prediction
 from ckprof.selection.program import Program, Slot
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
     from ckprof.selection.work import Sizes
@@ -85,18 +86,19 @@ class Selector:
                 self._members[slots[key]].append((kernel, splits))
         self._programs: dict[int, Program] = {}
 
-    def best(self, problem: ConvProblem) -> tuple[str, int]:
+    def best(self, problem: Problem) -> tuple[str, int]:
         """Return the name and the splits of the kernel with the smallest predicted time.
 
         Nothing is asked about support: the candidates must be kernels that support the problem.
         """
-        program = self._programs.get(len(problem.filter)) or self.program(problem.ndim)
+        ndim = problem.ndim
+        program = self._programs.get(ndim) or self.program(ndim, _kind_of(problem))
         kernel, splits = self._members[program.best(problem)][0]
         return kernel.name, splits
 
     def rank(
         self,
-        problem: ConvProblem,
+        problem: Problem,
         *,
         top: int | None = None,
         supported: Callable[[str, int], bool] | None = None,
@@ -131,9 +133,9 @@ class Selector:
                 found.append(self._prediction(kernel, splits, times[slot], sizes))
         return Ranking(predictions=tuple(found), warnings=self.model.warnings(sizes))
 
-    def _times(self, problem: ConvProblem, sizes: Sizes) -> Sequence[float]:
+    def _times(self, problem: Problem, sizes: Sizes) -> Sequence[float]:
         """Return the predicted time of every slot."""
-        times = self.program(problem.ndim).times(problem)
+        times = self.program(problem.ndim, _kind_of(problem)).times(problem)
         if not self._boost:
             return times
         return [
@@ -152,17 +154,25 @@ class Selector:
             limit=terms(done, self.model.shared, kernel.parameters).limit,
         )
 
-    def program(self, ndim: int) -> Program:
-        """Return the code of the choice for problems of some dimensions."""
+    def program(self, ndim: int, kind: type[object] = ConvProblem) -> Program:
+        """Return the code of the choice for problems of some dimensions.
+
+        :param kind: their type; no two types share a number of dimensions.
+        """
         known = self._programs.get(ndim)
         if known is None:
-            known = self._programs[ndim] = Program(self.model, self._slots, self._gemm_sizes, ndim)
+            known = self._programs[ndim] = Program(self.model, self._slots, self._gemm_sizes, ndim, kind)
         return known
 
     @property
     def members(self) -> tuple[tuple[tuple[str, int], ...], ...]:
         """Per slot of :attr:`Program.times` the kernels that share it, with their splits, in order."""
         return tuple(tuple((kernel.name, splits) for kernel, splits in one) for one in self._members)
+
+
+def _kind_of(problem: Problem) -> type[object]:
+    # what programs derive from it has fields beside its sizes
+    return ConvProblem if isinstance(problem, ConvProblem) else type(problem)
 
 
 def precedence(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from ckprof.model.problem import ConvProblem
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 if TYPE_CHECKING:
-    from ckprof.selection.expression import Recorder, Symbol
-
-#: fields with one value, and those with one per axis
-SCALARS: Final = ("groups", "batch", "out_channels", "in_channels")
-VECTORS: Final = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
+    from ckprof.selection.expression import Recorder
 
 
-class SymbolicProblem:
-    """Looks like a :class:`~ckprof.model.problem.ConvProblem`, but for its checks; its values are symbols.
+class FieldNames(NamedTuple):
+    """The fields of a type of problems."""
 
-    What follows from the sizes is computed by the very properties of the real class.
+    #: those with one value
+    scalars: tuple[str, ...]
+    #: those with one value per axis
+    vectors: tuple[str, ...]
+
+
+def field_names(kind: type[object]) -> FieldNames:
+    """Return the fields of a type of problems, in their order.
+
+    :param kind: a dataclass of integers and tuples of integers.
     """
+    types = get_type_hints(kind)
+    names = [field.name for field in fields(cast("Any", kind))]
+    return FieldNames(
+        scalars=tuple(name for name in names if types[name] is int),
+        vectors=tuple(name for name in names if types[name] is not int),
+    )
 
-    groups: Symbol
-    batch: Symbol
-    out_channels: Symbol
-    in_channels: Symbol
-    filter: tuple[Symbol, ...]
-    input: tuple[Symbol, ...]
-    strides: tuple[Symbol, ...]
-    dilations: tuple[Symbol, ...]
-    left_pads: tuple[Symbol, ...]
-    right_pads: tuple[Symbol, ...]
 
-    def __init__(self, recorder: Recorder, ndim: int) -> None:
-        self.ndim = ndim
-        for name in SCALARS:
-            setattr(self, name, recorder.input(name))
-        for name in VECTORS:
-            setattr(self, name, tuple(recorder.input(f"{name}_{axis}") for axis in range(ndim)))
+def symbolic_problem(kind: type[object], recorder: Recorder, ndim: int) -> Any:
+    """Return a problem whose values are symbols; nothing about them is checked.
 
-    axes = ConvProblem.axes
-    output = ConvProblem.output
-    flop = ConvProblem.flop
-    input_elements = ConvProblem.input_elements
-    weight_elements = ConvProblem.weight_elements
-    output_elements = ConvProblem.output_elements
-    moved_bytes = ConvProblem.moved_bytes
+    What follows from the sizes is computed by the very properties of the class.
+
+    :param kind: the type of the problem.
+    :param ndim: values of a field that has one per axis.
+    """
+    problem = object.__new__(kind)
+    names = field_names(kind)
+    for name in names.scalars:
+        object.__setattr__(problem, name, recorder.input(name))
+    for name in names.vectors:
+        symbols = tuple(recorder.input(f"{name}_{axis}") for axis in range(ndim))
+        object.__setattr__(problem, name, symbols)
+    return problem

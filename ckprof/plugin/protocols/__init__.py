@@ -25,6 +25,7 @@ from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
 from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension
 from ckprof.plugin.protocols.operations import KernelInterface as KernelInterface
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
+from ckprof.plugin.protocols.operations import LineWriter as LineWriter
 from ckprof.plugin.protocols.operations import Operation as Operation
 from ckprof.plugin.protocols.operations import OwnProblems as OwnProblems
 from ckprof.plugin.protocols.operations import PositionalForm as PositionalForm

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ckprof.model.layout import Layout
     from ckprof.model.problem import ConvProblem, Problem
     from ckprof.model.type_set import TypeSet
+    from ckprof.problems.counted import CountedProblem
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 
@@ -163,6 +164,19 @@ class OwnProblems(Protocol):
         """Parse a line.
 
         :raises InputError: it is wrong, with the position and the expected form.
+        """
+
+
+@runtime_checkable
+class LineWriter(Protocol):
+    """An operation with problems of its own that also writes their lines."""
+
+    def problem_line(self, one: CountedProblem) -> str:
+        """Return a line that :meth:`OwnProblems.parse_problem` reads as this problem.
+
+        What the source says of type, layout and splits is in the line; name and count are not.
+
+        :raises InputError: no form of line can say it.
         """
 
 

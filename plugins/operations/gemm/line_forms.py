@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 #: number -> layout
 LAYOUTS: Final = MappingProxyType({0: "rrr", 1: "rcr", 2: "crr", 3: "ccr"})
 
-_SWITCHES: Final = ("verify", "init", "log", "time")
+#: arguments that do not change the problem
+SWITCHES: Final = ("verify", "init", "log", "time")
 _STRIDES: Final = ("StrideA", "StrideB", "StrideC")
-_HEAD: Final = ("dtype", "layout", *_SWITCHES)
+_HEAD: Final = ("dtype", "layout", *SWITCHES)
 #: what all but one operation begin with
 BASE_ARGUMENTS: Final = (*_HEAD, "M", "N", "K", *_STRIDES)
 
@@ -61,7 +62,7 @@ class LineForm:
     @property
     def ignored(self) -> tuple[str, ...]:
         """Names of the arguments that do not change the problem."""
-        return (*_SWITCHES, *(name for name in self.optional if name != "KBatch"))
+        return (*SWITCHES, *(name for name in self.optional if name != "KBatch"))
 
     @property
     def text(self) -> str:

@@ -6,9 +6,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.errors import InputError
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
+from ckprof_plugins.operations.gemm.line_writing import problem_line
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.model.product import Product
     from ckprof.model.type_set import TypeSet
+    from ckprof.problems.counted import CountedProblem
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 _EMBED: Final = Path(__file__).parent / "embed"
@@ -57,6 +61,16 @@ class Gemm:
         """
         return parse_line(line)
 
+    def problem_line(self, one: CountedProblem) -> str:
+        """Return the line of a problem; see :mod:`ckprof_plugins.operations.gemm.line_writing`.
+
+        :raises InputError: no form of line can say it.
+        """
+        problem = one.problem
+        if not isinstance(problem, GemmProblem):
+            raise InputError(f"{problem.describe()}: expected the problem of a matrix product")
+        return problem_line(one, problem)
+
     def types(self, dtype: DataType) -> TypeSet:
         """Return the types of products of such matrices.
 
@@ -67,6 +81,13 @@ class Gemm:
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
+
+    def product(self, problem: GemmProblem, dtype: DataType) -> Product:
+        """Return the problem as a time model sees it.
+
+        :raises InputError: there are no such products.
+        """
+        return problem.product(dtype)
 
     def reference(
         self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]

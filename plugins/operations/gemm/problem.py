@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
+from ckprof.model.features import alignment, stage_padding
 from ckprof.model.problem import MAX_LENGTH
+from ckprof.model.product import Product
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
 from ckprof_plugins.operations.gemm.element_types import types_of
@@ -112,10 +114,35 @@ class GemmProblem:
 
     def traffic_bytes(self, dtype: DataType) -> int:
         """Return the bytes of each matrix once, without gaps."""
+        moved: int = self.product(dtype).tensor_bytes
+        return moved
+
+    def product(self, dtype: DataType) -> Product:
+        """Return what the problem is to a time model; works with symbols for sizes as well.
+
+        :param dtype: of the operands.
+        """
         types = types_of(dtype)
         elements = (self.m * self.k, self.k * self.n, self.m * self.n)
-        return self.batch * sum(
-            count * of.properties.size_bytes for count, of in zip(elements, types.of_tensors, strict=True)
+        sizes = [of.properties.size_bytes for of in types.of_tensors]
+        moved = sum(count * size for count, size in zip(elements, sizes, strict=True))
+        return Product(
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            batch=self.batch,
+            tensor_bytes=self.batch * moved,
+            result_bytes=sizes[-1],
+        )
+
+    def features(self) -> tuple[float, ...]:
+        """Return what makes kernels fast or slow beside the sizes: padding and alignment of the axes."""
+        return (
+            1.5 * stage_padding(self.k),
+            0.5 * stage_padding(self.n),
+            0.5 * stage_padding(self.m),
+            0.5 * alignment(self.k),
+            0.5 * alignment(self.n),
         )
 
     def values(self) -> tuple[int, ...]:

@@ -84,6 +84,10 @@ class UniversalGemmInstance(Instance):
         """Whether the tiles of two K blocks are in local memory at once."""
         return self.gemm_pipeline.properties.buffering is SmemBuffering.DOUBLE
 
+    def derived_fields(self) -> dict[str, int | str | bool | None]:
+        """Return whether there are two buffers, which only the GEMM pipeline tells."""
+        return {"double_smem_buffer": self.double_smem_buffer}
+
     @property
     def waves(self) -> int:
         """Waves of a block."""

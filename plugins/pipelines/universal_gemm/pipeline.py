@@ -10,6 +10,7 @@ from ckprof.errors import InputError
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
+from ckprof_plugins.pipelines._gemm.traits import product_traits
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
@@ -18,10 +19,11 @@ from ckprof_plugins.pipelines.universal_gemm.rules import RULES
 from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
     from ckprof_plugins.operations.gemm.problem import GemmProblem
@@ -96,6 +98,13 @@ class UniversalGemmPipeline:
             tensor_bytes=problem.traffic_bytes(own.dtype),
             element_bytes=own.dtype.properties.size_bytes,
         )
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of a kernel depends on.
+
+        :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
+        """
+        return product_traits(fields)
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance under the name that :meth:`kernel_name` gives it."""

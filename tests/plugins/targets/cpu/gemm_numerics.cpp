@@ -159,7 +159,8 @@ problem random_problem(const ck_tile::host_model::plain_gemm_facts& f, index_t k
     p.k_batch = k_batch;
     p.m       = between(1, 140) | 1;
     p.n       = round(between(1, 140), f.vector_size_c);
-    p.k       = between(f.k_mma * k_batch, 200);
+    // whole tiles only: deep enough for the loops of every pipeline
+    p.k = between(f.k_mma * k_batch, f.pad_k ? 200 : 6 * f.k_per_block);
     if(!f.a_row_major) { p.m = round(p.m, f.pad_m ? f.vector_size_a : f.m_per_block); }
     if(!f.e_row_major)
     {
