@@ -61,7 +61,7 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
     are alike the second gains little once the first is in the batch. A problem gets one measurement, because
     the next one is chosen better after that; more only with kernels that are compiled beside others anyhow.
 
-    Then further kernels are built ahead, of which some improvement is expected: in a build that begins anyway,
+    Then further kernels are built ahead, of which some improvement is expected: in a build that begins,
     as long as a further round of kernels takes little of the time that a later build of them would; and where
     kernels are measured while others are built, by compilers that would be idle meanwhile.
 

@@ -12,7 +12,7 @@ def test_every_shipped_list_matches(ckprof):
     done = ckprof("parity", "--all", "--format", "json")
     assert done.code == ExitCode.OK
     comparisons = json.loads(done.out)["comparisons"]
-    assert len(comparisons) == len([*conf_root().glob("*/*/*.conf")])
+    assert len(comparisons) == len(list(conf_root().rglob("*.conf")))
     for comparison in comparisons:
         counts = comparison["counts"]
         assert counts["missing"] == counts["extra"] == counts["duplicate"] == 0
