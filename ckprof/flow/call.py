@@ -144,7 +144,15 @@ class _Call:
         if unmet is not None:
             raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
         types = types_on(types_named(direction, kernel.dtype), request.arch or described.arch)
-        prepared = prepare_problem(direction, request.problem, layout, types, self.options, folder)
+        prepared = prepare_problem(
+            direction,
+            request.problem,
+            layout,
+            types,
+            self.options,
+            folder,
+            can_check=self.executor.can_check,
+        )
         self.executor.set_problem(prepared)
         outcome = self.executor.measure(kernel.key, 0, request.split_k, kernel.split_sum)
         answer |= self._verdict(outcome, kernel)

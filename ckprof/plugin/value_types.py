@@ -23,6 +23,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "BuildRecipe": "ckprof.model.recipe",
     "BuilderList": "ckprof.model.builder_list",
     "CatalogRecord": "msgspec",
+    "Contraction": "ckprof.model.contraction",
     "Conversion": "ckprof.model.conversion",
     "ConvProblem": "ckprof.model.problem",
     "DeviceIdentity": "ckprof.model.device",

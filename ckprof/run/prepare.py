@@ -11,19 +11,23 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import psutil
 
-from ckprof.errors import PluginError
+from ckprof.errors import PluginError, UsageError
 from ckprof.model.type_set import TypeSet
+from ckprof.plugin.protocols import ContractingOperation
+from ckprof.run.check_work import NotExpressibleError, OperandFill, lower
 from ckprof.run.gaps import with_gaps
 from ckprof.run.guards import CheckedTensor
 from ckprof.run.messages import LoadProblem, ProblemValues, TensorFile
 from ckprof.run.operands import InitKind, OperandValues, make_operand
+from ckprof.run.options import ReferencePlace
 from ckprof.run.storage import decode
 from ckprof.run.stored_file import StoredFile
 
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec
     from ckprof.plugin.protocols import Operation
+    from ckprof.run.check_work import ContractionWork
+    from ckprof.run.messages import ProblemLoaded
     from ckprof.run.options import RunOptions
 
 _DOUBLE_BYTES = 8
@@ -62,7 +68,8 @@ class PreparedProblem:
     tensors: tuple[CheckedTensor, ...]
     #: how the result lies in memory
     result: TensorSpec
-    #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification
+    #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification, and where the
+    #: device verifies
     reference: StoredFile | None
     #: products accumulated into one element of the result
     reduction_length: int
@@ -74,6 +81,31 @@ class PreparedProblem:
     exact: bool
     #: wall seconds that it took
     seconds: float
+    #: of each operand and of the reference, as the device has made them; empty before it has
+    digests: tuple[int, ...] = ()
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the device makes operands and reference, and compares."""
+        return self.request.contraction is not None
+
+    def loaded(self, reply: ProblemLoaded) -> PreparedProblem:
+        """Return the problem with what is known of it since a device has made its reference.
+
+        :raises PluginError: the reference is not finite.
+        """
+        made = reply.reference
+        if made is None:
+            return self
+        if made.magnitude is None or made.gaps != self.result.stored_elements - self.result.elements:
+            raise PluginError(
+                f"operation {self.request.direction}: the device's reference is not finite on "
+                f"{self.problem.describe()}; --reference host does without it"
+            )
+        variance = float(self.reduction_length)
+        for sum_of_squares, file in zip(made.squares, self.request.operands, strict=True):
+            variance *= sum_of_squares / (1 if file.fill is None else math.prod(file.fill.lengths))
+        return replace(self, magnitude=made.magnitude, deviation=math.sqrt(variance), digests=made.digests)
 
 
 def prepare_problem(
@@ -83,14 +115,20 @@ def prepare_problem(
     types: TypeSet | DataType,
     options: RunOptions,
     folder: Path,
+    *,
+    can_check: bool = False,
 ) -> PreparedProblem:
     """Write the operands and, unless verification is off, the reference.
+
+    Where a device makes both, nothing is written: the request says how.
 
     :param types: of the tensors; one type stands for :meth:`TypeSet.shared
         <ckprof.model.type_set.TypeSet.shared>`.
     :param folder: where to write; must exist.
+    :param can_check: whether workers verify results on their device.
     :raises InsufficientMemoryError: memory or disk do not suffice.
     :raises PluginError: the operation's reference failed or has the wrong shape.
+    :raises UsageError: the device was asked for and cannot make the reference.
     """
     start = time.perf_counter()
     known = types if isinstance(types, TypeSet) else TypeSet.shared(types)
@@ -102,18 +140,22 @@ def prepare_problem(
         specs=tuple(problem.tensor(name, layout) for name in operation.tensors),
         folder=folder,
     )
-    check_memory(problem, work.specs, known, options, folder)
     wanted = OperandValues(
         kind=options.init, seed=options.seed, reduction_length=operation.reduction_length(problem)
     )
+    contraction = _on_device(work, options, can_check=can_check)
     found = _Reference(magnitude=0.0, deviation=0.0, values=None)
-    try:
-        stored = work.write_operands(wanted)
-        if options.verify:
-            found = work.write_reference(stored)
-    except MemoryError as exc:
-        raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
-    files = work.files()
+    if contraction is None:
+        check_memory(problem, work.specs, known, options, folder)
+        try:
+            stored = work.write_operands(wanted)
+            if options.verify:
+                found = work.write_reference(stored)
+        except MemoryError as exc:
+            raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
+        files = work.files()
+    else:
+        files = work.filled_files(wanted)
     return PreparedProblem(
         request=LoadProblem(
             problem=ProblemValues.of(problem),
@@ -121,6 +163,7 @@ def prepare_problem(
             result=files[-1],
             direction=operation.id,
             layout=layout.name,
+            contraction=contraction,
         ),
         problem=problem,
         types=known,
@@ -133,6 +176,29 @@ def prepare_problem(
         exact=options.init is InitKind.EXACT or known.is_exact,
         seconds=time.perf_counter() - start,
     )
+
+
+def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> ContractionWork | None:
+    """Return the sum of products that a device computes; ``None`` where the CPU does.
+
+    :raises UsageError: the device was asked for and cannot do it.
+    """
+    place, operation = options.reference, work.operation
+    if place is ReferencePlace.HOST or not options.verify:
+        return None
+    reason = ""
+    if not can_check:
+        reason = "the target of the kernels does not verify on its device"
+    elif not isinstance(operation, ContractingOperation):
+        reason = f"operation {operation.id} does not describe its sums for devices"
+    else:
+        try:
+            return lower(operation.contraction(work.problem), work.specs, work.types)
+        except NotExpressibleError as exc:
+            reason = f"operation {operation.id} on {work.problem.describe()}: {exc}"
+    if place is ReferencePlace.DEVICE:
+        raise UsageError(f"--reference device: {reason}; use --reference host or auto")
+    return None
 
 
 def _checked(file: TensorFile) -> CheckedTensor:
@@ -223,6 +289,17 @@ class _Preparation:
                 path="" if spec is result else str(self._path(spec)),
             )
             for spec, dtype in zip(self.specs, self.types.of_tensors, strict=True)
+        )
+
+    def filled_files(self, wanted: OperandValues) -> tuple[TensorFile, ...]:
+        """Return how a device fills the tensors."""
+        fills = [
+            OperandFill.of(spec, dtype, wanted, ocp=self.types.ocp)
+            for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False)
+        ]
+        return tuple(
+            msgspec.structs.replace(file, path="", fill=fill)
+            for file, fill in zip(self.files(), (*fills, None), strict=True)
         )
 
     def _path(self, spec: TensorSpec) -> Path:

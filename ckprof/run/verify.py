@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.model.outcome import Verification
+from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
 from ckprof.run.guards import POISON_BYTE
 from ckprof.run.storage import decode
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.run.messages import Findings
     from ckprof.run.stored_file import StoredFile
     from ckprof.run.tolerance import Tolerance
 
@@ -128,9 +129,35 @@ def compare(
         elements=position - gaps,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
+        reference=HOST_REFERENCE,
     )
     return Comparison(
         verification=verification, unwritten=unwritten, non_finite=non_finite, in_gaps=in_gaps, first=first
+    )
+
+
+def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> Comparison:
+    """Return what a device has found as what :func:`compare` returns.
+
+    :param elements: of the result, without gaps.
+    """
+    first = None
+    if findings.first is not None:
+        first = Mismatch(position=findings.first, got=float(findings.got), expected=float(findings.expected))
+    verification = Verification(
+        max_error=findings.max_error,
+        wrong_elements=findings.wrong,
+        elements=elements,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        reference=DEVICE_REFERENCE,
+    )
+    return Comparison(
+        verification=verification,
+        unwritten=findings.unwritten,
+        non_finite=findings.non_finite,
+        in_gaps=findings.in_gaps,
+        first=first,
     )
 
 

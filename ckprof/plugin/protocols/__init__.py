@@ -20,6 +20,7 @@ from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
 from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
 from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
 from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportFormat
+from ckprof.plugin.protocols.operations import ContractingOperation as ContractingOperation
 from ckprof.plugin.protocols.operations import Direction as Direction
 from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
 from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.contraction import Contraction
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
     from ckprof.model.problem import ConvProblem, Problem
@@ -188,6 +189,20 @@ class ProblemSampler(Protocol):
         """Return a small problem that is itself well-formed.
 
         :raises InputError: the sizes that were drawn do not fit together: it is asked again.
+        """
+
+
+@runtime_checkable
+class ContractingOperation(Protocol):
+    """An operation whose reference devices can compute as well: where the target provides it, results need
+    not leave the device to be verified."""
+
+    def contraction(self, problem: Any) -> Contraction:
+        """Return the sums of products that the result consists of.
+
+        It must agree with :meth:`Operation.reference`.
+
+        :param problem: of the type that the operation's problems have.
         """
 
 

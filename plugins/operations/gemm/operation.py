@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
+from ckprof.model.contraction import Contraction
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
@@ -88,6 +89,10 @@ class Gemm:
         :raises InputError: there are no such products.
         """
         return problem.product(dtype)
+
+    def contraction(self, problem: GemmProblem) -> Contraction:
+        """Return the product as a sum, for devices."""
+        return Contraction(summed=(("K", problem.k),))
 
     def reference(
         self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
