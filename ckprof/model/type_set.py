@@ -32,6 +32,10 @@ class TypeSet:
         """Types of first operand, second operand and result."""
         return self.a, self.b, self.result
 
+    def of_so_many(self, tensors: int) -> tuple[DataType, ...]:
+        """Return the types of two operands, of further ones, which have the result's, and of the result."""
+        return (self.a, self.b, *(self.result,) * (tensors - 2))
+
     @property
     def compute(self) -> DataType:
         """The type of lower precision among the operands: products are no better than that."""

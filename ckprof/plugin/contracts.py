@@ -132,6 +132,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
             protocol=protocols.Operation,
             abilities=(
                 protocols.OwnProblems,
+                protocols.FurtherOperands,
                 protocols.KernelInterface,
                 protocols.ProblemSampler,
                 protocols.ContractingOperation,

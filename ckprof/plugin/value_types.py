@@ -46,6 +46,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "Problem": "ckprof.model.problem",
     "Roof": "ckprof.model.roof",
     "RuleSetEntry": "ckprof.plugin.protocols",
+    "Spelling": "ckprof.strings.spelling",
     "TreePlan": "ckprof.model.conversion_tree",
     "TypeSet": "ckprof.model.type_set",
     "UnmetRequirement": "ckprof.model.requirement",

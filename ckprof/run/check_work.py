@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAX_AXES: Final = 8
 MAX_LOOPS: Final = 16
 MAX_CHECKED: Final = 3
+#: operands of a product
+_OPERANDS: Final = 2
 #: checked indices are 32-bit integers
 _LARGEST_INDEX: Final = 2**31 - 1
 
@@ -169,6 +171,10 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
     :raises NotExpressibleError: it has too many loops, or indices that are too large.
     """
     *operands, result = specs
+    if len(operands) > _OPERANDS:
+        raise NotExpressibleError(f"sums of products are combined with {operands[2].name}")
+    if any(spec.has_blocks for spec in specs):
+        raise NotExpressibleError("its products lie at distances of their own")
     lengths = dict(zip(result.axes, result.shape, strict=True)) | dict(contraction.summed)
     if len(lengths) != len(result.axes) + len(contraction.summed):
         raise NotExpressibleError("an axis of the result is summed as well")

@@ -21,7 +21,8 @@ import psutil
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.model.type_set import TypeSet
-from ckprof.plugin.protocols import ContractingOperation
+from ckprof.plugin.operations import tensors_of
+from ckprof.plugin.protocols import ContractingOperation, FurtherOperands
 from ckprof.run.check_work import NotExpressibleError, OperandFill, lower
 from ckprof.run.gaps import with_gaps
 from ckprof.run.guards import CheckedTensor
@@ -77,6 +78,8 @@ class PreparedProblem:
     magnitude: float
     #: what the sum of so many products of such operands deviates from its mean by; 0 without a reference
     deviation: float
+    #: how often a value is rounded to the type of the result until it is an element of it
+    roundings: int
     #: whether every sum of products is exact, however it is computed
     exact: bool
     #: wall seconds that it took
@@ -137,7 +140,7 @@ def prepare_problem(
         problem=problem,
         layout=layout,
         types=known,
-        specs=tuple(problem.tensor(name, layout) for name in operation.tensors),
+        specs=tuple(problem.tensor(name, layout) for name in tensors_of(operation, problem)),
         folder=folder,
     )
     wanted = OperandValues(
@@ -173,6 +176,7 @@ def prepare_problem(
         reduction_length=wanted.reduction_length,
         magnitude=found.magnitude,
         deviation=found.deviation,
+        roundings=operation.roundings(problem) if isinstance(operation, FurtherOperands) else 1,
         exact=options.init is InitKind.EXACT or known.is_exact,
         seconds=time.perf_counter() - start,
     )
@@ -222,7 +226,7 @@ def check_memory(
     """
     stored = sum(
         spec.stored_elements * dtype.properties.size_bytes
-        for spec, dtype in zip(specs, types.of_tensors, strict=True)
+        for spec, dtype in zip(specs, types.of_so_many(len(specs)), strict=True)
     )
     elements = sum(spec.stored_elements for spec in specs)
     axis = problem.part_axis
@@ -268,10 +272,15 @@ class _Preparation:
     specs: tuple[TensorSpec, ...]
     folder: Path
 
+    @property
+    def dtypes(self) -> tuple[DataType, ...]:
+        """Types of the tensors."""
+        return self.types.of_so_many(len(self.specs))
+
     def write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
         """Write the operands' files; return their values without gaps."""
         stored: dict[str, NDArray[Any]] = {}
-        for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False):
+        for spec, dtype in zip(self.specs[:-1], self.dtypes, strict=False):
             values = make_operand(spec, dtype, wanted, ocp=self.types.ocp)
             np.save(self._path(spec), with_gaps(values, spec), allow_pickle=False)
             stored[spec.name] = values
@@ -288,7 +297,7 @@ class _Preparation:
                 position=spec.position,
                 path="" if spec is result else str(self._path(spec)),
             )
-            for spec, dtype in zip(self.specs, self.types.of_tensors, strict=True)
+            for spec, dtype in zip(self.specs, self.dtypes, strict=True)
         )
 
     def filled_files(self, wanted: OperandValues) -> tuple[TensorFile, ...]:
@@ -324,7 +333,7 @@ class _Preparation:
         for number, (some, part) in enumerate(parts):
             decoded = {
                 spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
-                for spec, dtype in zip(operands, self.types.of_tensors, strict=False)
+                for spec, dtype in zip(operands, self.dtypes, strict=False)
             }
             for spec in operands:
                 if number == 0 or axis in spec.axes:
@@ -338,11 +347,15 @@ class _Preparation:
         if total is not None:
             values.append(with_gaps(total, result, fill=np.nan))
             magnitude = max(float(total.max()), -float(total.min()))
-        # Of a sum of independent products of two elements drawn from the operands.
-        variance = float(self.operation.reduction_length(self.problem))
-        for name, sum_of_squares in squares.items():
-            variance *= sum_of_squares / stored[name].size
-        return _Reference(magnitude=magnitude, deviation=math.sqrt(variance), values=values)
+        mean_squares = {name: total / stored[name].size for name, total in squares.items()}
+        return _Reference(magnitude=magnitude, deviation=self._deviation(mean_squares), values=values)
+
+    def _deviation(self, mean_squares: Mapping[str, float]) -> float:
+        """Return that of a sum of independent products of elements drawn from the operands."""
+        if isinstance(self.operation, FurtherOperands):
+            return self.operation.deviation(self.problem, mean_squares)
+        length = self.operation.reduction_length(self.problem)
+        return math.sqrt(math.prod(mean_squares.values(), start=float(length)))
 
     def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         operation = self.operation

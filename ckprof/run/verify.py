@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.model.tensor import TensorSpec
     from ckprof.run.messages import Findings
     from ckprof.run.stored_file import StoredFile
     from ckprof.run.tolerance import Tolerance
@@ -48,11 +49,10 @@ class Comparison:
     in_gaps: int
     first: Mismatch | None
 
-    def reason(self, axes: str, shape: tuple[int, ...]) -> str:
+    def reason(self, result: TensorSpec) -> str:
         """Return one sentence about a failed comparison, or an empty text.
 
-        :param axes: letters of the axes of the result, slowest first.
-        :param shape: its lengths.
+        :param result: how what was compared lies in memory.
         """
         first = self.first
         if first is None:
@@ -66,8 +66,8 @@ class Comparison:
         if self.in_gaps:
             details += f", {self.in_gaps} written between the lines of the result"
         expected = "no write" if math.isnan(first.expected) else f"{first.expected:.6g}"
-        index = np.unravel_index(first.position, shape)
-        where = ",".join(f"{axis.lower()}={int(at)}" for axis, at in zip(axes, index, strict=True))
+        index = result.index(first.position)
+        where = ",".join(f"{axis.lower()}={at}" for axis, at in zip(result.axes, index, strict=True))
         return (
             f"{seen.wrong_elements} of {seen.elements} elements differ "
             f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "

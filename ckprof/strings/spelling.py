@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +36,7 @@ class GenerationRequest:
     mma_k_table: tuple[int, int]
 
 
+@runtime_checkable
 class Spelling(Protocol):
     """How the strings of a kind are written, of lists and of kernels alike."""
 

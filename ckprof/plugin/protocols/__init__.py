@@ -23,6 +23,7 @@ from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportForm
 from ckprof.plugin.protocols.operations import ContractingOperation as ContractingOperation
 from ckprof.plugin.protocols.operations import Direction as Direction
 from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
+from ckprof.plugin.protocols.operations import FurtherOperands as FurtherOperands
 from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension
 from ckprof.plugin.protocols.operations import KernelInterface as KernelInterface
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface

@@ -169,6 +169,30 @@ class OwnProblems(Protocol):
 
 
 @runtime_checkable
+class FurtherOperands(Protocol):
+    """An operation that combines what it computes with further operands, where a problem says so."""
+
+    @property
+    def further_problem_types(self) -> tuple[type[object], ...]:
+        """Types of its problems beside :attr:`OwnProblems.problem_type`, of the same kind."""
+
+    def tensors_of(self, problem: Any) -> tuple[str, ...]:
+        """Return the names of a problem's tensors: first operand, second operand, further ones, result.
+
+        Elements of further operands have the type of the result.
+        """
+
+    def deviation(self, problem: Any, mean_squares: Mapping[str, float]) -> float:
+        """Return the standard deviation of an element of the result, with operands that are independent.
+
+        :param mean_squares: name of an operand -> mean of the squares of its elements.
+        """
+
+    def roundings(self, problem: Any) -> int:
+        """Return how often a value is rounded to the type of the result until it is an element of it."""
+
+
+@runtime_checkable
 class LineWriter(Protocol):
     """An operation with problems of its own that also writes their lines."""
 

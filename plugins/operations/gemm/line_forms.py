@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.dtype import DataType
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,8 @@ class LineForm:
     swaps: bool = False
     #: why its problems cannot be run; empty if they can
     refused: str = ""
+    #: how products are combined with D tensors, of which ``StrideD0`` and so on are the strides
+    elementwise_op: ElementwiseOp | None = None
 
     @property
     def counts(self) -> frozenset[int]:
@@ -118,7 +121,9 @@ FORMS: Final = MappingProxyType(
                 optional=("KBatch", "warmup", "iterations", "rotating_MB"),
                 groups=(0, 4),
                 unsupported=_MIXED,
-                refused="products that are combined with further matrices are an unsupported family",
+                # as gemm_universal, whose source it was made from (inferred)
+                all_splits=(1, 2, 4, 8, 16, 19, 32, 38),
+                elementwise_op=ElementwiseOp.MULTI_D_MULTIPLY,
             ),
         )
     }

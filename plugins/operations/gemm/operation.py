@@ -10,6 +10,7 @@ from ckprof.errors import InputError
 from ckprof.model.contraction import Contraction
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
 from ckprof_plugins.operations.gemm.line_writing import problem_line
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
@@ -35,7 +36,7 @@ _SIZES: Final = (1, 2, 4, 8, 12, 16, 20, 32, 48, 64, 96, 100, 128, 192, 224, 256
 
 
 class Gemm:
-    """``E[M,N] = sum over K of A[M,K] * B[K,N]``, for one product or a batch of them."""
+    """``E[M,N] = sum over K of A[M,K] * B[K,N]``, for one product or a batch of them, or with D tensors."""
 
     id = "gemm"
     label = "matrix product: E from A and B"
@@ -45,6 +46,7 @@ class Gemm:
     #: 268 MFLOP, about as many as the default problems of convolutions have
     default_problem = MappingProxyType({0: GemmProblem(m=512, n=512, k=512)})
     problem_type = GemmProblem
+    further_problem_types = (StridedBatchProblem, MultiDProblem)
     line_words = LINE_WORDS
     layouts = LAYOUTS
     interface = LibraryInterface(
@@ -79,6 +81,18 @@ class Gemm:
         """
         return types_of(dtype)
 
+    def tensors_of(self, problem: GemmProblem) -> tuple[str, ...]:
+        """Return the names of a problem's matrices: A, B, D tensors, E."""
+        return problem.tensors
+
+    def deviation(self, problem: GemmProblem, mean_squares: Mapping[str, float]) -> float:
+        """Return the standard deviation of an element of the result."""
+        return problem.deviation(mean_squares)
+
+    def roundings(self, problem: GemmProblem) -> int:
+        """Return 2 where a product is rounded before it is combined with D tensors, else 1."""
+        return 2 if isinstance(problem, MultiDProblem) else 1
+
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
@@ -100,7 +114,7 @@ class Gemm:
         """Compute the product in double precision.
 
         :param layout: a :class:`~ckprof_plugins.operations.gemm.layout.MatrixLayout`.
-        :param operands: ``a`` and ``b`` in the memory order of ``layout``, without gaps.
+        :param operands: ``a``, ``b`` and D tensors in the memory order of ``layout``, without gaps.
         :returns: ``e`` in the memory order of ``layout``, without gaps.
         """
         import numpy as np
@@ -108,7 +122,11 @@ class Gemm:
         a = operands["a"] if layout.a == "MK" else operands["a"].swapaxes(-1, -2)
         b = operands["b"] if layout.b == "KN" else operands["b"].swapaxes(-1, -2)
         product = a @ b
-        return np.ascontiguousarray(product if layout.e == "MN" else product.swapaxes(-1, -2))
+        result = product if layout.e == "MN" else product.swapaxes(-1, -2)
+        if isinstance(problem, MultiDProblem):
+            for name in problem.d_tensors:
+                result = problem.elementwise_op.combine(result, operands[name])
+        return np.ascontiguousarray(result)
 
     def random_problem(self, draw: random.Random) -> GemmProblem:
         """Return a small packed problem."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp, check_d_tensors
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:
@@ -92,3 +93,26 @@ class UniversalGemmInstance(Instance):
     def waves(self) -> int:
         """Waves of a block."""
         return self.wave_grid.m * self.wave_grid.n * self.wave_grid.k
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiDGemmInstance(UniversalGemmInstance):
+    """A kernel that combines the product with further matrices, which lie as the result does.
+
+    :raises InputError: there are too many of them.
+    """
+
+    elementwise_op: ElementwiseOp
+    num_d_tensors: int
+
+    def __post_init__(self) -> None:
+        UniversalGemmInstance.__post_init__(self)
+        check_d_tensors(self.num_d_tensors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchedGemmInstance(UniversalGemmInstance):
+    """A kernel that computes many products of the same sizes at once."""
+
+    #: always true; tells it from the kernel of one product
+    batched: bool = True

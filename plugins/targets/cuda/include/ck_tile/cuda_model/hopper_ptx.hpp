@@ -59,6 +59,34 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                  : "memory");
 }
 
+__device__ __forceinline__ void copy_tile(std::uint32_t destination,
+                                          const CUtensorMap& map,
+                                          std::uint32_t barrier,
+                                          std::uint64_t policy,
+                                          int c0,
+                                          int c1,
+                                          int c2)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "l"(policy),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2)
+                 : "memory");
+}
+
+// How long the level-2 cache keeps what a copy reads: as usual, or less than anything else.
+__device__ __forceinline__ std::uint64_t cache_policy(bool read_once)
+{
+    std::uint64_t usual, shortest;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(usual));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(shortest));
+    return read_once ? shortest : usual;
+}
+
 __device__ __forceinline__ void
 copy_tile(std::uint32_t destination, const CUtensorMap& map, std::uint32_t barrier, int c0, int c1)
 {

@@ -93,6 +93,14 @@ inline bool check_plain_problem(const plain_gemm_facts& facts, const plain_gemm_
             return false;
         }
     }
+    // A launch has so many blocks along y.
+    constexpr std::int64_t most_products = 65535;
+    if(call.batch > most_products && !reject("index-range",
+                                             equation("the number of products", call.batch) +
+                                                 " is more than a launch has blocks along y"))
+    {
+        return false;
+    }
     const bool indexable =
         check_index("M padded to the tile", call.m + facts.m_per_block - 1) &&
         check_index("N padded to the tile", call.n + facts.n_per_block - 1) &&
