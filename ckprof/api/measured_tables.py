@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
+from ckprof.plugin.protocols import OwnProblems
 from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements, merged
@@ -30,6 +31,8 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
     :param kind: direction and type whose measurements are taken from stores; what ran the kernels of tables.
     :raises InputError: a file is wrong, or they are of several devices.
     """
+    operation = registry.operation(kind.direction) if kind.direction else None
+    problem_type = operation.problem_type if isinstance(operation, OwnProblems) else None
     naming = [one for one in registry.pipelines if isinstance(one, NamedKernels)]
 
     def describe(name: str) -> KernelTraits | None:
@@ -43,7 +46,7 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
     tables = tuple(
         _of_store(registry, path, kind)
         if _is_store(path)
-        else replace(read_csv(path, describe), target=kind.target)
+        else replace(read_csv(path, describe, problem_type), target=kind.target)
         for path in paths
     )
     for what, values in (

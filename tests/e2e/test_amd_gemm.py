@@ -43,6 +43,8 @@ KERNELS = [
     {"pipeline": "compv4", "tile": (128, 128, 32), "pads": (False, True, True)},
     {"pipeline": "compv1", "vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
     {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 1},
+    *({"pipeline": "compv1", "layout": layout, "pads": pads}
+      for layout in ("rcr", "rrr") for pads in ((False, False, True), (True, True, False))),
     {"tile": (256, 16, 64), "waves": (4, 1, 1), "mma": (16, 16, 32)},
     {"tile": (32, 16, 64), "pipeline": "mem", "pads": (True,) * 3, **SMALL},
     *({"layout": layout, "pads": pads, "elementwise_op": "MultiDAdd", "num_d_tensors": count}

@@ -52,6 +52,7 @@ def fine(called: Called) -> Called:
     return called
 
 
+@pytest.mark.thorough
 def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     """Workers sweep, a model is trained, kernels are selected and tuned, stores are reported and compared."""
     problems = [part for size in SIZES for part in ("--problem", size)]
@@ -125,6 +126,13 @@ def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     assert (answer["success"], answer["kernel"]["name"], answer["flop"]) == (True, NAME, 2 * 48 * 40 * 64)
     assert (answer["sizes"]["m"], answer["elements"], answer["wrong_elements"]) == (48, 48 * 40, 0)
     assert answer["time_ms"] > 0 and answer["tflops"] > 0
+    # the result is cleared in front of every run: parts of ten runs do not add up
+    again = fine(ckprof("call", "gemm", path, "--problem", "48x40x64", "--init", "integer", "--split-k", "4",
+                        "--repeat", "10"))  # fmt: skip
+    once = fine(ckprof("call", "gemm", path, "--problem", "48x40x64", "--init", "integer"))
+    split, whole = json.loads(again.out), json.loads(once.out)
+    assert (split["split_k"], split["verified"]) == (4, True)
+    assert split["result"] == whole["result"]
     failed = ckprof("call", "gemm", path, "--problem", "48 40 64 32 -1 -1", "--json")
     assert failed.code == ExitCode.FAILED and not json.loads(failed.out)["success"]
 

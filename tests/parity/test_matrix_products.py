@@ -222,14 +222,16 @@ def test_a_log_stands_for_its_instances(ckprof_cli, listed, tmp_path) -> None:
 
 def test_the_oldest_strings(strings) -> None:
     text = (
-        "DeviceGemm_Xdl_CShuffle<MNPadding, 256, 256, 128, 32, 8, 8, 32, 32, 4, 2, 8, 8, 1, 1> "
+        "DeviceGemm_Xdl_CShuffle<MPadding, 256, 256, 128, 32, 8, 8, 32, 32, 4, 2, 8, 8, 1, 1> "
         "LoopScheduler: Default, PipelineVersion: {}"
     )
     generated = successor(strings, text.format("v1"), layout="rcr")
     assert generated.text == (
-        "gemm_fp16_rcr_compv1_cshuffle_intrawave_True_True_False_False_256x128x32_2x2x1_32x32x16"
+        "gemm_fp16_rcr_compv1_cshuffle_intrawave_True_False_False_False_256x128x32_2x2x1_32x32x16"
     )
     assert [loss.rule for loss in generated.losses] == ["no-counterpart"]
+    narrow = text.format("v1").replace("MPadding", "MNPadding")
+    assert [loss.rule for loss in successor(strings, narrow, layout="rcr").losses][1:] == ["other-accesses"]
     assert successor(strings, text.format("v2")).skipped.rule == "unsupported-family"
     with pytest.raises(StringError, match="the layout: pass --layout"):
         successor(strings, text.format("v1"))
