@@ -47,6 +47,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ckprof.model.accumulation import SplitSum
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.type_set import TypeSet
 
@@ -65,7 +66,7 @@ class Tolerance:
     atol: float
 
 
-def unit_roundoff(dtype: DataType) -> float:
+def unit_roundoff(dtype: DataType | ComputeType) -> float:
     """Return the largest relative error of rounding to nearest: ``0.5 * 2^-mantissa``."""
     return float(0.5 * 2.0**-dtype.properties.mantissa_bits)
 
