@@ -22,6 +22,12 @@ struct stored<host_model::data_type::fp32>
 {
     using type = float;
 };
+// Rounded on the way to the tensor cores.
+template <>
+struct stored<host_model::data_type::tf32>
+{
+    using type = float;
+};
 template <host_model::data_type Type>
 using stored_t = typename stored<Type>::type;
 

@@ -26,6 +26,7 @@ struct hopper_config : Base
     static constexpr int threads         = (warpgroups + 1) * 128; // the last warpgroup copies
 
     // Rows of 128 bytes: K elements of a row or column, or 64 rows or columns of one K.
+    static constexpr int row_elements      = hopper_row_bytes / Base::ab_bytes;
     static constexpr int columns_per_chunk = n < 64 ? n : 64;
     static constexpr int column_chunks     = (n + 63) / 64;
     static constexpr int a_bytes           = m * hopper_row_bytes;
@@ -77,10 +78,13 @@ struct hopper_config : Base
     static constexpr int shared_bytes = 1024 + stages * stage_bytes + staging_bytes + 1024;
 };
 
-// Whether engine W can compute the instance's tile at all.
+// Whether engine W can compute the instance's tile at all. Warpgroup products of TF32 need both
+// operands with K contiguous, as they are forward.
 template <typename Base>
 inline constexpr bool hopper_tile =
-    Base::ab_bytes == 2 && Base::m % 64 == 0 && Base::m <= 256 &&
+    (Base::ab_bytes == 2 ||
+     (Base::ab_type == data_type::tf32 && Base::direction == direction::forward)) &&
+    Base::m % 64 == 0 && Base::m <= 256 &&
     (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
      Base::n == 192 || Base::n == 224 || Base::n == 256) &&
     (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&

@@ -84,7 +84,7 @@ struct hopper_consumer
             const std::uint64_t b     = make_descriptor(stage + Config::a_bytes, Config::b_k_major);
             products_begin();
 #pragma unroll
-            for(int k = 0; k < hopper_k / 16; ++k)
+            for(int k = 0; k < hopper_row_bytes / 32; ++k)
 #pragma unroll
                 for(int i = 0; i < blocks; ++i)
                 {

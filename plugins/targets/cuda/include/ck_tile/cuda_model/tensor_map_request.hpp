@@ -46,7 +46,7 @@ inline window_map_request make_window_map_request(
     r.rank         = deep ? 5 : 4;
     r.base         = base;
     r.size[0]      = static_cast<std::uint64_t>(p.image.stride[2]);
-    r.channels     = 64;
+    r.channels     = static_cast<unsigned>(128 / element_bytes); // a row in shared memory
     r.pixels       = pixels;
     r.step[0]      = 1;
     const int axes = deep ? 3 : 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The warpgroup matrix product m64nNk16 with both operands in shared memory, one function per N.
-// An instruction names all its registers, and inline assembly takes string literals alone: macros
-// write them out, 8 registers of a thread (16 columns) at a time.
+// The warpgroup matrix products m64nNk16 and, of TF32, m64nNk8 with both operands in shared memory,
+// one function per N. An instruction names all its registers, and inline assembly takes string
+// literals alone: macros write them out, 8 registers of a thread (16 columns) at a time.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,24 @@ struct warpgroup_product;
                 : "l"(a), "l"(b), "r"(accumulate), "n"(int{TransposeA}), "n"(int{TransposeB}));    \
         }                                                                                          \
     };
+// TF32 has no transposed operands.
+#define CKPROF_TF32_PRODUCT(N, A, B, ACCUMULATE, TRANSPOSE_A, TRANSPOSE_B)                         \
+    template <>                                                                                    \
+    struct warpgroup_product<host_model::data_type::tf32, N, false, false>                         \
+    {                                                                                              \
+        __device__ static __forceinline__ void                                                     \
+        issue(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate)                 \
+        {                                                                                          \
+            asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #ACCUMULATE ", 0; "                    \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32"                 \
+                         " {" CKPROF_COLUMNS_##N(CKPROF_TEXT, CKPROF_MORE_TEXT) "}, %" #A ", %" #B \
+                                                                                ", p, 1, 1; }"     \
+                         : CKPROF_COLUMNS_##N(CKPROF_OPERANDS, CKPROF_MORE_OPERANDS)               \
+                         : "l"(a), "l"(b), "r"(accumulate));                                       \
+        }                                                                                          \
+    };
 #define CKPROF_WARPGROUP_PRODUCTS(...)                                                             \
+    CKPROF_TF32_PRODUCT(__VA_ARGS__)                                                               \
     CKPROF_WARPGROUP_PRODUCT(fp16, "f16", __VA_ARGS__)                                             \
     CKPROF_WARPGROUP_PRODUCT(bf16, "bf16", __VA_ARGS__)
 
@@ -88,6 +105,7 @@ CKPROF_WARPGROUP_PRODUCTS(224, 112, 113, 114, 115, 116)
 CKPROF_WARPGROUP_PRODUCTS(256, 128, 129, 130, 131, 132)
 
 #undef CKPROF_WARPGROUP_PRODUCTS
+#undef CKPROF_TF32_PRODUCT
 #undef CKPROF_WARPGROUP_PRODUCT
 #undef CKPROF_COLUMNS_256
 #undef CKPROF_COLUMNS_240
