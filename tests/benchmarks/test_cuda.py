@@ -1,9 +1,10 @@
 """Kernels on an NVIDIA GPU against the vendor's library, in one process and under the same conditions.
 
-Every figure is the median of event times after a flush of the caches, in bf16 with channels last; torch
-measures its algorithms beforehand. The instances are tiles that the shipped lists have, and others by hand.
-Each result is compared with torch's. Goals, as ratios of torch's time to the best instance's, are printed
-beside what was reached; ratios below the floor fail.
+Every figure is the median of event times after a flush of the caches, with channels last, in bf16, or in fp32
+whose operands are rounded to TF32, which torch is allowed, too; torch measures its algorithms beforehand. The
+instances are tiles that the shipped lists have, and others by hand. Each result is compared with torch's.
+Goals, as ratios of torch's time to the best instance's, are printed beside what was reached; ratios below the
+floor fail.
 
 Needs a GPU, nvcc and torch: ``pytest -s tests/benchmarks/test_cuda.py -m cuda``.
 """
@@ -37,6 +38,8 @@ TILES = {
     "bwd_weight": ((64, 64), (128, 128), (128, 192), (128, 256), (256, 64), (64, 128)),
 }
 PIPELINES = (("mem", False), ("compv4", True))
+#: local memory of the modelled device
+LDS_BYTES = 65536
 RECORD = {
     **{"warp_m": 2, "warp_n": 2, "warp_k": 1},
     **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
@@ -110,6 +113,32 @@ GOALS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """The type of tensors, and what is multiplied."""
+
+    datatype: str
+    element_bytes: int
+    #: relative error that a result may have in comparison with torch's, which rounds as much
+    error: float
+    #: what records say differently
+    record: tuple[tuple[str, object], ...] = ()
+
+
+BF16 = Precision(datatype="bf16", element_bytes=2, error=0.01)
+TF32 = Precision(
+    datatype="fp32",
+    element_bytes=4,
+    error=0.003,
+    record=(
+        *(("compute_type", "tf32"), ("warp_tile_k", 8)),
+        *((f"vector_size_{tensor}", 4) for tensor in "abc"),
+    ),
+)
+#: case -> (floor, goal), forward
+TF32_GOALS = dict.fromkeys("ABCF", (0.93, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """The fastest instance for a case."""
 
@@ -121,14 +150,15 @@ class Best:
 class Tensors:
     """A case's tensors on the device, channels last, and torch's views of them."""
 
-    def __init__(self, torch: Any, case: Case, direction: str) -> None:
+    def __init__(self, torch: Any, case: Case, direction: str, precision: Precision) -> None:
         problem = case.problem
         ndim = problem.ndim
+        kind = torch.bfloat16 if precision.datatype == "bf16" else torch.float32
 
         def random(*shape: int) -> Any:
-            return torch.randn(*shape, device="cuda").to(torch.bfloat16)
+            return torch.randn(*shape, device="cuda").to(kind)
 
-        self.case, self.direction = case, direction
+        self.case, self.direction, self.error = case, direction, precision.error
         self.input = random(case.batch, *case.input, case.in_channels)
         self.weight = random(case.out_channels, *case.filter, problem.in_channels)
         self.output = random(case.batch, *problem.output, case.out_channels)
@@ -158,19 +188,22 @@ class Tensors:
         return results[0] if mask[0] else results[1]
 
 
-def tile_k(m: int, n: int, double_smem_buffer: bool) -> int:
-    """Return the depth of a tile: two buffers must fit into the modelled device's local memory."""
-    return 32 if double_smem_buffer and m + n > 256 else 64
+def tile_k(m: int, n: int, double_smem_buffer: bool, element_bytes: int) -> int:
+    """Return the depth of a tile: its buffers must fit into the modelled device's local memory."""
+    room = LDS_BYTES // 2 if double_smem_buffer else LDS_BYTES
+    return next(depth for depth in (64, 32, 16) if (m + n) * depth * element_bytes <= room)
 
 
 @lru_cache(maxsize=16)
-def build(folder: Path, direction: str, ndim: int) -> Library:
+def build(folder: Path, direction: str, ndim: int, precision: Precision) -> Library:
     """Build the instances of a direction and load them."""
     records = [
         {
-            **{"id": number, "tile_m": m, "tile_n": n, "tile_k": tile_k(m, n, double)},
+            **{"id": number, "tile_m": m, "tile_n": n},
+            **{"tile_k": tile_k(m, n, double, precision.element_bytes)},
             **{"pipeline": pipeline, "double_smem_buffer": double},
             **RECORD,
+            **dict(precision.record),
         }
         for number, ((m, n), (pipeline, double)) in enumerate(
             (tile, pipeline) for tile in TILES[direction] for pipeline in PIPELINES
@@ -180,22 +213,23 @@ def build(folder: Path, direction: str, ndim: int) -> Library:
         "variant": VARIANTS[direction],
         "ndim_spatial": ndim,
         "layout": "nhwgc" if ndim == 2 else "ndhwgc",
-        "datatype": "bf16",
+        "datatype": precision.datatype,
         "instances": records,
     }
-    path = folder / f"{direction}-{ndim}.json"
+    own = folder / f"{direction}-{ndim}-{precision.datatype}"
+    path = own.with_suffix(".json")
     path.write_text(json.dumps(catalog))
     done = subprocess.run(
         [
             *(sys.executable, "-m", "ckprof", "build", direction, "--conf", str(path), "--target", "cuda"),
-            *("--build-dir", str(folder / f"{direction}-{ndim}")),
+            *("--build-dir", str(own)),
         ],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    library = Library.load(next((folder / f"{direction}-{ndim}").rglob("*.so")))
+    library = Library.load(next(own.rglob("*.so")))
     library.target.select_device("gfx942", 0)
     return library
 
@@ -232,7 +266,7 @@ def best_instance(torch: Any, library: Library, tensors: Tensors) -> Best:
             assert status is AbiStatus.OK, f"{kernel.name}: {reason}"
             seen = tensors.result.permute(tensors.order).float()
             error = ((seen - expected).norm() / expected.norm()).item()
-            assert error < 0.01, f"{kernel.name}, {split_k} splits: relative error {error}"
+            assert error < tensors.error, f"{kernel.name}, {split_k} splits: relative error {error}"
             if first_ms > HOPELESS * best.time_ms:
                 continue
             times = []
@@ -244,26 +278,26 @@ def best_instance(torch: Any, library: Library, tensors: Tensors) -> Best:
     return best
 
 
-@pytest.mark.cuda
-@pytest.mark.parametrize("direction", list(VARIANTS))
-def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Print the table of a direction; every case must reach its floor."""
+def compare(
+    direction: str, precision: Precision, goals: dict[str, tuple[float, float]], folder: Path
+) -> list[str]:
+    """Print a row for each case; return those below their floor."""
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no device")
     torch.backends.cudnn.benchmark = True
-    folder = tmp_path_factory.mktemp("cuda")
+    torch.backends.cudnn.allow_tf32 = precision is TF32
     print(
         f"\n{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}"
     )
     short = []
-    for name, case in CASES.items():
-        library = build(folder, direction, len(case.filter))
-        tensors = Tensors(torch, case, direction)
+    for name, (floor, goal) in goals.items():
+        case = CASES[name]
+        library = build(folder, direction, len(case.filter), precision)
+        tensors = Tensors(torch, case, direction, precision)
         vendor_ms = time_vendor(torch, tensors)
         best = best_instance(torch, library, tensors)
         ratio = vendor_ms / best.time_ms
-        floor, goal = GOALS[direction][name]
         rate = case.operations / best.time_ms / 1e9
         print(
             f"{name} {direction:10} torch {1e3 * vendor_ms:7.1f} us  best {1e3 * best.time_ms:7.1f} us "
@@ -272,4 +306,20 @@ def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFa
         )
         if ratio < floor:
             short.append(f"{name}: {ratio:.2f} < {floor}")
+    return short
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("direction", list(VARIANTS))
+def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Print the table of a direction; every case must reach its floor."""
+    goals = {name: GOALS[direction][name] for name in CASES}
+    short = compare(direction, BF16, goals, tmp_path_factory.mktemp("cuda"))
     assert not short, f"{direction}: {'; '.join(short)}"
+
+
+@pytest.mark.cuda
+def test_ratio_to_the_vendor_in_tf32(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same for forward kernels of fp32 that multiply in TF32."""
+    short = compare("fwd", TF32, TF32_GOALS, tmp_path_factory.mktemp("cuda"))
+    assert not short, "; ".join(short)
