@@ -9,7 +9,7 @@ from ckprof.model.dtype import DataType
 
 
 class ComputeType(Enum):
-    """What operands are rounded to before they are multiplied; the value is the spelling of catalogs and names.
+    """What operands are rounded to before they are multiplied; the value is the spelling of catalogs.
 
     No tensor has such a type: in memory, operands keep their own.
     """

@@ -23,7 +23,7 @@ class TypeSet:
     #: negative zero, whose exponent has a bias that is one more
     ocp: bool = True
     #: what operands are rounded to before they are multiplied; ``None`` for nothing
-    rounded_to: ComputeType | None = None
+    compute_type: ComputeType | None = None
 
     @classmethod
     def shared(cls, dtype: DataType) -> TypeSet:
@@ -41,8 +41,8 @@ class TypeSet:
 
         Products are no better than that.
         """
-        if self.rounded_to is not None:
-            return self.rounded_to
+        if self.compute_type is not None:
+            return self.compute_type
         return self.a if self.a.properties.mantissa_bits < self.b.properties.mantissa_bits else self.b
 
     @property

@@ -121,6 +121,7 @@ def prepare_problem(
             result=files[-1],
             direction=operation.id,
             layout=layout.name,
+            compute_type=known.compute_type,
         ),
         problem=problem,
         types=known,

@@ -74,8 +74,8 @@ SEEN_AS = {
     "two_stage": "type_result",
     "filt": "filt_h",
 }
-#: what strings do not say: the number, how results leave the registers, what operands are rounded to, and how a
-#: depthwise image is padded
+#: what strings do not say: the number, how results leave the registers, what operands are rounded to, and how
+#: a depthwise image is padded
 UNSEEN = {"id", "epilogue", "compute_type", "pad_h", "pad_w"}
 CHANGES = {
     "pipeline": "compv6",

@@ -105,7 +105,7 @@ class GemmInstance(Instance):
     def types(self) -> TypeSet:
         """Types of all tensors and of the sums, and of the products."""
         shared = TypeSet.shared(self.dtype)
-        return shared if self.compute_type is None else replace(shared, rounded_to=self.compute_type)
+        return shared if self.compute_type is None else replace(shared, compute_type=self.compute_type)
 
     @property
     def vector_sizes(self) -> tuple[int, int, int]:

@@ -99,7 +99,10 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         known = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", known
     if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
-        return f"compute type {instance.compute_type.value} (2026-06 has it)", "products of the operands' type"
+        return (
+            f"compute type {instance.compute_type.value} (2026-06 has it)",
+            "products of the operands' type",
+        )
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
         known = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
         return f"interwave scheduler for {gemm_pipeline.value}", f"it for {known}"

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.kernel_traits import Reduction, RunAxis, RunChunks, Schedule
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 #: shared memory of a multiprocessor in bytes
 SHARED_BYTES: Final = 233472
 REGISTERS: Final = 65536
-#: elements of a run that the copy engine brings at once, and the shortest runs that engine W takes
+#: columns that belong together in engine W, and the shortest runs that it takes
 CHUNK: Final = 64
+#: bytes of a run that the copy engine brings at once
+ROW_BYTES: Final = 128
 LEAST_RUN: Final = 16
 
 _PLANS: Final = Path(__file__).parent / "include" / "ck_tile" / "cuda_model" / "pipeline_plan.hpp"
@@ -43,7 +46,7 @@ _ALONG_K: Final = frozenset({"fwd"})
 class PipelinePlan:
     """What a GEMM pipeline means here."""
 
-    #: stages of ``tile_k`` in engine M, and of 64 elements in engine W, before memory bounds them
+    #: stages of ``tile_k`` in engine M, and of 128 bytes in engine W, before memory bounds them
     stages: int
     hopper_stages: int
     #: engine W: consumers take turns with tiles of their own
@@ -80,14 +83,14 @@ def executed(kernel: TimedKernel) -> KernelTraits:
     weight = kernel.direction == _WEIGHT
     chunks = RunChunks(
         axis=RunAxis.COLUMNS if weight else RunAxis.REDUCTION,
-        size=min(tile.n, CHUNK) if weight else CHUNK,
+        size=min(tile.n, CHUNK) if weight else tile.row,
         least=LEAST_RUN,
         short_k=tile.k,
     )
     arrival = weight and traits.reduction is Reduction.ATOMIC
     return replace(
         traits,
-        tile=(hopper.m, tile.n, CHUNK),
+        tile=(hopper.m, tile.n, tile.row),
         reduction=Reduction.ARRIVAL if arrival else traits.reduction,
         lds_stages=hopper.stages,
         workgroups_per_unit=hopper.resident,
@@ -107,6 +110,9 @@ class _Tile:
         self.stream = kernel.traits.schedule is Schedule.STREAM
         self.double = bool(fields.get("double_smem_buffer", False))
         self.element_bytes = DataType.parse(kernel.dtype).properties.size_bytes
+        self.tf32 = fields.get("compute_type") == ComputeType.TF32.value
+        #: elements of a run that the copy engine brings at once
+        self.row = ROW_BYTES // self.element_bytes
         self.merged = int(fields.get("num_groups_to_merge", 1)) if kernel.direction != "bwd_data" else 1
         self.explicit = bool(fields.get("explicit_gemm", False))
         rows = 2 * int(fields.get("wave_grid_m", 1)) * int(fields.get("wave_grid_k", 1))
@@ -123,7 +129,7 @@ class _Tile:
     def fits_engine_w(self) -> bool:
         """Say whether engine W can compute the tile at all."""
         return (
-            self.element_bytes == 2
+            (self.element_bytes == 2 or (self.tf32 and self.b_along_k))
             and not (self.stream or self.explicit)
             and self.m % 64 == 0
             and self.m <= 256
