@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.model.api_level import API_LEVEL_2025_07, LATEST_API_LEVEL
 from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof_plugins.directions.operation import ConvKernel
@@ -95,14 +95,11 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if gemm_pipeline not in pipelines:
         known = ", ".join(sorted(pipeline.value for pipeline in pipelines))
         return f"{gemm_pipeline.value} for {instance.direction}", known
+    if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
+        return f"compute type {instance.compute_type.value}", f"none; {LATEST_API_LEVEL} has it"
     if instance.dtype not in surface.dtypes:
         known = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", known
-    if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
-        return (
-            f"compute type {instance.compute_type.value} (2026-06 has it)",
-            "products of the operands' type",
-        )
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
         known = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
         return f"interwave scheduler for {gemm_pipeline.value}", f"it for {known}"
