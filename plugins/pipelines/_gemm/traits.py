@@ -55,6 +55,7 @@ def gemm_traits(
             vectors,
             fields["scheduler"],
             fields["specialization"],
+            *(fields[name] for name in ("compute_type",) if name in fields),
         ),
     )
 
