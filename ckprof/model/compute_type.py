@@ -33,8 +33,12 @@ class ComputeTypeProperties:
     mantissa_bits: int
     #: the type of the operands that it is made from
     operands: DataType
+    #: a type of operands that no device multiplies more slowly
+    no_faster_than: DataType
 
 
 _TYPES = {
-    ComputeType.TF32: ComputeTypeProperties(cpp_type="tf32_t", mantissa_bits=10, operands=DataType.FP32),
+    ComputeType.TF32: ComputeTypeProperties(
+        cpp_type="tf32_t", mantissa_bits=10, operands=DataType.FP32, no_faster_than=DataType.FP16
+    ),
 }

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.model.compute_type import ComputeType
     from ckprof.model.dtype import DataType
 
 
@@ -129,6 +128,6 @@ class BuildRecipe:
     cannot_run: str = ""
     #: what a flush of the device's caches must exceed; 0 for those of the host
     last_level_cache_bytes: int = 0
-    #: floating-point operations per second that no kernel can exceed, by what it multiplies; types of which
+    #: floating-point operations per second that no kernel can exceed, by type of its tensors; types of which
     #: that is not known are left out
-    peak_flops: tuple[tuple[DataType | ComputeType, float], ...] = ()
+    peak_flops: tuple[tuple[DataType, float], ...] = ()

@@ -9,7 +9,6 @@ from typing import Final
 
 from ckprof.config.settings import Settings
 from ckprof.errors import UsageError
-from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.run.operands import InitKind
 from ckprof.run.stopping import make_criterion
@@ -46,9 +45,8 @@ class RunOptions:
     flush_bytes: int | None = None
     #: last-level cache of the device, which the usual flush exceeds; 0 for that of the host
     last_level_cache_bytes: int = 0
-    #: floating-point operations per second that the device cannot exceed, by what is multiplied; none where
-    #: unknown
-    peak_flops: tuple[tuple[DataType | ComputeType, float], ...] = ()
+    #: floating-point operations per second that the device cannot exceed, by data type; none where unknown
+    peak_flops: tuple[tuple[DataType, float], ...] = ()
     #: untimed runs after the verified one; left out when they would exceed ``max_time_s``
     warmup: int = 1
     #: samples before the criterion is asked; ``max_time_s`` may end the sampling with fewer, but not under 3

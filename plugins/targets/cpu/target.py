@@ -11,7 +11,6 @@ from ckprof.build.keys import abi_dir
 from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Purpose
 from ckprof_plugins.targets.cpu import doctor
@@ -110,7 +109,5 @@ class CpuTarget:
             machine_identity=machine_identity(compiler),
             compile_memory_bytes=_COMPILE_MEMORY,
             # every type is multiplied as fp32
-            peak_flops=tuple(
-                (dtype, (os.cpu_count() or 1) * _MOST_FLOPS_PER_CPU) for dtype in (*DataType, *ComputeType)
-            ),
+            peak_flops=tuple((dtype, (os.cpu_count() or 1) * _MOST_FLOPS_PER_CPU) for dtype in DataType),
         )

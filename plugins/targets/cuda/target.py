@@ -10,7 +10,6 @@ from ckprof.arch.architectures import find_architecture
 from ckprof.build.keys import abi_dir
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.api_level import LATEST_API_LEVEL
-from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import target as host_model
@@ -65,10 +64,7 @@ _LEAST_SHARED_BYTES: Final = 102400
 #: of the H200; that of other devices is not larger
 _LAST_LEVEL_CACHE: Final = 60 * 2**20
 #: dense, by the data sheet of the H200 at a clock that it does not exceed
-_PEAK_FLOPS: Final = (
-    *((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13)),
-    (ComputeType.TF32, 5.5e14),
-)
+_PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
 #: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
 _COMPILE_MEMORY: Final = 500 * 2**20
 _FURTHER_MEMORY: Final = 40 * 2**20
