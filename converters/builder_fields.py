@@ -13,6 +13,8 @@ from ckprof_converters.conf_parser import Grammar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.dtype import DataType
+    from ckprof.model.layout import Layout
     from ckprof.strings.arguments import Argument
     from ckprof.strings.kinds import Kind
     from ckprof_converters.conf_family import ConfFamily
@@ -32,6 +34,16 @@ class LineFields:
         self._lines = Grammar(families)
         #: id of a family -> (name, kind, text in front) of each of its fields
         self._plans: dict[str, tuple[tuple[str, Kind, str], ...]] = {}
+
+    @property
+    def layouts(self) -> Sequence[Layout]:
+        """All layouts that lines can have."""
+        return self._lines.layouts
+
+    @property
+    def dtypes(self) -> Sequence[DataType]:
+        """All data types that lines can have."""
+        return self._lines.dtypes
 
     def read(self, text: str) -> tuple[ConfFamily, dict[str, str]]:
         """Return the family of a line and its fields; those of a rejected family are empty.

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.dtype import SHARED_TYPES, DataType
-from ckprof.model.layout import layout_of_tensors
+from ckprof.model.layout import ConvLayout, layout_of_tensors
 from ckprof.model.list_error import Diagnostic, ListError
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.strings.rendering import StringError, render
+from ckprof.strings.spelling import GenerationRequest
 from ckprof_converters.builder_fields import LineFields
 from ckprof_converters.builder_kernel import depthwise_kernel, in_layout, native_kernel
 from ckprof_converters.builder_route import RouteError, gemm_kernel, missing_fields
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.layout import Layout
     from ckprof.strings.revision import Revision
+    from ckprof.strings.spelling import Spelling
     from ckprof.strings.string_grammar import StringGrammar
     from ckprof_converters.builder_kernel import Kernel
     from ckprof_converters.builder_texts import KernelText
@@ -79,8 +81,8 @@ class _Reading:
         self._request = request
         self._strings = strings
         self._revision = revision
-        self._named = FileFacts.of_request(request)
-        self._layout: ConvLayout | None = self._named.layout.value
+        self._named = FileFacts.of_request(request, lines.layouts, lines.dtypes)
+        self._layout: Layout | None = self._named.layout.value
         self._dtype: DataType | None = self._named.dtype.value
 
     def run(self, reader: str) -> BuilderList:
@@ -141,7 +143,7 @@ class _Reading:
             return
         if family.record_type not in (GemmRecord, DepthwiseRecord):
             # A plugin's own kernels: its list holds their strings.
-            yield self._native(kernel)
+            yield self._native(kernel, {"kernel": family.title, **fields})
             return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = UnmetRequirement(
@@ -154,7 +156,7 @@ class _Reading:
             string = self._string(kernel, made, {"kernel": family.title, **fields})
             yield replace(string, abridged=family.separator != "," and not family.nested)
 
-    def _native(self, kernel: KernelText) -> BuilderString:
+    def _native(self, kernel: KernelText, origin: Mapping[str, str] | None = None) -> BuilderString:
         try:
             parsed = self._strings.parse(kernel.text, self._revision)
         except StringError as error:
@@ -162,6 +164,8 @@ class _Reading:
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))
+        if kind.spelling is not None:
+            return self._respelled(kernel, kind.spelling, values, origin)
         if kind.name not in {known.name for known in string_kinds.KINDS}:
             return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
         made = native_kernel(kind, values)
@@ -171,6 +175,33 @@ class _Reading:
             if layout is not None and differ_in_depth(named, layout):
                 made = in_layout(made, named)
         return self._string(kernel, made, None, text=kernel.text)
+
+    def _respelled(
+        self,
+        kernel: KernelText,
+        spelling: Spelling,
+        values: Mapping[str, str | None],
+        origin: Mapping[str, str] | None,
+    ) -> BuilderString:
+        """Return a line whose kernel prints another text."""
+        request = GenerationRequest(
+            values=values,
+            layout=self._layout.name if self._layout is not None else "",
+            dtype=self._dtype.value if self._dtype is not None else "",
+            mma_k_table=self._request.mma_k_table,
+        )
+        try:
+            generated = spelling.generated(request)
+        except StringError as error:
+            raise LineError(Problem(error.message, error.start)) from None
+        return BuilderString(
+            text=kernel.text,
+            line=kernel.line,
+            expected=generated.text,
+            losses=generated.losses,
+            origin=origin,
+            skipped=generated.skipped,
+        )
 
     def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[Kernel]:
         if family.index_ids:
@@ -217,11 +248,11 @@ class _Reading:
         """Return the fields with layouts and dimensions, from the file name where the line is silent."""
         if family.layout_fields:
             return fields
-        if self._layout is None:
+        layout = self._layout
+        if not isinstance(layout, ConvLayout):
             raise LineError(
                 Problem("neither the line nor the file name say the layout: pass --layout", 0, True)
             )
-        layout = self._layout
         return {
             **fields,
             "ndim": str(layout.ndim),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_converters.lines import instance_text, iterate_lines
-from ckprof_converters.log import looks_like_log, without_escapes
+from ckprof_converters.log import end_of_fields, looks_like_log, without_escapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ _KERNEL: Final = re.compile(r"Device(?:Grouped|Batched)|GroupedConv")
 
 #: in front of a kernel that is named elsewhere as well
 _AGAIN: Final = re.compile(r"(?:name:|Fail info:[^<]*)\s*$")
-_SPLIT: Final = re.compile(r"[ ,]*\(?SplitK[ =]*(-?[0-9]+)")
+_SPLIT: Final = re.compile(r"[ ,]*\(?(?:SplitK|KBatch)[ =]*(-?[0-9]+)")
 _INSTANCE: Final = re.compile(r"[^<>]*?\(instance ([0-9]+)\)")
 _NEW_RUN: Final = re.compile(r"IMPORTANT: Generate instances|\bfound [0-9]+ instances|^\s*input: dim")
 
@@ -108,6 +108,7 @@ def _mentions(
                     number,
                     name.start() + 1,
                 )
+            end = end_of_fields(plain, end)
             split, instance = _SPLIT.match(plain, end), _INSTANCE.match(plain, end)
             yield _Mention(
                 KernelText(text=plain[name.start() : end], line=number, column=name.start() + 1),

@@ -74,7 +74,8 @@ def without_escapes(line: str) -> str:
     return _ESCAPES.sub("", line) if "\x1b" in line else line
 
 
-def _end_of_fields(text: str, bracket: int) -> int:
+def end_of_fields(text: str, bracket: int) -> int:
+    """Return the place behind the fields that follow the bracket of an instance, or the bracket itself."""
     fields = _FIELDS.match(text, bracket)
     return bracket if fields is None else fields.end()
 
@@ -87,7 +88,7 @@ def instance_in(line: str) -> LogText | None:
     lead = _LEAD.match(plain)
     if lead is None:
         return None if _NAMED.search(plain) else NO_INSTANCE
-    end = _end_of_fields(plain, plain.rfind(">") + 1)
+    end = end_of_fields(plain, plain.rfind(">") + 1)
     # What is cut off, or followed by something unknown, is wrong: its family says how.
     known = end > lead.end() and _TAIL.fullmatch(plain, end)
     text = (plain[lead.end() : end] if known else plain[lead.end() :]).strip()

@@ -27,7 +27,6 @@ from ckprof.api.sweeping import (
 from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
 from ckprof.flow.run_environment import git_state
 from ckprof.model.outcome import Outcome
-from ckprof.model.problem import as_convolution
 from ckprof.model.problem_run import ProblemRun
 from ckprof.model.recipe import Purpose
 from ckprof.run.executor import timing_settings
@@ -308,7 +307,7 @@ class _Sweep:
         kernel = next(one for one in kernels if _fits(one, chosen))
         return Unit(
             id="reference",
-            problem=as_convolution(chosen.problem),
+            problem=chosen.problem,
             problem_index=0,
             dtype=kernel.info.dtype,
             layout=kernel.info.layout,

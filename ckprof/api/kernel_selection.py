@@ -71,7 +71,10 @@ def select_kernels(session: Session, options: SelectOptions) -> KernelChoice:
     listed, warnings = _predictable(selection, model, options)
     candidates = [_candidate(session, one, model) for one in listed.values()]
     selector = Selector(
-        model, candidates, gemm_sizes_of(session.registry, model.direction), boost=options.boost
+        model,
+        candidates,
+        gemm_sizes_of(session.registry, model.direction, model.dtype),
+        boost=options.boost,
     )
     wanted = max(options.top, options.measure)
     support = _Support(session, options, listed, selector)

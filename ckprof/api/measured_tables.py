@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
-from ckprof.model.problem import as_convolution
+from ckprof.plugin.protocols import OwnProblems
 from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements, merged
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
     from ckprof.store.query import MeasurementSummary
 
@@ -31,6 +31,8 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
     :param kind: direction and type whose measurements are taken from stores; what ran the kernels of tables.
     :raises InputError: a file is wrong, or they are of several devices.
     """
+    operation = registry.operation(kind.direction) if kind.direction else None
+    problem_type = operation.problem_type if isinstance(operation, OwnProblems) else None
     naming = [one for one in registry.pipelines if isinstance(one, NamedKernels)]
 
     def describe(name: str) -> KernelTraits | None:
@@ -44,7 +46,7 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
     tables = tuple(
         _of_store(registry, path, kind)
         if _is_store(path)
-        else replace(read_csv(path, describe), target=kind.target)
+        else replace(read_csv(path, describe, problem_type), target=kind.target)
         for path in paths
     )
     for what, values in (
@@ -73,7 +75,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
 
-    problems: dict[ConvProblem, int] = {}
+    problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], float] = {}
     kernels: dict[str, KernelTraits] = {}
     devices: set[tuple[str, str, str, int]] = set()
@@ -96,7 +98,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
                     pipeline.traits(row.kernel.fields),
                 )
             devices.add((device.target, device.model, device.arch, device.compute_units))
-            index = problems.setdefault(as_convolution(row.key.problem), len(problems))
+            index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)
             time = 1000 * row.median_ms
             times[key] = min(time, times.get(key, time))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.api.model_training import Use, gemm_sizes_of, load_model, require_use
 from ckprof.api.timed_kernels import KernelKind, executed_traits
+from ckprof.codegen.library_api import interface_of
 from ckprof.codegen.time_model import TimeModelHeader
 from ckprof.errors import InputError, UsageError
 from ckprof.model.kernel_traits import Schedule
@@ -41,8 +42,13 @@ def with_time_model(
         return build_dir
     if build_dir.embedding is None:
         raise UsageError(f"--model: target {build_dir.target.id} makes no library that could choose")
-    model = load_model(path)
     direction = build_dir.direction.id
+    if interface_of(build_dir.direction) is not None:
+        raise UsageError(
+            f"--model: libraries of {direction} do not choose kernels by predicted times; "
+            "'ckprof select' does"
+        )
+    model = load_model(path)
     if model.direction != direction:
         raise InputError(f"the model is of {model.direction}, not {direction}", path)
     if not options.force_model:
@@ -62,7 +68,7 @@ class _Renderer:
     def __init__(self, session: Session, model: TimeModel, listed: Sequence[ListedKernel]) -> None:
         self._model = model
         self._registry = session.registry
-        self._gemm_sizes = gemm_sizes_of(session.registry, model.direction)
+        self._gemm_sizes = gemm_sizes_of(session.registry, model.direction, model.dtype)
         self._pipelines = {one.instance.pipeline: one.pipeline for one in listed}
 
     def __call__(self, kernels: Sequence[KernelFiles]) -> str:

@@ -9,8 +9,10 @@ from ckprof.api.measured_tables import read_tables
 from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.timing import GemmDirection, RunDirection, TimedTarget
+from ckprof.model.dtype import DataType
+from ckprof.plugin.timing import GemmDirection, ProductOperation, RunDirection, TimedTarget
 from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
+from ckprof.selection.sizes import sizes_of_product
 from ckprof.selection.training import TrainRequest, train
 from ckprof.selection.validation import ValidateRequest, validate
 
@@ -66,7 +68,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     from ckprof.selection.cross_validation import cross_validated
 
     direction = session.registry.operation(options.direction)
-    sizes = gemm_sizes_of(session.registry, direction.id)
+    sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
     target = session.target(options.target).id if options.target else ""
     table = read_tables(
         session.registry,
@@ -135,7 +137,7 @@ def validate_model(session: Session, options: ValidateOptions) -> Validation:
         ValidateRequest(
             model=model,
             table=table,
-            gemm_sizes=gemm_sizes_of(session.registry, model.direction),
+            gemm_sizes=gemm_sizes_of(session.registry, model.direction, model.dtype),
             training=read(options.training) if options.training else None,
             top=options.top,
             boost=options.boost,
@@ -212,12 +214,16 @@ def require_device(model: TimeModel, device: str, path: Path) -> None:
         )
 
 
-def gemm_sizes_of(registry: Registry, direction: str) -> GemmSizes:
-    """Return what a direction makes of a problem.
+def gemm_sizes_of(registry: Registry, direction: str, dtype: str) -> GemmSizes:
+    """Return what an operation makes of a problem.
 
+    :param dtype: name of the type of the operands.
     :raises UsageError: it is no matrix product.
     """
     found = registry.operation(direction)
+    if isinstance(found, ProductOperation):
+        of_operands = DataType.parse(dtype)
+        return lambda problem: sizes_of_product(found.product(problem, of_operands))
     if not isinstance(found, GemmDirection):
         raise UsageError(
             f"direction {found.id} does not say which matrix product it is: no times are predicted"

@@ -156,7 +156,7 @@ def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[Parit
 
 
 def _tree_tasks(root: Path, registry: Registry) -> Iterator[ParityTask]:
-    known = {alias: d for d in registry.directions for alias in (d.id, *d.aliases)}
+    known = {alias: d for d in registry.operations for alias in (d.id, *d.aliases)}
     for folder in sorted(path for path in root.glob("*") if path.is_dir()):
         direction = known.get(folder.name)
         if direction is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ckprof.api.instances import Selection
     from ckprof.model.dtype import DataType
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class SelectOptions:
 
     model: Path
     selection: Selection
-    problem: ConvProblem
+    problem: Problem
     #: how many kernels are returned
     top: int = 3
     #: how many of the best are built, run and timed; 0: none

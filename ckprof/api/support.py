@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.api.building import build_library
-from ckprof.flow.support import random_queries, support_table
+from ckprof.flow.support import for_kernels, random_queries, support_table
 from ckprof.model.recipe import Purpose
+from ckprof.plugin.protocols import FurtherOperands
 
 if TYPE_CHECKING:
     from ckprof.api.instances import Selection
@@ -58,7 +59,10 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
     selection, options = request.selection, request.build
     operation = session.registry.operation(selection.direction)
     ndim = selection.candidates[0].instance.ndim
-    queries = [*request.queries, *random_queries(request.random, ndim, request.seed, operation)]
+    drawn = random_queries(request.random, ndim, request.seed, operation)
+    if isinstance(operation, FurtherOperands):
+        drawn = for_kernels(drawn, selection.candidates)
+    queries = [*request.queries, *drawn]
     target = session.target(options.target)
 
     def built(how: BuildOptions) -> BuiltLibrary:

@@ -16,13 +16,21 @@ from ckprof.api.session import Session as ProfilerSession
 from ckprof.arch.architectures import use_files
 from ckprof.config.settings import Settings
 from ckprof.errors import CkprofError, ToolchainError
-from ckprof.model.layout import find_layout
 from ckprof.paths import cache_dir
 from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.operations import layout_named
 from ckprof.run.host import cpu_model, host_properties
 from ckprof.store.attempt import CARD, Session
 from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.messages import Card, End, Reply, decode_job, decode_task, encode
+from ckprof.sweep.cluster.messages import (
+    Card,
+    End,
+    Reply,
+    decode_job,
+    decode_task,
+    decode_task_head,
+    encode,
+)
 from ckprof.sweep.cluster.objects import ObjectFolder, ObjectSource
 from ckprof.sweep.cluster.unit_runner import UnitRunner
 from ckprof.sweep.engine import VisitResult
@@ -33,7 +41,7 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from ckprof.run.options import RunOptions
     from ckprof.sweep.cluster.engine import Slot
-    from ckprof.sweep.cluster.messages import Job, Task
+    from ckprof.sweep.cluster.messages import Job, TaskHead
 
 #: what engines call in their workers
 HANDLER = "ckprof.api.sweep_worker:handle"
@@ -57,9 +65,11 @@ def handle(payload: bytes, slot: Slot) -> bytes:
     Errors of ckprof are answers: another worker may do better. Whatever else is raised costs the task, and
     the engine decides what becomes of the worker.
     """
-    task = decode_task(payload)
+    task = decode_task_head(payload)
     try:
-        reply = _serve(task, slot)
+        # problems of plugins are known as soon as these are loaded
+        runner = _runner(task, slot)
+        reply = runner.serve(decode_task(payload))
     except _MissingObjects as exc:
         reply = Reply(task=task.id, end=End.MISSING, missing=exc.digests)
     except CkprofError as exc:
@@ -83,7 +93,7 @@ class _MissingObjects(Exception):
         self.digests = digests
 
 
-def _serve(task: Task, slot: Slot) -> Reply:
+def _runner(task: TaskHead, slot: Slot) -> UnitRunner:
     global _opened
     if _opened is not None and _opened.job != task.job:
         close()
@@ -92,10 +102,10 @@ def _serve(task: Task, slot: Slot) -> Reply:
             runner = _open(task, slot, stack)
             _opened = _Opened(job=task.job, runner=runner, stack=stack.pop_all())
             atexit.register(close)
-    return _opened.runner.serve(task)
+    return _opened.runner
 
 
-def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
+def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
     own = cache_dir() / "sweep-worker"
     shared = SweepFolder(root=Path(task.folder)).objects if task.folder else None
     source = ObjectSource(ObjectFolder(own / "objects"), shared)
@@ -160,14 +170,15 @@ def _check_same_program(job: Job) -> None:
 
 
 def _bench_library(job: Job, session: ProfilerSession, path: Path | None) -> BenchLibrary:
+    operation = session.registry.operation(job.direction)
     kernels = {}
     for one in job.kernels:
-        dtype, layout = one.planned.info.dtype, find_layout(one.planned.info.layout)
+        dtype, layout = one.planned.info.dtype, layout_named(operation, one.planned.info.layout)
         if dtype is not None and layout is not None:
             kernels[one.planned.instance] = BenchKernel(layout=layout, dtype=dtype, split_sum=one.split_sum)
     return BenchLibrary(
         path=path,
-        direction=session.registry.direction(job.direction),
+        direction=operation,
         target=job.target,
         arch=job.arch,
         kernels=kernels,

@@ -20,7 +20,6 @@ from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, run
 from ckprof.build.jobs import available_cpus
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.run.opened_device import OpenedDevice
@@ -414,13 +413,11 @@ def _merged_runs(request: RunRequest) -> list[ProblemRun]:
 def _runs_of(request: RunRequest, ndim: int) -> list[ProblemRun]:
     """Return the problems that the kernels can be run on.
 
-    :raises UsageError: there is none, or the kernels compute something else than convolutions.
+    :raises UsageError: there is none.
     """
     runs = [run for run in _merged_runs(request) if run.problem.ndim == ndim]
     if not runs:
         raise UsageError(f"no problem has {ndim} dimensions, as the instances have")
-    if not all(isinstance(run.problem, ConvProblem) for run in runs):
-        raise UsageError("only times of convolutions are predicted; measure others with 'ckprof sweep'")
     return runs
 
 
@@ -434,7 +431,7 @@ def _space(
         SearchKernel(key=one.instance.key, name=one.name, traits=timed.get(one.name)) for one in candidates
     ]
     return SearchSpace(
-        problems=tuple(run.problem for run in runs if isinstance(run.problem, ConvProblem)),
+        problems=tuple(run.problem for run in runs),
         counts=tuple(run.count for run in runs),
         kernels=tuple(kernels),
         choices=tuple(Choice(kernel, split) for kernel in range(len(kernels)) for split in splits),

@@ -121,7 +121,7 @@ def search_request(
                 f"it was measured on {was}, which says little about {here}; take it with --force",
                 options.lessons[0],
             )
-    sizes = gemm_sizes_of(session.registry, kind.direction)
+    sizes = gemm_sizes_of(session.registry, kind.direction, dtype.value)
     model: TimeModel | None = None
     if options.model is not None:
         model = load_model(options.model)

@@ -22,7 +22,7 @@ from ckprof.bindings.conv_kernel import ConvKernel, find_kernel
 from ckprof.errors import InputError, ToolchainError, UsageError
 from ckprof.model.dtype import DataType
 from ckprof.model.rates import rates_of
-from ckprof.plugin.operations import types_named
+from ckprof.plugin.operations import tensors_of, types_named
 from ckprof.run.abi import CProblem, Library, LibraryError
 from ckprof.run.gaps import with_gaps, without_gaps
 from ckprof.run.guards import CheckedTensor, out_of_bounds_writes, read_tensor
@@ -219,9 +219,10 @@ class KernelLibrary:
         """Run one kernel in this process and return what it computed.
 
         :param problem: channels of a convolution count those of one group.
-        :param operands: the two operands by tensor name (see :attr:`tensors`), in the memory order of the
-            kernel's layout, without gaps between lines; floating-point values, integers where the kernel has
-            them, or values as they are stored: raw words of bf16 and of types of 8 bits.
+        :param operands: the operands by tensor name (see :attr:`tensors`, and what a problem adds to them),
+            in the memory order of the kernel's layout, without gaps between lines; floating-point values,
+            integers where the kernel has them, or values as they are stored: raw words of bf16 and of types
+            of 8 bits.
         :param kernel: which one; by default the first that supports the problem.
         :param split_k: splits of the reduction.
         :raises UsageError: there is no such kernel, or an operand is missing.
@@ -263,13 +264,14 @@ class KernelLibrary:
         self, problem: Problem, operands: Mapping[str, NDArray[Any]], kernel: ConvKernel
     ) -> dict[str, NDArray[Any]]:
         """Return the operands as the kernel reads them."""
-        sources, types, layout = self.tensors[:2], self._types(kernel), self._layout(kernel)
+        tensors, types = tensors_of(self._operation(), problem), self._types(kernel)
+        sources, layout = tensors[:-1], self._layout(kernel)
         unmet = problem.unmet_by(layout)
         if unmet is not None:
             raise InputError(f"kernel {kernel.name}: {unmet.message}")
         stored = {
             name: _stored(operands, problem.tensor(name, layout), dtype, ocp=types.ocp)
-            for name, dtype in zip(sources, types.of_tensors, strict=False)
+            for name, dtype in zip(sources, types.of_so_many(len(tensors)), strict=False)
         }
         unknown = set(operands).difference(sources)
         if unknown:
@@ -289,9 +291,10 @@ class KernelLibrary:
         """Return the duration in milliseconds and the stored values of the result."""
         target = self._ready().target
         kernel, given = self._foreign(chosen), CProblem.of(problem, split_k)
-        specs = {name: problem.tensor(name, self._layout(chosen)) for name in self.tensors}
+        names = tensors_of(self._operation(), problem)
+        specs = {name: problem.tensor(name, self._layout(chosen)) for name in names}
         stored_type = self._types(chosen).result
-        output_name = self.tensors[2]
+        output_name = names[-1]
         result = CheckedTensor(
             name=output_name,
             size_bytes=specs[output_name].stored_elements * stored_type.properties.size_bytes,

@@ -55,7 +55,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
     return BatchRequest(
         root=arguments.tree,
         set_name=arguments.set or "",
-        query=chosen_query(arguments, [arguments.direction] if arguments.direction else []),
+        query=chosen_query(arguments, session, [arguments.direction] if arguments.direction else []),
         problems=tuple(given_problems(arguments)),
         problem_files=tuple(arguments.problems),
         build=shared_options.chosen_build_options(arguments),

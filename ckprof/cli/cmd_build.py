@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     build = shared_options.chosen_build_options(arguments)
     if not arguments.link:
         return build_and_report(session, selection, build)

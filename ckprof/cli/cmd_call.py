@@ -30,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof call``."""
     parser.epilog = _EPILOG
     shared_options.add_direction(parser, session)
-    parser.add_argument("library", type=Path, metavar="LIBRARY", help="a libckprof_conv_<direction>.so")
+    parser.add_argument("library", type=Path, metavar="LIBRARY", help="a library that 'ckprof build' made")
     parser.add_argument(
-        "--problem", required=True, metavar="LINE", help="a MIOpenDriver conv line or ckProfiler's arguments"
+        "--problem", required=True, metavar="LINE", help="a problem line, as 'ckprof run' takes it"
     )
     parser.add_argument(
         "--kernel",
@@ -64,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the operands (default: 0)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare with the reference")
+    # the only form; programs that call the dispatcher's helper ask for it
+    parser.add_argument("--json", action="store_true", help="print JSON, as without this option")
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="S", help="seconds for the whole process (default: 60)"
     )

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     direction = session.registry.operation(selection.direction)
     given = tuple(
         SupportQuery(problem=one.problem, split_k=split)

@@ -102,7 +102,7 @@ def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
         find_list(arguments.conf),
         session.registry,
         direction=direction.id if direction else None,
-        layout=shared_options.chosen_layout(arguments),
+        layout=shared_options.chosen_layout(arguments, session, [direction.id] if direction else []),
         dtype=shared_options.chosen_dtype(arguments),
         mma_k_table=shared_options.parse_mma_k_table(arguments.mma_k_table),
         lenient=arguments.lenient,

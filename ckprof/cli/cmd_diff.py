@@ -55,7 +55,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     report = session.profiler.diff(
         arguments.first,
         arguments.second,
-        reading=shared_options.chosen_list_reading(arguments),
+        reading=shared_options.chosen_list_reading(
+            arguments, session, [arguments.direction] if arguments.direction else []
+        ),
         direction=arguments.direction,
         revision=arguments.revision,
         fail_on=parity_options.chosen_findings(arguments),

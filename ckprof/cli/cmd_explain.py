@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: there is no such file or line, or no converter knows such lines.
     """
-    reading = shared_options.chosen_list_reading(arguments)
+    reading = shared_options.chosen_list_reading(arguments, session)
     explained = [session.profiler.explain(text, reading=reading) for text in arguments.line]
     if arguments.format == "json":
         session.console.result(json.dumps([_values(place) for place in explained], indent=2))

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
-    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     build = replace(
         shared_options.chosen_build_options(arguments, chunk_size=arguments.chunk_size),
         time_model=arguments.model,

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
     """Build the instances; return what is in their code objects, and whether one did not compile."""
     profiler = session.profiler
-    selection = profiler.instances(chosen_query(arguments, [arguments.what])).require()
+    selection = profiler.instances(chosen_query(arguments, session, [arguments.what])).require()
     problems = parsed_problems(arguments, session, session.registry.operation(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")

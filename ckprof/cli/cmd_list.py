@@ -145,7 +145,7 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     if arguments.why and arguments.upstream_defects:
         raise UsageError("--why and --upstream-defects contradict each other: the latter leaves nothing out")
     check_arch = arguments.why or arguments.arch is not None
-    query = chosen_query(arguments, split_names(arguments.direction), check_arch=check_arch)
+    query = chosen_query(arguments, session, split_names(arguments.direction), check_arch=check_arch)
     chosen = session.profiler.instances(query)
     if arguments.export_json:
         export_json(chosen, arguments.export_json)

@@ -34,7 +34,7 @@ as skipped and never counts as a match. Exit code 0: everything asked for matche
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof parity``."""
     parser.epilog = _EPILOG
-    known = ", ".join(session.registry.directions.ids)
+    known = ", ".join(session.registry.operations.ids)
     parser.add_argument(
         "direction",
         metavar="DIRECTION",
@@ -114,7 +114,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
     :raises UsageError: an option is wrong.
     """
     direction, locked = arguments.direction, arguments.locked
-    ids = {id_ for one in session.registry.directions for id_ in (one.id, *one.aliases)}
+    ids = {id_ for one in session.registry.operations for id_ in (one.id, *one.aliases)}
     if direction is None and locked in ids:
         # argparse took the direction for the file of --locked
         direction, locked = locked, DEFAULT_PATH
@@ -129,7 +129,7 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
         locked=Path(locked) if locked is not None else None,
         write=arguments.write,
         revision=arguments.revision,
-        reading=shared_options.chosen_list_reading(arguments),
+        reading=shared_options.chosen_list_reading(arguments, session, [direction] if direction else []),
         build=shared_options.chosen_build_options(arguments),
         fail_on=parity_options.chosen_findings(arguments),
     )

@@ -130,14 +130,14 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.from_log import problems_from_text
     from ckprof.problems.list_file import read_any
 
-    directions = tuple(session.registry.directions)
+    operations = tuple(session.registry.operations)
     found: list[CountedProblem] = problems_of_sets(arguments)
     for text in arguments.problem:
-        log = problems_from_text(text, "--problem", directions, bare=True)
+        log = problems_from_text(text, "--problem", operations, bare=True)
         _raise_first(log)
         found += log.problems
     for path in arguments.files:
-        found += read_any(path, directions)
+        found += read_any(path, operations)
     if not found:
         raise UsageError("no problems given: name a FILE, --problem or --problem-set")
     return write_problems(found, arguments, session, "converted by ckprof problems convert")
@@ -219,11 +219,11 @@ def _from_log(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.counted import merged
     from ckprof.problems.from_log import problems_from_log
 
-    directions = tuple(session.registry.directions)
+    operations = tuple(session.registry.operations)
     found: list[CountedProblem] = []
     errors: list[InputError] = []
     for path in arguments.files:
-        log = problems_from_log(path, directions)
+        log = problems_from_log(path, operations)
         found += log.problems
         errors += log.errors
         session.console.info(_log_summary(path, log))
@@ -238,12 +238,12 @@ def _from_log(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _log_summary(path: Path, log: LogProblems) -> str:
     parts = [
-        f"{path}: {log.commands} commands, {sum(one.count for one in log.problems)} convolutions, "
-        f"{len(log.problems)} distinct problems"
+        f"{path}: {log.commands} commands, {sum(one.count for one in log.problems)} problems, "
+        f"{len(log.problems)} distinct ones"
     ]
     if log.other_commands:
         others = ", ".join(f"{count} {name}" for name, count in log.other_commands.items())
-        parts.append(f"not convolutions: {others}")
+        parts.append(f"of no known operation: {others}")
     if log.errors:
         parts.append(f"{len(log.errors)} commands could not be read")
     return "; ".join(parts)

@@ -155,7 +155,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     profiler = session.profiler
-    query = chosen_query(arguments, [arguments.direction] if arguments.direction else [])
+    query = chosen_query(arguments, session, [arguments.direction] if arguments.direction else [])
     if arguments.list_instances:
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK

@@ -12,7 +12,6 @@ from ckprof.api.selection_requests import SelectOptions
 from ckprof.cli import shared_options
 from ckprof.cli.instances import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.problem import as_convolution
 
 if TYPE_CHECKING:
     import argparse
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: the model, a list, the problem, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, [arguments.direction])).require()
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     (problem,) = session.profiler.problems(selection.direction, [arguments.problem])
     if arguments.no_support_check and arguments.measure:
         raise UsageError("--measure runs what supports the problem: leave --no-support-check out")
@@ -81,7 +80,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         SelectOptions(
             model=arguments.model,
             selection=selection,
-            problem=as_convolution(problem.problem),
+            problem=problem.problem,
             top=arguments.top,
             measure=arguments.measure,
             boost=arguments.boost,

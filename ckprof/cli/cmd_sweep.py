@@ -183,7 +183,7 @@ def _stops(session: Session) -> bool:
 
 def _plan(arguments: argparse.Namespace, session: Session) -> RunRequest:
     return session.profiler.plan(
-        chosen_query(arguments, [arguments.direction]),
+        chosen_query(arguments, session, [arguments.direction]),
         given_problems(arguments),
         files=arguments.problems,
         build=shared_options.chosen_build_options(arguments),

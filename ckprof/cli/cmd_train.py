@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ckprof.api.selection_requests import TrainOptions
 from ckprof.catalog.writer import write_atomically
 from ckprof.errors import ExitCode
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import DataType, spellings
 from ckprof.report.validation_text import percent
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ examples:
   ckprof train gfx950_a.csv gfx950_b.csv --direction fwd --dtype bf16 --layout nhwgc -o model.json
 
 A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per
-measurement, each behind the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w. The
-model predicts times from tiles, rounds of workgroups over the compute units, iterations and traffic. Printed
-figures are by cross-validation: best time divided by the time of the chosen kernel on problems left out.
-'ckprof validate' judges by further measurements.
+measurement, each behind the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
+other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
+tiles, rounds of workgroups over the compute units, iterations and traffic. Printed figures are by
+cross-validation: best time divided by the time of the chosen kernel on problems left out. 'ckprof validate'
+judges by further measurements.
 """
 
 
@@ -39,9 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="a store, or a table of measured times"
     )
-    known = ", ".join(session.registry.directions.ids)
+    known = ", ".join(session.registry.operations.ids)
     parser.add_argument("--direction", required=True, metavar="ID", help=f"what was computed: {known}")
-    parser.add_argument("--dtype", required=True, metavar="NAME", help="fp32, fp16 or bf16")
+    parser.add_argument(
+        "--dtype", required=True, metavar="NAME", help=f"type of the operands: {spellings(DataType)}"
+    )
     parser.add_argument("--layout", default="", metavar="NAME", help="layout of the tensors, to be recorded")
     parser.add_argument("--arch", metavar="NAME", help="architecture (default: the one that the files name)")
     parser.add_argument(

@@ -194,7 +194,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             "--store FILE is missing: every outcome is stored, so that the same command can go on"
         )
     request = session.profiler.plan(
-        chosen_query(arguments, [arguments.direction]),
+        chosen_query(arguments, session, [arguments.direction]),
         _problems(arguments),
         files=arguments.problems,
         build=shared_options.chosen_build_options(arguments),
@@ -259,7 +259,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("--replay measures nothing: --store contradicts it")
     if arguments.dtype is None:
         raise UsageError("--replay requires --dtype: fp32, fp16 or bf16")
-    query = _named_instances(arguments)
+    query = _named_instances(arguments, session)
     selection = session.profiler.instances(query).require() if query is not None else None
     if arguments.emit is not None and selection is None:
         raise UsageError("--emit writes instances, which a table does not have: add --conf or --rule-set")
@@ -293,11 +293,11 @@ def _replay_options(
     )
 
 
-def _named_instances(arguments: argparse.Namespace) -> InstanceQuery | None:
+def _named_instances(arguments: argparse.Namespace, session: Session) -> InstanceQuery | None:
     """Return which instances a replay is limited to; ``None`` for all of the table."""
     if not arguments.conf and arguments.rule_set is None:
         return None
-    return chosen_query(arguments, [arguments.direction])
+    return chosen_query(arguments, session, [arguments.direction])
 
 
 def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -> None:

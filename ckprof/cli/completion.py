@@ -46,7 +46,7 @@ def complete(parser: CommandParser, session: Session | None) -> None:
 
         registry = session.registry
         names = {
-            "direction": registry.directions.ids,
+            "direction": registry.operations.ids,
             "target": registry.targets.ids,
             "arch": [*architectures()],
             "rule_set": registry.rule_sets.ids,

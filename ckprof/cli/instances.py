@@ -9,14 +9,13 @@ from ckprof.cli import shared_options
 from ckprof.cli.parser import looks_like_list
 from ckprof.errors import UsageError
 from ckprof.model.dtype import DataType
+from ckprof.plugin.operations import layouts_named
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-
-_KNOWN_NDIMS = (1, 2, 3)
 
 T = TypeVar("T")
 
@@ -41,7 +40,7 @@ def add_instance_options(parser: argparse.ArgumentParser, session: Session) -> N
 
 
 def chosen_query(
-    arguments: argparse.Namespace, directions: Sequence[str], *, check_arch: bool = False
+    arguments: argparse.Namespace, session: Session, directions: Sequence[str], *, check_arch: bool = False
 ) -> InstanceQuery:
     """Return which instances the options mean.
 
@@ -55,9 +54,11 @@ def chosen_query(
         conf=tuple(arguments.conf),
         rule_set=arguments.rule_set,
         directions=tuple(directions),
-        reading=shared_options.chosen_list_reading(arguments) if from_list else _reading(arguments),
+        reading=shared_options.chosen_list_reading(arguments, session, directions)
+        if from_list
+        else _reading(arguments, session, directions),
         dtypes=() if from_list else _dtypes(arguments.dtype),
-        ndims=_ndims(arguments.ndim),
+        ndims=_ndims(arguments.ndim, session, directions),
         indices=tuple(arguments.instance),
         filters=tuple(arguments.filter),
         excludes=tuple(arguments.exclude),
@@ -84,18 +85,24 @@ def _check_directions(arguments: argparse.Namespace, directions: Sequence[str]) 
             raise UsageError(f"{word!r} is no direction; a list is named with --conf: type '{call}'")
 
 
-def _reading(arguments: argparse.Namespace) -> ListReading:
+def _reading(arguments: argparse.Namespace, session: Session, directions: Sequence[str]) -> ListReading:
     """Return options that only lists have, so that their use without a list can be found."""
-    layout = shared_options.chosen_layout(arguments)
+    layout = shared_options.chosen_layout(arguments, session, directions)
     return ListReading(layout=layout, lenient=arguments.lenient)
 
 
-def _ndims(text: str | None) -> tuple[int, ...]:
+def _ndims(text: str | None, session: Session, directions: Sequence[str]) -> tuple[int, ...]:
     if not text:
         return ()
     parts = text.split(",")
-    if not all(part.isdecimal() and int(part) in _KNOWN_NDIMS for part in parts):
-        raise UsageError(f"--ndim {text}: expected 1, 2 or 3, or several joined by commas")
+    layouts = layouts_named(session.registry, directions).values()
+    known = sorted({layout.ndim for layout in layouts if layout.ndim or directions})
+    if not all(part.isdecimal() and int(part) in known for part in parts):
+        if known == [0]:
+            raise UsageError(f"--ndim {text}: {', '.join(directions)} has no spatial dimensions")
+        *most, last = map(str, known)
+        expected = f"{', '.join(most)} or {last}, or several joined by commas" if most else last
+        raise UsageError(f"--ndim {text}: expected {expected}")
     return _each_once("--ndim", [int(part) for part in parts])
 
 

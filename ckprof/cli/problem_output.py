@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add the form, what the lines say besides the sizes, and the file."""
     group = parser.add_argument_group("output")
-    group.add_argument("--to", choices=FORMS, default="miopen", help="form (default: miopen)")
+    group.add_argument(
+        "--to",
+        choices=FORMS,
+        help="form (default: miopen for convolutions, ckProfiler's or a similar one for other operations)",
+    )
     group.add_argument(
         "--direction",
         metavar="ID",
@@ -55,7 +59,7 @@ def write_problems(
     groups = _by_direction(chosen) if split else {None: chosen}
     code = ExitCode.OK
     for direction, some in groups.items():
-        rendered = render_problems(some, arguments.to, tuple(session.registry.directions), origin)
+        rendered = render_problems(some, arguments.to, tuple(session.registry.operations), origin)
         for _, why in rendered.inexpressible:
             session.console.warning(why)
             code = ExitCode.FAILED

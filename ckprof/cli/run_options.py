@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.cli import shared_options
 from ckprof.errors import UsageError
 from ckprof.run.operands import InitKind
-from ckprof.run.options import AUTO_SPLITS, CacheMode, RunOptions
+from ckprof.run.options import AUTO_SPLITS, CacheMode, ReferencePlace, RunOptions
 from ckprof.run.stopping import CRITERIA
 
 if TYPE_CHECKING:
@@ -55,6 +55,14 @@ def add_timing_options(
     )
     group.add_argument(
         "--seed", type=int, default=default.seed, help=f"seed of the operands (default: {default.seed})"
+    )
+    group.add_argument(
+        "--reference",
+        default=default.reference.value,
+        choices=[place.value for place in ReferencePlace],
+        help="where operands and reference are computed and results compared: host, out of reach of the "
+        "kernels; device, in double precision as well, without copies; auto: on the device where target and "
+        f"operation can (default: {default.reference.value})",
     )
     group.add_argument(
         "--cache",
@@ -134,6 +142,7 @@ def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOp
     criterion, _, parameters = arguments.criterion.partition(":")
     return RunOptions(
         verify=not getattr(arguments, "no_verify", False),
+        reference=ReferencePlace(arguments.reference),
         seed=arguments.seed,
         init=InitKind(arguments.init),
         cache=CacheMode(arguments.cache),

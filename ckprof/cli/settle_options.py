@@ -44,7 +44,7 @@ def chosen_settling(arguments: argparse.Namespace, session: Session) -> SettleOp
     from ckprof.api.settling import SettleOptions
     from ckprof.compare.settle import SettleLimits
 
-    query = chosen_query(arguments, [])
+    query = chosen_query(arguments, session, [])
     if not query.conf and query.rule_set is None:
         raise UsageError("--settle requires the list that the kernels come from: --conf or --rule-set")
     new = shared_options.chosen_build_options(arguments)

@@ -10,11 +10,13 @@ from ckprof.api.requests import BuildOptions, ListReading
 from ckprof.errors import UsageError
 from ckprof.model.api_level import API_LEVELS
 from ckprof.model.conversion import MMA_K_TABLE
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import LAYOUTS, find_layout
+from ckprof.model.dtype import DataType, spellings
 from ckprof.model.suggestion import unknown_name
+from ckprof.plugin.operations import layouts_named
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckprof.cli.session import Session
     from ckprof.model.layout import Layout
 
@@ -82,12 +84,12 @@ def add_reading_options(group: argparse._ActionsContainer, *, lenient: bool = Tr
     group.add_argument(
         "--layout",
         metavar="NAME",
-        help="layout of lists whose lines and file names do not say it, e.g. nhwgc",
+        help="layout of lists whose lines and file names do not say it, e.g. nhwgc or rcr",
     )
     group.add_argument(
         "--dtype",
         metavar="NAME",
-        help="data type of lists whose lines and file names do not say it: fp32, fp16 or bf16; of a rule "
+        help=f"data type of lists whose lines and file names do not say it: {spellings(DataType)}; of a rule "
         "set, one or several joined by commas (default: all)",
     )
     if lenient:
@@ -159,17 +161,21 @@ def add_build_options(parser: argparse.ArgumentParser, session: Session) -> None
     group.add_argument("--keep", dest="build_dir", type=Path, help=argparse.SUPPRESS)
 
 
-def chosen_layout(arguments: argparse.Namespace) -> Layout | None:
+def chosen_layout(
+    arguments: argparse.Namespace, session: Session, directions: Sequence[str] = ()
+) -> Layout | None:
     """Return the layout of ``--layout``.
 
-    :raises UsageError: no such layout.
+    :param directions: ids or aliases of the operations that the command names; empty for all.
+    :raises UsageError: they have no such layout, or there is no such operation.
     """
     if arguments.layout is None:
         return None
-    layout = find_layout(arguments.layout)
+    known = layouts_named(session.registry, directions)
+    layout = known.get(arguments.layout.lower())
     if layout is None:
-        known = unknown_name("layout", arguments.layout, [layout.name for layout in LAYOUTS])
-        raise UsageError(f"--layout: {known}")
+        where = f" of {', '.join(directions)}" if directions else ""
+        raise UsageError(f"--layout: {unknown_name(f'layout{where}', arguments.layout, known)}")
     return layout
 
 
@@ -196,13 +202,16 @@ def parse_mma_k_table(text: str | None) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def chosen_list_reading(arguments: argparse.Namespace) -> ListReading:
+def chosen_list_reading(
+    arguments: argparse.Namespace, session: Session, directions: Sequence[str] = ()
+) -> ListReading:
     """Return how lists are read; what a command has no option for keeps its default.
 
+    :param directions: see :func:`chosen_layout`.
     :raises UsageError: an option is wrong.
     """
     return ListReading(
-        layout=chosen_layout(arguments),
+        layout=chosen_layout(arguments, session, directions),
         dtype=chosen_dtype(arguments),
         mma_k_table=parse_mma_k_table(getattr(arguments, "mma_k_table", None)),
         lenient=getattr(arguments, "lenient", False),

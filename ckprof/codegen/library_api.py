@@ -68,7 +68,14 @@ def table_source(
     if own is None:
         return _conv_library_source(library, as_direction(operation), arch, kernels, fields, time_model)
     rows = [
-        _row(kernel, {**((fields or {}).get(kernel.symbol) or kernel.instance.fields()), **_sizes(kernel)})
+        _row(
+            kernel,
+            {
+                **((fields or {}).get(kernel.symbol) or kernel.instance.fields()),
+                **kernel.instance.derived_fields(),
+                **_sizes(kernel),
+            },
+        )
         for kernel in kernels
     ]
     info = render(

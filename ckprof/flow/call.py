@@ -10,6 +10,7 @@ from ckprof.arch.number_formats import types_on
 from ckprof.bindings.conv_kernel import ConvKernel, find_kernel
 from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError
 from ckprof.model.outcome import Status
+from ckprof.model.problem_types import sizes
 from ckprof.model.rates import rates_of
 from ckprof.plugin.operations import types_named
 from ckprof.run.executor import Executor
@@ -135,6 +136,8 @@ class _Call:
             "arch": described.arch,
             "kernels": len(kernels),
             "problem": request.problem.describe(),
+            "sizes": sizes(request.problem),
+            "flop": request.problem.flop,
             "split_k": request.split_k,
         }
         kernel = self._choose(kernels, answer)
@@ -144,7 +147,15 @@ class _Call:
         if unmet is not None:
             raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
         types = types_on(types_named(direction, kernel.dtype), request.arch or described.arch)
-        prepared = prepare_problem(direction, request.problem, layout, types, self.options, folder)
+        prepared = prepare_problem(
+            direction,
+            request.problem,
+            layout,
+            types,
+            self.options,
+            folder,
+            can_check=self.executor.can_check,
+        )
         self.executor.set_problem(prepared)
         outcome = self.executor.measure(kernel.key, 0, request.split_k, kernel.split_sum)
         answer |= self._verdict(outcome, kernel)
@@ -186,6 +197,8 @@ class _Call:
             seen = outcome.verification
             verdict |= {
                 "verified": seen.passed,
+                "elements": seen.elements,
+                "wrong_elements": seen.wrong_elements,
                 "max_abs_error": seen.max_error,
                 "rtol": seen.rtol,
                 "atol": seen.atol,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -97,6 +98,17 @@ def random_queries(
             continue  # e.g. the filter does not fit into the image
         queries.append(SupportQuery(problem=problem, split_k=draw.choice(_SPLITS)))
     return queries
+
+
+def for_kernels(queries: Sequence[SupportQuery], candidates: Sequence[Candidate]) -> list[SupportQuery]:
+    """Return queries of the same sizes that are about what kernels compute, each kernel in turn.
+
+    What is drawn is an operation's usual problem, to which kernels with further operands say nothing but no.
+    """
+    return [
+        replace(query, problem=one.pipeline.default_problem(one.instance, query.problem))
+        for query, one in zip(queries, cycle(candidates), strict=False)
+    ]
 
 
 def _random_convolution(draw: random.Random, ndim: int) -> ConvProblem:

@@ -102,6 +102,10 @@ class Instance(_Remembered):
                 values[name] = cast("int | str | bool | None", value)
         return values
 
+    def derived_fields(self) -> dict[str, int | str | bool | None]:
+        """Return what follows from the fields and programs ask of a library's kernels; empty for most."""
+        return {}
+
     def identity(self) -> dict[str, object]:
         """Return the fields that distinguish two instances as plain JSON values."""
         values: dict[str, object] = {"pipeline": self.pipeline}

@@ -19,6 +19,11 @@ LEFT_EARLY: Final = "left-early"
 SETTLED: Final = "settled"
 
 
+#: ``reference`` of verifications: where it was computed and compared with, and in which precision
+HOST_REFERENCE: Final = "host, double"
+DEVICE_REFERENCE: Final = "device, double"
+
+
 class Status(Enum):
     """The end of an instance's way through build, support test, run and verification."""
 
@@ -48,6 +53,8 @@ class Verification:
     elements: int
     rtol: float
     atol: float
+    #: where, and in which precision; empty where an old record does not say
+    reference: str = ""
 
     @property
     def passed(self) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from math import prod
+from math import log2, prod
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
+from ckprof.model.features import alignment, stage_padding
 from ckprof.model.layout import TENSORS, tensor_shape
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
@@ -203,6 +204,16 @@ class ConvProblem:
     def traffic_bytes(self, dtype: DataType) -> int:
         """Return :meth:`moved_bytes` for tensors that all have this type."""
         return self.moved_bytes(dtype.properties.size_bytes)
+
+    def features(self) -> tuple[float, ...]:
+        """Return what makes kernels fast or slow beside the sizes: taps, padding, alignment, strides."""
+        return (
+            0.7 * log2(prod(self.filter)),
+            1.5 * stage_padding(self.in_channels),
+            0.5 * stage_padding(self.out_channels),
+            0.5 * alignment(self.in_channels),
+            1.0 * (max(self.strides) > 1),
+        )
 
     #: letter of the axis along which :meth:`parts` divides: the images
     part_axis = "N"

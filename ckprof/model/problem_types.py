@@ -1,6 +1,7 @@
 """Which types of problems there are: those of convolutions, and those that operations of plugins bring.
 
-Problems are kept as JSON objects of their fields. No two types have the same ones.
+Problems are kept as JSON objects of their fields. No two types have the same ones; one may have all those of
+another.
 """
 
 from __future__ import annotations
@@ -33,6 +34,25 @@ def know_problem_type(kind: type[object]) -> None:
     """
     names = (field.name for field in fields(cast("Any", kind)))
     _TYPES[frozenset(names)] = kind
+    # what fits all fields of a type is no problem of one that has fewer of them
+    most_first = sorted(_TYPES, key=len, reverse=True)
+    _TYPES.update({key: _TYPES.pop(key) for key in most_first})
+
+
+def has_other_type(values: Mapping[str, Any], others: frozenset[str] = frozenset()) -> bool:
+    """Say whether these are the fields of a problem of a known type that is no convolution.
+
+    :param others: fields that may be there as well.
+    """
+    if values.keys() >= set(SIZE_NAMES):
+        return False
+    while True:
+        if any(kind is not ConvProblem and names == values.keys() - others for names, kind in _TYPES.items()):
+            return True
+        if not _SOURCE:
+            return False
+        for kind in _SOURCE.pop()():
+            know_problem_type(kind)
 
 
 def problem_from(values: Mapping[str, Any]) -> Problem:

@@ -17,6 +17,9 @@ class TensorSpec:
     shape: tuple[int, ...]
     #: elements from the start of a line to that of the next one; 0 without gaps
     line_stride: int = 0
+    #: elements from the first line of what the slowest axis numbers to that of the next one, no less than the
+    #: lines take; 0 where the lines of all follow each other
+    block_stride: int = 0
     #: letters of :attr:`axes` in the order in which values are drawn, which is that of every layout
     drawing_order: str
     #: place among the operation's tensors: the order in which kernels take them, and the random stream that
@@ -31,14 +34,50 @@ class TensorSpec:
         return prod(self.shape)
 
     @property
+    def _line(self) -> int:
+        """Elements from line to line."""
+        return self.line_stride or self.shape[-1]
+
+    @property
+    def _block(self) -> int:
+        """Elements from block to block where the lines of all follow each other."""
+        return prod(self.shape[1:-1]) * self._line
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether what the slowest axis numbers does not lie one behind the other."""
+        return self.block_stride not in (0, self._block)
+
+    @property
     def is_packed(self) -> bool:
         """Whether there are no gaps."""
-        return self.line_stride in (0, self.shape[-1])
+        return self._line == self.shape[-1] and not self.has_blocks
 
     @property
     def stored_shape(self) -> tuple[int, ...]:
-        """Lengths of the axes with the gaps, one behind the last line among them."""
-        return self.shape if self.is_packed else (*self.shape[:-1], self.line_stride)
+        """Lengths of the axes with the gaps, one behind the last line among them.
+
+        The lines of a block with a length of its own are one axis together.
+        """
+        if self.has_blocks:
+            return self.shape[0], self.block_stride
+        return (*self.shape[:-1], self._line)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements from index to index of each axis."""
+        lines = [prod(self.shape[axis + 1 : -1]) * self._line for axis in range(len(self.shape) - 1)]
+        if self.has_blocks:
+            lines[0] = self.block_stride
+        return (*lines, 1)
+
+    def index(self, position: int) -> tuple[int, ...]:
+        """Return the index of a stored element; one in a gap has an index that exceeds its axis."""
+        index = []
+        for stride in self.strides:
+            at, position = divmod(position, stride)
+            index.append(at)
+        return tuple(index)
 
     @property
     def stored_elements(self) -> int:

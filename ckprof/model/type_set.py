@@ -35,6 +35,10 @@ class TypeSet:
         """Types of first operand, second operand and result."""
         return self.a, self.b, self.result
 
+    def of_so_many(self, tensors: int) -> tuple[DataType, ...]:
+        """Return the types of two operands, of further ones, which have the result's, and of the result."""
+        return (self.a, self.b, *(self.result,) * (tensors - 2))
+
     @property
     def compute(self) -> DataType | ComputeType:
         """What the operands are rounded to, else the type of lower precision among them.

@@ -120,12 +120,23 @@ def _record_type_problem(variant: object) -> str:
 CONTRACTS: Final[Mapping[str, Contract]] = {
     contract.hook: contract
     for contract in (
-        Contract(kind="direction", hook="ckprof_register_directions", protocol=protocols.Direction),
+        Contract(
+            kind="direction",
+            hook="ckprof_register_directions",
+            protocol=protocols.Direction,
+            abilities=(protocols.ContractingOperation,),
+        ),
         Contract(
             kind="operation",
             hook="ckprof_register_operations",
             protocol=protocols.Operation,
-            abilities=(protocols.OwnProblems, protocols.KernelInterface, protocols.ProblemSampler),
+            abilities=(
+                protocols.OwnProblems,
+                protocols.FurtherOperands,
+                protocols.KernelInterface,
+                protocols.ProblemSampler,
+                protocols.ContractingOperation,
+            ),
         ),
         Contract(
             kind="pipeline",

@@ -27,6 +27,7 @@ from ckprof.plugin import hookspecs
 from ckprof.plugin.failure import STOPPING, described, failed, import_failure
 from ckprof.plugin.former_names import accept_former_modules
 from ckprof.plugin.markers import NAME
+from ckprof.plugin.operations import problem_types_of
 from ckprof.plugin.value_types import check_of, shown, unfit_items
 from ckprof.version import __version__
 
@@ -144,9 +145,7 @@ class PluginManager:
         """Yield the types of problems of the operations that plugins add, of which nothing else is wanted."""
         for _, operations in self.call("ckprof_register_operations"):
             for operation in cast("Sequence[object]", operations):
-                kind = getattr(operation, "problem_type", None)
-                if isinstance(kind, type):
-                    yield kind
+                yield from problem_types_of(operation)
 
     def register(self, plugin: object, name: str) -> None:
         """Register an object with hook implementations, as tests and embedding programs do.

@@ -10,7 +10,8 @@ from ckprof.model.problem_types import know_problem_type
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.contracts import CONTRACTS
 from ckprof.plugin.guard import guarded
-from ckprof.plugin.protocols import DirectionUser, FamilyReader, OwnProblems
+from ckprof.plugin.operations import problem_types_of
+from ckprof.plugin.protocols import DirectionUser, FamilyReader
 from ckprof.plugin.value_types import shown
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ class Registry:
         """
         others: RegistryEntries[Operation] = self._entries_of("ckprof_register_operations")
         for one in others:
-            if isinstance(one, OwnProblems):
-                know_problem_type(one.problem_type)
+            for kind in problem_types_of(one):
+                know_problem_type(kind)
         entries: list[tuple[str, str, Operation]] = [
             (one.id, self.directions.provider(one.id), one) for one in self.directions
         ]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.dtype import DataType
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import ConvProblem
+    from ckprof.model.product import Product
 
 
 @runtime_checkable
@@ -22,6 +24,31 @@ class GemmDirection(Protocol):
         It is also called with a problem whose sizes are symbols, to write the same formula as C++: use only
         ``+ - * //`` and :func:`math.prod`, and do not compare.
         """
+
+
+@runtime_checkable
+class ProductOperation(Protocol):
+    """An operation with problems of its own that are matrix products."""
+
+    @property
+    def problem_type(self) -> type[object]:
+        """The dataclass of its problems."""
+
+    def product(self, problem: Any, dtype: DataType) -> Product:
+        """Return the products that a problem is.
+
+        What holds for the formulas of :meth:`GemmDirection.gemm_sizes` holds for these.
+
+        :param dtype: of the operands.
+        """
+
+
+@runtime_checkable
+class FeaturedProblem(Protocol):
+    """A problem that knows what else makes kernels fast or slow on it than the sizes of its products."""
+
+    def features(self) -> tuple[float, ...]:
+        """Return as many numbers for every problem of the type, on scales on which 1 is much."""
 
 
 @runtime_checkable

@@ -13,17 +13,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.plugin.operations import directions_among
+from ckprof.plugin.protocols import OwnProblems
 from ckprof.problems.counted import CountedProblem, merged
 from ckprof.problems.csv_problems import looks_like_csv, read_csv
 from ckprof.problems.miopen_flags import BASES
-from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.parse_line import parse_problem, words_of
 from ckprof.problems.tokens import ProblemLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.plugin.protocols import Direction
+    from ckprof.plugin.protocols import Direction, Operation
 
 #: a program call, with or without a path in front of it
 _CALL: Final = re.compile(
@@ -47,7 +49,7 @@ class LogProblems:
     problems: tuple[CountedProblem, ...]
     #: lines that hold a command of a known program
     commands: int
-    #: commands for something else than a convolution, by name
+    #: commands for something that no operation computes, by name
     other_commands: Mapping[str, int] = field(default_factory=dict)
     #: lines without any command
     other_lines: int = 0
@@ -64,10 +66,14 @@ class _Reading:
     """A log while it is read."""
 
     directions: tuple[Direction, ...]
-    #: ckProfiler's names of all directions' operations
-    operations: frozenset[str]
+    #: all operations
+    known: tuple[Operation, ...]
+    #: first words of ckProfiler's arguments -> the operation with problems of its own that they ask for
+    own: Mapping[str, Operation]
+    #: such words of all operations
+    words: frozenset[str]
     #: logs repeat their commands: command -> its problems
-    known: dict[str, list[CountedProblem]] = field(default_factory=dict)
+    parsed: dict[str, list[CountedProblem]] = field(default_factory=dict)
     found: list[CountedProblem] = field(default_factory=list)
     others: Counter[str] = field(default_factory=Counter)
     errors: list[InputError] = field(default_factory=list)
@@ -75,30 +81,34 @@ class _Reading:
     other_lines: int = 0
 
 
-def problems_from_log(path: Path, directions: Iterable[Direction]) -> LogProblems:
+def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblems:
     """Read the problems of a log, a script or a CSV table.
 
-    :param directions: all known ones.
+    :param operations: all known ones.
     :raises InputError: the file cannot be read. Wrong lines are returned, not raised.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig", errors="replace")
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
-    return problems_from_text(text, path, directions)
+    return problems_from_text(text, path, operations)
 
 
 def problems_from_text(
-    text: str, path: Path | str, directions: Iterable[Direction], *, bare: bool = False
+    text: str, path: Path | str, operations: Iterable[Operation], *, bare: bool = False
 ) -> LogProblems:
     """Do the same for text that was read before.
 
     :param path: for messages.
     :param bare: every line is a problem, also one with the convolution parameters alone.
     """
-    known = tuple(directions)
-    operations = frozenset(name for one in known for name in one.positional_form.operations)
-    reading = _Reading(directions=known, operations=operations)
+    known = tuple(operations)
+    reading = _Reading(
+        directions=directions_among(known),
+        known=known,
+        own={word: one for one in known if isinstance(one, OwnProblems) for word in words_of(one)},
+        words=frozenset(word for one in known for word in words_of(one)),
+    )
     lines = text.splitlines()
     if looks_like_csv(lines):
         found, errors = read_csv(lines, path, reading.directions)
@@ -139,7 +149,7 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _read_line(line: str, number: int, path: Path | str, reading: _Reading) -> None:
     bare = line.strip()
     call = None if bare.startswith("#") else _CALL.search(line)
-    operations = reading.operations
+    operations = reading.words
     if call is None:
         first = bare.split(maxsplit=1)[0] if bare else ""
         if first not in operations and first not in BASES:
@@ -157,24 +167,25 @@ def _read_line(line: str, number: int, path: Path | str, reading: _Reading) -> N
         return
     command = ProblemLine(text=f"{program} {rest}", path=path, line=number)
     try:
-        if command.text not in reading.known:
-            reading.known[command.text] = list(_problems_of(command, rest, reading.directions))
-        reading.found += reading.known[command.text]
+        if command.text not in reading.parsed:
+            reading.parsed[command.text] = list(_problems_of(command, rest, reading))
+        reading.found += reading.parsed[command.text]
     except InputError as exc:
         # a column would count in the command, not in the line of the log
         reading.errors.append(InputError(exc.message, exc.path, exc.line))
 
 
-def _problems_of(
-    command: ProblemLine, rest: str, directions: tuple[Direction, ...]
-) -> Iterator[CountedProblem]:
+def _problems_of(command: ProblemLine, rest: str, reading: _Reading) -> Iterator[CountedProblem]:
     if "$" in rest.replace("-$", ""):
         raise command.error(
             "the command has shell variables: run the script with echo in front of its commands"
         )
-    asked = _directions_of(command, rest, directions)
-    for direction in asked or directions[:1]:
-        parsed = parse_problem(command, direction, directions)
+    own = reading.own.get(rest.split(maxsplit=1)[0])
+    asked: list[Operation] = (
+        [own] if own is not None else [*_directions_of(command, rest, reading.directions)]
+    )
+    for direction in asked or reading.directions[:1]:
+        parsed = parse_problem(command, direction, reading.known)
         yield CountedProblem(
             problem=parsed.problem,
             name=f"line {command.line}",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
@@ -11,10 +12,14 @@ from ckprof.model.parity import ParityFinding
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.model.parity import Comparison, FieldDifference, ParityReport, Unmatched
+    from ckprof.model.parity import Comparison, FieldDifference, Lossy, ParityReport, Unmatched
 
 #: what follows the counts of all comparisons
 _COLUMNS = ("matched", *(trouble.value for trouble in ParityFinding))
+
+
+#: instances with the same loss that are shown one by one
+_MOST_ALIKE: Final = 8
 
 
 def render_parity_table(report: ParityReport) -> str:
@@ -88,16 +93,29 @@ def _findings(comparison: Comparison) -> Iterator[str]:
     for copy in comparison.duplicates:
         yield f"duplicate: {len(copy.sources)} times in {copy.side}: {copy.text}"
         yield f"    at {', '.join(copy.sources)}"
-    for loss in comparison.lossy:
-        yield f"lossy: {loss.rule}: {loss.reason}"
+    yield from _lossy(comparison.lossy)
+    for skip in comparison.skipped:
+        yield f"skipped: {skip.rule}: {skip.source}: {skip.reason}"
+        yield f"    {skip.text}"
+
+
+def _lossy(items: Sequence[Lossy]) -> Iterator[str]:
+    """Yield what is lost; what many instances lose alike is said once, with the first of them."""
+    alike = Counter((loss.rule, loss.reason) for loss in items)
+    said = set()
+    for loss in items:
+        key = loss.rule, loss.reason
+        many = alike[key] > _MOST_ALIKE
+        if many and key in said:
+            continue
+        said.add(key)
+        first = f" ({alike[key]} instances, the first at {loss.sources[0]})" if many else ""
+        yield f"lossy: {loss.rule}: {loss.reason}{first}"
         if loss.differences:
             yield f"    {differences(loss.differences)}"
         if loss.written != loss.text:
             yield f"    {loss.text}"
             yield f"    written as {loss.written}"
-    for skip in comparison.skipped:
-        yield f"skipped: {skip.rule}: {skip.source}: {skip.reason}"
-        yield f"    {skip.text}"
 
 
 def _unmatched(word: str, where: str, items: Sequence[Unmatched]) -> Iterator[str]:

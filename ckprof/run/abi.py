@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.model.device import EVENT_CLOCK, WALL_CLOCK, DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.checks import DeviceChecks
 from ckprof.run.messages import AbiStatus, Support
 
 if TYPE_CHECKING:
@@ -390,10 +391,18 @@ class Library:
     :param table: what its entry returned.
     :param info: what it says about itself; ``None`` if it says nothing.
     :param roof: its ``ckprof_measure_roof``; ``None`` if its target has none.
+    :param checks: what verifies results on the device; ``None`` if its target has nothing for that.
     """
 
-    def __init__(self, table: Any, info: LibraryInfo | None = None, roof: Any = None) -> None:
+    def __init__(
+        self,
+        table: Any,
+        info: LibraryInfo | None = None,
+        roof: Any = None,
+        checks: DeviceChecks | None = None,
+    ) -> None:
         self.info = info
+        self.checks = checks
         self._roof = roof
         self.target = Target(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
@@ -428,7 +437,8 @@ class Library:
                 f"{ABI_VERSION}: build it again"
             )
         info = LibraryInfo.read(binary, table.contents.kernel_count)
-        return cls(table.contents, info, getattr(binary, "ckprof_measure_roof", None))
+        roof = getattr(binary, "ckprof_measure_roof", None)
+        return cls(table.contents, info, roof, DeviceChecks.of(binary))
 
     def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return bytes per second of a copy, or operations per second; 0 where that is not measured.

@@ -5,6 +5,7 @@ So operands, guards, poison, flushes, sampling and verification are the very one
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.model.baseline import BaselineConvolution
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.run.abi import CBuffers, CProblem
     from ckprof.run.baseline_engine import BaselineEngine
+    from ckprof.run.checks import DeviceChecks
 
 
 class _EngineMemory:
@@ -85,7 +87,8 @@ class _EngineLibrary:
 
     info = None
 
-    def __init__(self, id_: str, engine: BaselineEngine) -> None:
+    def __init__(self, id_: str, engine: BaselineEngine, checks: DeviceChecks | None) -> None:
+        self.checks = checks
         self.target = _EngineMemory(id_, engine)
         self.kernel = _EngineKernel(id_, engine)
         self.kernels = {id_: self.kernel}
@@ -134,5 +137,26 @@ def open_baseline(
         return None, messages.OpenFailed(reason=str(exc))
     except Exception as exc:  # a broken installation must be a message, not a traceback
         return None, messages.OpenFailed(reason=f"{type(exc).__name__}: {exc}")
-    opened = messages.Opened(target=request.id, device=description, keys=(request.id,))
-    return BaselineSession(_EngineLibrary(request.id, engine), shared), opened
+    checks = _checks_of(request)
+    opened = messages.Opened(
+        target=request.id, device=description, keys=(request.id,), can_check=checks is not None
+    )
+    return BaselineSession(_EngineLibrary(request.id, engine, checks), shared), opened
+
+
+def _checks_of(request: messages.OpenBaseline) -> DeviceChecks | None:
+    """Return what verifies results on the engine's device: functions of the kernels' library.
+
+    The engine's memory is theirs as well: both use the process's one context of the device.
+    """
+    if not request.checks or request.on_host:
+        return None
+    from ckprof.run.abi import Library, LibraryError
+
+    try:
+        library = Library.load(Path(request.checks))
+        built_for = library.info.arch if library.info else ""
+        library.target.select_device(request.device.arch or built_for, request.device.index)
+    except LibraryError:
+        return None
+    return library.checks

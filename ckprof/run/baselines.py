@@ -10,6 +10,7 @@ from ckprof.model.baseline import BaselineOutcome
 from ckprof.run import messages
 from ckprof.run.events import BaselineMeasured, WorkerReady, ignore_event
 from ckprof.run.executor import Executor
+from ckprof.run.options import ReferencePlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,10 +32,14 @@ class BaselineSource:
     entry: str
     #: compute where the host does, as the target of the run
     on_host: bool
+    #: kernel library whose target verifies results on the device; empty for none
+    checks: str = ""
 
     def request(self, device: messages.DeviceChoice) -> messages.OpenBaseline:
         """Return the request that opens it on a device."""
-        return messages.OpenBaseline(id=self.id, entry=self.entry, device=device, on_host=self.on_host)
+        return messages.OpenBaseline(
+            id=self.id, entry=self.entry, device=device, on_host=self.on_host, checks=self.checks
+        )
 
 
 class Baselines:
@@ -53,22 +58,32 @@ class Baselines:
 
     @contextmanager
     def opened(
-        self, options: RunOptions, work_dir: Path, on_event: Callable[[RunEvent], None] = ignore_event
+        self,
+        options: RunOptions,
+        work_dir: Path,
+        on_event: Callable[[RunEvent], None] = ignore_event,
+        checks: Path | None = None,
+        arch: str = "",
     ) -> Iterator[None]:
         """Have a worker for each baseline inside of a block.
 
         :param options: how kernels are run, verified and timed.
         :param work_dir: below which workers have their working directories; must exist.
         :param on_event: called with what happens.
+        :param checks: kernel library whose target may verify results on the device.
+        :param arch: architecture that it is for; empty for the one that it was built for.
         :raises ToolchainError: a baseline cannot be used; the message says why.
         """
         self._on_event = on_event
         # The peak is that of the target's kernels; the vendor's may use other units.
         options = replace(options, peak_flops=())
         with ExitStack() as stack:
-            for source in self._sources:
+            for known in self._sources:
+                source = known
+                if checks is not None and options.reference is not ReferencePlace.HOST:
+                    source = replace(known, checks=str(checks.resolve()))
                 executor = stack.enter_context(
-                    Executor(source, arch="", options=options, work_dir=work_dir, on_event=self._pass_on)
+                    Executor(source, arch=arch, options=options, work_dir=work_dir, on_event=self._pass_on)
                 )
                 self._executors[source.id] = executor
                 self._descriptions[source.id] = executor.open().device
@@ -77,13 +92,22 @@ class Baselines:
             finally:
                 self._executors.clear()
 
-    def measure(self, problem_index: int, layout: Layout, dtype: DataType, prepared: PreparedProblem) -> None:
+    def measure(
+        self,
+        problem_index: int,
+        layout: Layout,
+        dtype: DataType,
+        prepared: PreparedProblem,
+        on_host: Callable[[], PreparedProblem],
+    ) -> None:
         """Measure every baseline once on the operands that instances were run with.
 
+        :param on_host: prepares the same operands in files, for baselines that no device verifies.
         :raises ToolchainError: workers do not start any more.
         """
         for id_, executor in self._executors.items():
-            executor.set_problem(prepared)
+            with_files = prepared.on_device and not executor.can_check
+            executor.set_problem(on_host() if with_files else prepared)
             outcome = BaselineOutcome(
                 baseline=id_,
                 description=self._descriptions[id_],

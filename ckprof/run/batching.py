@@ -15,6 +15,10 @@ from typing import Final
 
 #: milliseconds below which a kernel is launched several times per sample
 SHORT_MS: Final = 0.02
+#: single launches on an idle device that seem shorter than this many milliseconds may be of short kernels; so
+#: many in a row tell
+DOUBTFUL_MS: Final = 0.06
+PROBE_LAUNCHES: Final = 4
 #: milliseconds that the launches of a sample should take together
 BATCH_MS: Final = 0.2
 #: launches of a sample at most: a queue that is full makes the host wait

@@ -98,6 +98,8 @@ class Executor:
         self._worker: WorkerProcess | None = None
         self._problem: PreparedProblem | None = None
         self._loaded = False
+        #: whether workers verify results on their device
+        self.can_check = False
         #: whether the worker has run kernels already
         self._used = False
         #: why no kernel can be measured on the current problem
@@ -131,6 +133,7 @@ class Executor:
             opened = self._start()
         except WorkerFailure as failure:
             raise ToolchainError(f"{self._what} cannot be used: {failure}") from failure
+        self.can_check = opened.can_check
         self._on_event(
             WorkerReady(
                 target=opened.target,
@@ -306,7 +309,7 @@ class Executor:
         if self._loaded:
             return None
         try:
-            rejected = self.library.load(problem.request, self._own_work_limit_s())
+            reply = self.library.load(problem.request, self._own_work_limit_s())
         except WorkerFailure as failure:
             self._discard(str(failure))
             if self._used:
@@ -315,20 +318,23 @@ class Executor:
             reason = f"the problem could not be loaded: {failure}"
             self._blocking_failure = Measured(status=Status.RUN_ERROR, reason=reason)
             return self._blocking_failure
-        if rejected and self._used:
+        if isinstance(reply, messages.ProblemLoaded):
+            self._problem = problem.loaded(reply)
+            self._loaded = True
+            return None
+        rejected = reply.reason
+        if self._used:
             # perhaps a kernel has kept memory; a worker of its own has all of it
             self._discard(f"a problem does not fit: {rejected}")
             return self._prepare_worker()
-        if rejected:
-            reason = f"not enough memory: {rejected}"
-            self._blocking_failure = Measured(
-                status=Status.UNSUPPORTED,
-                reason=reason,
-                unmet_requirements=(UnmetRequirement(rule="memory", message=reason),),
-            )
-            return self._blocking_failure
-        self._loaded = True
-        return None
+        hint = "; --reference host needs less of the device's" if problem.on_device else ""
+        reason = f"not enough memory: {rejected}{hint}"
+        self._blocking_failure = Measured(
+            status=Status.UNSUPPORTED,
+            reason=reason,
+            unmet_requirements=(UnmetRequirement(rule="memory", message=reason),),
+        )
+        return self._blocking_failure
 
     def _restart(self) -> None:
         for attempt in range(_START_ATTEMPTS):

@@ -29,13 +29,22 @@ def with_gaps(values: NDArray[Any], spec: TensorSpec, fill: float | None = None)
     """
     if spec.is_packed:
         return values
-    lines = np.empty(spec.stored_shape, dtype=values.dtype)
+    stored = np.empty(spec.stored_shape, dtype=values.dtype)
     if fill is None:
-        lines.view(np.uint8)[...] = POISON_BYTE
+        stored.view(np.uint8)[...] = POISON_BYTE
     else:
-        lines[...] = fill
-    lines[..., : spec.shape[-1]] = values
-    return lines
+        stored[...] = fill
+    logical_values(stored, spec)[...] = values
+    return stored
+
+
+def logical_values(stored: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
+    """Return a view of a tensor without its gaps.
+
+    :param stored: all of it as it lies in memory, contiguous.
+    """
+    strides = tuple(stride * stored.itemsize for stride in spec.strides)
+    return np.lib.stride_tricks.as_strided(stored.reshape(-1), spec.shape, strides)
 
 
 def without_gaps(stored: NDArray[Any], position: int, spec: TensorSpec) -> NDArray[Any]:
@@ -46,5 +55,9 @@ def without_gaps(stored: NDArray[Any], position: int, spec: TensorSpec) -> NDArr
     """
     if spec.is_packed:
         return stored
-    columns = np.arange(position, position + stored.size) % spec.line_stride
-    return stored[columns < spec.shape[-1]]
+    at = np.arange(position, position + stored.size)
+    inside = np.ones(stored.size, dtype=bool)
+    for stride, length in zip(spec.strides, spec.shape, strict=True):
+        index, at = np.divmod(at, stride)
+        inside &= index < length
+    return stored[inside]

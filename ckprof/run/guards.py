@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckprof.run.messages import Checked
     from ckprof.run.stored_file import StoredFile
 
 #: Bytes of each guard: many rows of a tile behind the end of a tensor. A multiple of the alignment that
@@ -54,6 +55,29 @@ def out_of_bounds_writes(read: Reader, tensors: Sequence[CheckedTensor]) -> str:
             found.append(f"wrote outside the {tensor.name} tensor, {' and '.join(sides)} its memory")
         if tensor.values is not None and not _holds(read, tensor, tensor.values):
             found.append(f"changed its operand, the {tensor.name} tensor")
+    return "; ".join(found)
+
+
+def reported_writes(seen: Checked, names: Sequence[str], digests: Sequence[int]) -> str:
+    """Return what a kernel wrote that it must not write, by what a device reports, or an empty text.
+
+    :param names: of the operands and, as the last one, the result.
+    :param digests: of the operands and of the device's reference, before any kernel ran.
+    """
+    found = []
+    for name, counts in zip((*names, "reference"), seen.guards, strict=True):
+        sides = [side for side, count in zip(("before", "after"), counts, strict=True) if count]
+        if sides:
+            found.append(f"wrote outside the {name} tensor, {' and '.join(sides)} its memory")
+    changed = [now != then for now, then in zip(seen.digests, digests, strict=True)]
+    *of_operands, of_reference = changed
+    found += [
+        f"changed its operand, the {name} tensor"
+        for name, is_changed in zip(names, of_operands, strict=False)
+        if is_changed
+    ]
+    if of_reference:
+        found.append("wrote outside its tensors, into the reference that its result is compared with")
     return "; ".join(found)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.run.abi import CBuffers
+    from ckprof.run.checks import DeviceChecks
     from ckprof.run.kernel_provider import TargetMemory
     from ckprof.run.stored_file import StoredFile
 
@@ -24,18 +25,19 @@ class GuardedTensor:
 
     :param target: whose memory to use; everything is done through its interface.
     :param size_bytes: of the tensor.
+    :param checks: what fills memory on the device; ``None``: bytes are copied there.
     :raises MemoryError: the target has not enough memory.
     """
 
-    def __init__(self, target: TargetMemory, size_bytes: int) -> None:
+    def __init__(self, target: TargetMemory, size_bytes: int, checks: DeviceChecks | None = None) -> None:
         self._target = target
+        self._checks = checks
         self.size_bytes = size_bytes
         self._memory = target.allocate(size_bytes + 2 * GUARD_BYTES)
         #: where the first element is
         self.address = self._memory + GUARD_BYTES
-        guard = np.full(GUARD_BYTES, GUARD_BYTE, dtype=np.uint8)
         for address in (self._memory, self.address + size_bytes):
-            target.copy_to_device(address, guard.ctypes.data, GUARD_BYTES)
+            self._fill(address, GUARD_BYTE, GUARD_BYTES)
 
     def release(self) -> None:
         """Give the memory back."""
@@ -43,10 +45,24 @@ class GuardedTensor:
 
     def poison(self) -> None:
         """Fill the tensor with bytes that no kernel computes: what stays is seen to be unwritten."""
-        chunk = np.full(min(CHUNK_BYTES, self.size_bytes), POISON_BYTE, dtype=np.uint8)
-        for start in range(0, self.size_bytes, CHUNK_BYTES):
-            size = min(CHUNK_BYTES, self.size_bytes - start)
-            self._target.copy_to_device(self.address + start, chunk.ctypes.data, size)
+        self._fill(self.address, POISON_BYTE, self.size_bytes)
+
+    def changed_guards(self, checks: DeviceChecks) -> tuple[int, int]:
+        """Return how many bytes of the guards before and after it have changed, as the device counts them."""
+        before, after = (
+            checks.count_others(address, GUARD_BYTE, GUARD_BYTES)
+            for address in (self._memory, self.address + self.size_bytes)
+        )
+        return before, after
+
+    def _fill(self, address: int, value: int, size_bytes: int) -> None:
+        if self._checks is not None:
+            self._checks.fill(address, value, size_bytes)
+            return
+        chunk = np.full(min(CHUNK_BYTES, size_bytes), value, dtype=np.uint8)
+        for start in range(0, size_bytes, CHUNK_BYTES):
+            size = min(CHUNK_BYTES, size_bytes - start)
+            self._target.copy_to_device(address + start, chunk.ctypes.data, size)
 
     def upload(self, values: NDArray[Any] | StoredFile) -> None:
         """Copy stored values, in memory order, to the target."""
@@ -75,14 +91,17 @@ class DeviceTensors:
 
     :param target: whose memory to use.
     :param sizes: bytes of each tensor, by name, in the order in which kernels take them.
+    :param checks: what fills memory on the device; ``None``: bytes are copied there.
     :raises MemoryError: the target has not enough memory; nothing stays allocated.
     """
 
-    def __init__(self, target: TargetMemory, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, target: TargetMemory, sizes: Mapping[str, int], checks: DeviceChecks | None = None
+    ) -> None:
         self._tensors: dict[str, GuardedTensor] = {}
         try:
             for name, size in sizes.items():
-                self._tensors[name] = GuardedTensor(target, size)
+                self._tensors[name] = GuardedTensor(target, size, checks)
         except MemoryError:
             self.release()
             raise

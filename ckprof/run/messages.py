@@ -17,6 +17,7 @@ from ckprof.model.compute_type import ComputeType
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.run.check_work import ContractionWork, OperandFill
 
 #: quartiles mean nothing below this number of samples
 FEWEST_SAMPLES: Final = 3
@@ -72,8 +73,10 @@ class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     dtype: DataType
     #: place in which kernels take it
     position: int
-    #: ``.npy`` file with the stored values of an operand; empty for the result
+    #: ``.npy`` file with the stored values of an operand; empty for the result, and for what the device fills
     path: str = ""
+    #: how the device fills an operand; ``None`` where a file has the values
+    fill: OperandFill | None = None
 
 
 class ProblemValues(msgspec.Struct, frozen=True):
@@ -132,6 +135,8 @@ class OpenBaseline(Message, frozen=True, tag="open_baseline"):
     device: DeviceChoice
     #: compute where the host does; otherwise on the device with that index
     on_host: bool
+    #: kernel library whose target verifies results on the device; empty for none
+    checks: str = ""
 
 
 class Describe(Message, frozen=True, tag="describe"):
@@ -149,6 +154,8 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     layout: str = ""
     #: what operands are rounded to before they are multiplied: likewise
     compute_type: ComputeType | None = None
+    #: the reference that the device computes; ``None`` where results are verified elsewhere
+    contraction: ContractionWork | None = None
 
 
 class QuerySupport(Message, frozen=True, tag="query_support"):
@@ -187,6 +194,14 @@ class CopyOut(Message, frozen=True, tag="copy_out"):
     size: int
 
 
+class Check(Message, frozen=True, tag="check"):
+    """Compare the result of the loaded problem with the device's reference, and look at all guards."""
+
+    #: an element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``
+    rtol: float
+    atol: float
+
+
 class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
     """Ask a kernel for CK Builder's text."""
 
@@ -216,6 +231,8 @@ class Opened(Message, frozen=True, tag="opened"):
     keys: tuple[str, ...]
     #: what really computes; ``None`` where the target does not say, or no device was selected
     identity: DeviceIdentity | None = None
+    #: whether results can be verified on the device
+    can_check: bool = False
 
 
 class OpenFailed(Message, frozen=True, tag="open_failed"):
@@ -243,8 +260,26 @@ class Described(Message, frozen=True, tag="described"):
     kernels: tuple[KernelEntry, ...] = ()
 
 
+class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of operands and reference that a device has made."""
+
+    #: largest magnitude in the reference; ``None`` if it is not finite
+    magnitude: float | None
+    #: elements of the reference that are no numbers: those in gaps, if it is right
+    gaps: int
+    #: sum of the squares of each operand's values
+    squares: tuple[float, ...]
+    #: of each operand and of the reference
+    digests: tuple[int, ...]
+
+
 class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
     """The problem is in target memory."""
+
+    #: ``None`` where the device has made no reference
+    reference: ReferenceFacts | None = None
+    #: wall seconds that the worker took
+    seconds: float = 0.0
 
 
 class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
@@ -295,6 +330,33 @@ class CopiedOut(Message, frozen=True, tag="copied_out"):
     size: int
 
 
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison on the device has found."""
+
+    wrong: int
+    unwritten: int
+    non_finite: int
+    in_gaps: int
+    gaps: int
+    #: position of the first wrong element; ``None`` if there is none
+    first: int | None
+    #: largest error of a finite element
+    max_error: float
+    #: the first wrong element and what was expected, as texts: JSON has no infinity
+    got: str
+    expected: str
+
+
+class Checked(Message, frozen=True, tag="checked"):
+    """What the device holds."""
+
+    #: bytes of the guards before and after each tensor that have changed, the reference as the last one
+    guards: tuple[tuple[int, int], ...]
+    #: of each operand and of the reference
+    digests: tuple[int, ...]
+    findings: Findings
+
+
 class InstanceText(Message, frozen=True, tag="instance_text"):
     """CK Builder's text of a kernel."""
 
@@ -326,6 +388,7 @@ Request = (
     | RunOnce
     | Sample
     | CopyOut
+    | Check
     | ReadInstanceString
     | MeasureRoof
     | Quit
@@ -340,6 +403,7 @@ Reply = (
     | Ran
     | Sampled
     | CopiedOut
+    | Checked
     | InstanceText
     | RoofMeasured
     | Failed

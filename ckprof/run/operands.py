@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from ckprof.run.counter_random import random_words, stream_key
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -37,6 +39,10 @@ class InitKind(Enum):
 #: products that are not 0 in one element of a result of exact operands, on average; sums of up to 256 of them
 #: are exact in bf16, which is 24 standard deviations more
 _EXACT_TERMS: Final = 64
+#: decimals are multiples of one part in so many
+_FRACTIONS: Final = 2**24
+#: elements drawn at a time: what is computed of them stays in the caches
+_CHUNK: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,60 @@ class OperandValues:
     seed: int
     #: products accumulated into one element of the result
     reduction_length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How the values of one operand come from random words, the same on the host and on devices."""
+
+    kind: InitKind
+    #: of the operand's own stream of random words: no operand depends on the size of another one
+    key: int
+    #: added to decimals
+    lowest: float
+    #: of :attr:`InitKind.EXACT`: words whose upper 24 bits are less than this are 1 ...
+    low: int
+    #: ... and from this on -1
+    high: int
+
+    @classmethod
+    def of(cls, spec: TensorSpec, dtype: DataType, wanted: OperandValues) -> Drawing:
+        """Return how an operand is drawn."""
+        kind = wanted.kind
+        if kind is InitKind.DECIMAL and dtype.properties.is_integer:
+            kind = InitKind.INTEGER
+        # Both operands are not 0 at that share of all places.
+        share = math.sqrt(min(1.0, _EXACT_TERMS / wanted.reduction_length))
+        low = math.ceil(share / 2 * _FRACTIONS)
+        return cls(
+            kind=kind,
+            key=stream_key(wanted.seed, spec.position),
+            lowest=spec.lowest_decimal,
+            low=low,
+            high=_FRACTIONS - low,
+        )
+
+    def values(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Return the values of the elements with these numbers; may overwrite ``numbers``."""
+        import numpy as np
+
+        if self.kind is InitKind.ZEROS:
+            return np.zeros(numbers.shape, dtype=np.float32)
+        words = random_words(self.key, numbers)
+        if self.kind is InitKind.INTEGER:
+            upper = (words >> np.uint64(32)) * np.uint64(10)
+            integers: NDArray[np.float32] = (upper >> np.uint64(32)).astype(np.float32)
+            integers -= 5
+            return integers
+        fractions = words >> np.uint64(40)
+        if self.kind is InitKind.EXACT:
+            signs: NDArray[np.float32] = (fractions < self.low).astype(np.float32)
+            signs -= fractions >= self.high
+            return signs
+        decimals: NDArray[np.float32] = fractions.astype(np.float32)
+        decimals *= np.float32(1 / _FRACTIONS)
+        decimals += np.float32(self.lowest)
+        return decimals
 
 
 def make_operand(
@@ -65,30 +125,11 @@ def make_operand(
     from ckprof.run.storage import encode
 
     lengths = dict(zip(spec.axes, spec.shape, strict=True))
-    values = _draw(tuple(lengths[axis] for axis in spec.drawing_order), spec, dtype, wanted)
-    stored = encode(values, dtype, ocp=ocp)
+    drawing = Drawing.of(spec, dtype, wanted)
+    values = np.empty(math.prod(spec.shape), dtype=np.float32)
+    for start in range(0, values.size, _CHUNK):
+        part = values[start : start + _CHUNK]
+        part[...] = drawing.values(np.arange(start, start + part.size, dtype=np.uint64))
+    stored = encode(values.reshape([lengths[axis] for axis in spec.drawing_order]), dtype, ocp=ocp)
     del values  # as large as the tensor
     return np.ascontiguousarray(stored.transpose([spec.drawing_order.index(axis) for axis in spec.axes]))
-
-
-def _draw(
-    shape: tuple[int, ...], spec: TensorSpec, dtype: DataType, wanted: OperandValues
-) -> NDArray[np.float32]:
-    import numpy as np
-
-    kind = wanted.kind
-    if kind is InitKind.ZEROS:
-        return np.zeros(shape, dtype=np.float32)
-    # Each tensor has a stream of its own: no operand depends on the size of another one.
-    generator = np.random.Generator(np.random.PCG64([wanted.seed, spec.position]))
-    if kind is InitKind.INTEGER or (kind is InitKind.DECIMAL and dtype.properties.is_integer):
-        return generator.integers(-5, 5, size=shape, dtype=np.int8).astype(np.float32)
-    values = generator.random(size=shape, dtype=np.float32)
-    if kind is InitKind.EXACT:
-        # Both operands are not 0 at that share of all places.
-        half = math.sqrt(min(1.0, _EXACT_TERMS / wanted.reduction_length)) / 2
-        signs: NDArray[np.float32] = (values < half).astype(np.float32)
-        signs -= values >= 1 - half
-        return signs
-    values += np.float32(spec.lowest_decimal)
-    return values

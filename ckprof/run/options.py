@@ -29,6 +29,17 @@ class CacheMode(Enum):
     WARM = "warm"
 
 
+class ReferencePlace(Enum):
+    """Where operands and reference are computed, and results compared."""
+
+    #: on the device where its target and the operation know how, else on the host
+    AUTO = "auto"
+    #: in the process that has started the worker, where no kernel can reach them
+    HOST = "host"
+    #: on the device, in double precision as well
+    DEVICE = "device"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """What the user asked for, the same for every kernel of a run.
@@ -38,6 +49,8 @@ class RunOptions:
 
     #: compare with the double-precision reference
     verify: bool = True
+    #: where the reference is computed
+    reference: ReferencePlace = ReferencePlace.AUTO
     seed: int = 0
     init: InitKind = InitKind.DECIMAL
     cache: CacheMode = CacheMode.COLD

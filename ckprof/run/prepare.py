@@ -11,19 +11,24 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import psutil
 
-from ckprof.errors import PluginError
+from ckprof.errors import PluginError, UsageError
 from ckprof.model.type_set import TypeSet
+from ckprof.plugin.operations import tensors_of
+from ckprof.plugin.protocols import ContractingOperation, FurtherOperands
+from ckprof.run.check_work import NotExpressibleError, OperandFill, lower
 from ckprof.run.gaps import with_gaps
 from ckprof.run.guards import CheckedTensor
 from ckprof.run.messages import LoadProblem, ProblemValues, TensorFile
 from ckprof.run.operands import InitKind, OperandValues, make_operand
+from ckprof.run.options import ReferencePlace
 from ckprof.run.storage import decode
 from ckprof.run.stored_file import StoredFile
 
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec
     from ckprof.plugin.protocols import Operation
+    from ckprof.run.check_work import ContractionWork
+    from ckprof.run.messages import ProblemLoaded
     from ckprof.run.options import RunOptions
 
 _DOUBLE_BYTES = 8
@@ -62,7 +69,8 @@ class PreparedProblem:
     tensors: tuple[CheckedTensor, ...]
     #: how the result lies in memory
     result: TensorSpec
-    #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification
+    #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification, and where the
+    #: device verifies
     reference: StoredFile | None
     #: products accumulated into one element of the result
     reduction_length: int
@@ -70,10 +78,37 @@ class PreparedProblem:
     magnitude: float
     #: what the sum of so many products of such operands deviates from its mean by; 0 without a reference
     deviation: float
+    #: how often a value is rounded to the type of the result until it is an element of it
+    roundings: int
     #: whether every sum of products is exact, however it is computed
     exact: bool
     #: wall seconds that it took
     seconds: float
+    #: of each operand and of the reference, as the device has made them; empty before it has
+    digests: tuple[int, ...] = ()
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the device makes operands and reference, and compares."""
+        return self.request.contraction is not None
+
+    def loaded(self, reply: ProblemLoaded) -> PreparedProblem:
+        """Return the problem with what is known of it since a device has made its reference.
+
+        :raises PluginError: the reference is not finite.
+        """
+        made = reply.reference
+        if made is None:
+            return self
+        if made.magnitude is None or made.gaps != self.result.stored_elements - self.result.elements:
+            raise PluginError(
+                f"operation {self.request.direction}: the device's reference is not finite on "
+                f"{self.problem.describe()}; --reference host does without it"
+            )
+        variance = float(self.reduction_length)
+        for sum_of_squares, file in zip(made.squares, self.request.operands, strict=True):
+            variance *= sum_of_squares / (1 if file.fill is None else math.prod(file.fill.lengths))
+        return replace(self, magnitude=made.magnitude, deviation=math.sqrt(variance), digests=made.digests)
 
 
 def prepare_problem(
@@ -83,14 +118,20 @@ def prepare_problem(
     types: TypeSet | DataType,
     options: RunOptions,
     folder: Path,
+    *,
+    can_check: bool = False,
 ) -> PreparedProblem:
     """Write the operands and, unless verification is off, the reference.
+
+    Where a device makes both, nothing is written: the request says how.
 
     :param types: of the tensors; one type stands for :meth:`TypeSet.shared
         <ckprof.model.type_set.TypeSet.shared>`.
     :param folder: where to write; must exist.
+    :param can_check: whether workers verify results on their device.
     :raises InsufficientMemoryError: memory or disk do not suffice.
     :raises PluginError: the operation's reference failed or has the wrong shape.
+    :raises UsageError: the device was asked for and cannot make the reference.
     """
     start = time.perf_counter()
     known = types if isinstance(types, TypeSet) else TypeSet.shared(types)
@@ -99,21 +140,25 @@ def prepare_problem(
         problem=problem,
         layout=layout,
         types=known,
-        specs=tuple(problem.tensor(name, layout) for name in operation.tensors),
+        specs=tuple(problem.tensor(name, layout) for name in tensors_of(operation, problem)),
         folder=folder,
     )
-    check_memory(problem, work.specs, known, options, folder)
     wanted = OperandValues(
         kind=options.init, seed=options.seed, reduction_length=operation.reduction_length(problem)
     )
+    contraction = _on_device(work, options, can_check=can_check)
     found = _Reference(magnitude=0.0, deviation=0.0, values=None)
-    try:
-        stored = work.write_operands(wanted)
-        if options.verify:
-            found = work.write_reference(stored)
-    except MemoryError as exc:
-        raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
-    files = work.files()
+    if contraction is None:
+        check_memory(problem, work.specs, known, options, folder)
+        try:
+            stored = work.write_operands(wanted)
+            if options.verify:
+                found = work.write_reference(stored)
+        except MemoryError as exc:
+            raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
+        files = work.files()
+    else:
+        files = work.filled_files(wanted)
     return PreparedProblem(
         request=LoadProblem(
             problem=ProblemValues.of(problem),
@@ -122,6 +167,7 @@ def prepare_problem(
             direction=operation.id,
             layout=layout.name,
             compute_type=known.compute_type,
+            contraction=contraction,
         ),
         problem=problem,
         types=known,
@@ -131,9 +177,33 @@ def prepare_problem(
         reduction_length=wanted.reduction_length,
         magnitude=found.magnitude,
         deviation=found.deviation,
+        roundings=operation.roundings(problem) if isinstance(operation, FurtherOperands) else 1,
         exact=options.init is InitKind.EXACT or known.is_exact,
         seconds=time.perf_counter() - start,
     )
+
+
+def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> ContractionWork | None:
+    """Return the sum of products that a device computes; ``None`` where the CPU does.
+
+    :raises UsageError: the device was asked for and cannot do it.
+    """
+    place, operation = options.reference, work.operation
+    if place is ReferencePlace.HOST or not options.verify:
+        return None
+    reason = ""
+    if not can_check:
+        reason = "the target of the kernels does not verify on its device"
+    elif not isinstance(operation, ContractingOperation):
+        reason = f"operation {operation.id} does not describe its sums for devices"
+    else:
+        try:
+            return lower(operation.contraction(work.problem), work.specs, work.types)
+        except NotExpressibleError as exc:
+            reason = f"operation {operation.id} on {work.problem.describe()}: {exc}"
+    if place is ReferencePlace.DEVICE:
+        raise UsageError(f"--reference device: {reason}; use --reference host or auto")
+    return None
 
 
 def _checked(file: TensorFile) -> CheckedTensor:
@@ -157,7 +227,7 @@ def check_memory(
     """
     stored = sum(
         spec.stored_elements * dtype.properties.size_bytes
-        for spec, dtype in zip(specs, types.of_tensors, strict=True)
+        for spec, dtype in zip(specs, types.of_so_many(len(specs)), strict=True)
     )
     elements = sum(spec.stored_elements for spec in specs)
     axis = problem.part_axis
@@ -203,10 +273,15 @@ class _Preparation:
     specs: tuple[TensorSpec, ...]
     folder: Path
 
+    @property
+    def dtypes(self) -> tuple[DataType, ...]:
+        """Types of the tensors."""
+        return self.types.of_so_many(len(self.specs))
+
     def write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
         """Write the operands' files; return their values without gaps."""
         stored: dict[str, NDArray[Any]] = {}
-        for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False):
+        for spec, dtype in zip(self.specs[:-1], self.dtypes, strict=False):
             values = make_operand(spec, dtype, wanted, ocp=self.types.ocp)
             np.save(self._path(spec), with_gaps(values, spec), allow_pickle=False)
             stored[spec.name] = values
@@ -223,7 +298,18 @@ class _Preparation:
                 position=spec.position,
                 path="" if spec is result else str(self._path(spec)),
             )
-            for spec, dtype in zip(self.specs, self.types.of_tensors, strict=True)
+            for spec, dtype in zip(self.specs, self.dtypes, strict=True)
+        )
+
+    def filled_files(self, wanted: OperandValues) -> tuple[TensorFile, ...]:
+        """Return how a device fills the tensors."""
+        fills = [
+            OperandFill.of(spec, dtype, wanted, ocp=self.types.ocp)
+            for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False)
+        ]
+        return tuple(
+            msgspec.structs.replace(file, path="", fill=fill)
+            for file, fill in zip(self.files(), (*fills, None), strict=True)
         )
 
     def _path(self, spec: TensorSpec) -> Path:
@@ -248,7 +334,7 @@ class _Preparation:
         for number, (some, part) in enumerate(parts):
             decoded = {
                 spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
-                for spec, dtype in zip(operands, self.types.of_tensors, strict=False)
+                for spec, dtype in zip(operands, self.dtypes, strict=False)
             }
             for spec in operands:
                 if number == 0 or axis in spec.axes:
@@ -262,11 +348,15 @@ class _Preparation:
         if total is not None:
             values.append(with_gaps(total, result, fill=np.nan))
             magnitude = max(float(total.max()), -float(total.min()))
-        # Of a sum of independent products of two elements drawn from the operands.
-        variance = float(self.operation.reduction_length(self.problem))
-        for name, sum_of_squares in squares.items():
-            variance *= sum_of_squares / stored[name].size
-        return _Reference(magnitude=magnitude, deviation=math.sqrt(variance), values=values)
+        mean_squares = {name: total / stored[name].size for name, total in squares.items()}
+        return _Reference(magnitude=magnitude, deviation=self._deviation(mean_squares), values=values)
+
+    def _deviation(self, mean_squares: Mapping[str, float]) -> float:
+        """Return that of a sum of independent products of elements drawn from the operands."""
+        if isinstance(self.operation, FurtherOperands):
+            return self.operation.deviation(self.problem, mean_squares)
+        length = self.operation.reduction_length(self.problem)
+        return math.sqrt(math.prod(mean_squares.values(), start=float(length)))
 
     def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         operation = self.operation

@@ -89,13 +89,18 @@ class RemoteLibrary:
         """Return what the library says about itself."""
         return _expect(messages.Described, self._line.ask(messages.Describe(), limit_s))
 
-    def load(self, problem: messages.LoadProblem, limit_s: float) -> str:
-        """Put a problem into target memory; return why it does not fit, or an empty text."""
+    def load(
+        self, problem: messages.LoadProblem, limit_s: float
+    ) -> messages.ProblemLoaded | messages.ProblemRejected:
+        """Put a problem into target memory, if it fits."""
         reply = self._line.ask(problem, limit_s)
         if isinstance(reply, messages.ProblemRejected):
-            return reply.reason
-        _expect(messages.ProblemLoaded, reply)
-        return ""
+            return reply
+        return _expect(messages.ProblemLoaded, reply)
+
+    def check(self, request: messages.Check, limit_s: float) -> messages.Checked:
+        """Have the device compare the result with its reference."""
+        return _expect(messages.Checked, self._line.ask(request, limit_s))
 
     def support(
         self, key: str, queries: Sequence[messages.SupportQuery], limit_s: float

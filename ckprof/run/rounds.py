@@ -225,7 +225,9 @@ class GroupRounds:
     def _pooled(self, cell: RunCell, visits: Sequence[Measurement]) -> Measurement:
         """Return the samples of several measurements as those of one."""
         samples = [sample for one in visits for sample in one.samples_ms]
-        return summarise(samples, self._stopped_by(cell, visits, samples), keep_samples=True)
+        pooled = summarise(samples, self._stopped_by(cell, visits, samples), keep_samples=True)
+        # near the limit, rounds may differ in it
+        return replace(pooled, launches=max(one.launches for one in visits))
 
     def _stopped_by(self, cell: RunCell, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
         if any(one.stopped_by == TIMEOUT for one in visits):

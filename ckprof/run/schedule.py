@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from ckprof.run.baselines import Baselines
 from ckprof.run.device_lock import device_lock
 from ckprof.run.events import KernelMeasured, OperandsReady, ProblemStarted, RoundStarted, ignore_event
 from ckprof.run.executor import Executor, Repeat, timing_settings
+from ckprof.run.options import ReferencePlace
 from ckprof.run.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.run.samples import without_samples
 
@@ -74,7 +76,7 @@ def run_instances(
             target = executor.open().target
             stack.enter_context(device_lock(target, options.device, on_event, lock_dir))
             compared = Baselines() if baselines is None else baselines
-            stack.enter_context(compared.opened(options, scratch, on_event))
+            stack.enter_context(compared.opened(options, scratch, on_event, library, arch))
             for index, run in enumerate(map(as_problem_run, problems)):
                 on_event(ProblemStarted(problem_index=index, problem=run.problem))
                 runner = _ProblemRunner(executor, operation, run, index, options, on_event, compared)
@@ -121,8 +123,9 @@ class _ProblemRunner:
     def _run_group(self, group: Sequence[Instance], number: int, folder: Path) -> Iterator[Outcome]:
         layout, dtype = group[0].layout, group[0].dtype
         types = types_on(group[0].types, self._executor.arch)
+        prepare = partial(prepare_problem, self._operation, self._problem, layout, types, folder=folder)
         try:
-            prepared = prepare_problem(self._operation, self._problem, layout, types, self._options, folder)
+            prepared = prepare(options=self._options, can_check=self._executor.can_check)
         except InsufficientMemoryError as exc:
             for instance in group:
                 yield from self._unsupported(instance, UnmetRequirement(rule="memory", message=str(exc)))
@@ -146,7 +149,8 @@ class _ProblemRunner:
             yield from rounds.run()
         else:
             yield from self._run_in_turn(group)
-        self._baselines.measure(self._index, layout, dtype, prepared)
+        on_host = replace(self._options, reference=ReferencePlace.HOST)
+        self._baselines.measure(self._index, layout, dtype, prepared, partial(prepare, options=on_host))
 
     def _run_in_turn(self, group: Sequence[Instance]) -> Iterator[Outcome]:
         """Take all samples of a kernel before the next one runs."""

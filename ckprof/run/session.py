@@ -14,6 +14,8 @@ from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.abi import CProblem, Library, LibraryError
+from ckprof.run.checks import CheckProvider
+from ckprof.run.device_reference import DeviceReference, ProblemTooLargeError, fill_operands
 from ckprof.run.kernel_provider import RoofProvider
 from ckprof.run.memory import DeviceTensors
 from ckprof.run.messages import AbiStatus
@@ -46,7 +48,9 @@ class KernelSession:
     def __init__(self, library: KernelProvider, shared: NDArray[np.uint8]) -> None:
         self._library = library
         self._shared = shared
+        self._checks = library.checks if isinstance(library, CheckProvider) else None
         self._tensors: DeviceTensors | None = None
+        self._reference: DeviceReference | None = None
         self._problem: messages.ProblemValues | None = None
         self._result = ""
         #: bytes of flushing that were asked for last, and those for which there was memory
@@ -72,6 +76,10 @@ class KernelSession:
             case messages.CopyOut():
                 self._loaded()[request.tensor].read(request.start, self._shared[: request.size])
                 return messages.CopiedOut(size=request.size)
+            case messages.Check():
+                if self._reference is None:
+                    raise ValueError("the device has no reference")
+                return self._reference.check(request)
             case messages.ReadInstanceString():
                 return self._instance_text(request.key)
             case messages.Describe():
@@ -93,28 +101,52 @@ class KernelSession:
         return self._tensors
 
     def _load(self, request: messages.LoadProblem) -> messages.Reply:
-        if self._tensors is not None:
-            self._tensors.release()
-            self._tensors = None
+        start = time.perf_counter()
+        self._release()
         files = sorted((*request.operands, request.result), key=lambda file: file.position)
         sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
-            tensors = self._tensors_of(sizes)
-        except MemoryError as exc:
+            tensors = self._tensors = self._tensors_of(sizes)
+            facts = self._made_on_device(request, tensors)
+        except (MemoryError, ProblemTooLargeError) as exc:
+            self._release()
             return messages.ProblemRejected(reason=str(exc))
-        for file in request.operands:
-            tensors[file.name].upload(StoredFile.open(Path(file.path)))
-        self._tensors, self._problem, self._result = tensors, request.problem, request.result.name
-        return messages.ProblemLoaded()
+        if facts is None:
+            for file in request.operands:
+                tensors[file.name].upload(StoredFile.open(Path(file.path)))
+        self._problem, self._result = request.problem, request.result.name
+        return messages.ProblemLoaded(reference=facts, seconds=time.perf_counter() - start)
+
+    def _release(self) -> None:
+        """Give the memory of the problem before back."""
+        for held in (self._reference, self._tensors):
+            if held is not None:
+                held.release()
+        self._reference = self._tensors = None
+
+    def _made_on_device(
+        self, request: messages.LoadProblem, tensors: DeviceTensors
+    ) -> messages.ReferenceFacts | None:
+        """Have the device fill the operands and compute the reference; ``None`` where files have them."""
+        if request.contraction is None:
+            return None
+        if self._checks is None:
+            raise ValueError("the library's target does not verify on its device")
+        squares = fill_operands(self._checks, tensors, request.operands)
+        names = [file.name for file in (*request.operands, request.result)]
+        self._reference = DeviceReference(
+            self._checks, self._library.target, request.contraction, tensors, names
+        )
+        return self._reference.facts(squares)
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:
         target = self._library.target
         try:
-            return DeviceTensors(target, sizes)
+            return DeviceTensors(target, sizes, self._checks)
         except MemoryError:
             target.flush_cache(0)
             self._flush = None
-            return DeviceTensors(target, sizes)
+            return DeviceTensors(target, sizes, self._checks)
 
     def _query(self, request: messages.QuerySupport) -> messages.Reply:
         kernel = self._library.kernels.get(request.key)
@@ -275,6 +307,10 @@ def open_library(request: messages.Request) -> tuple[Library | None, messages.Re
         device = library.target.describe_device()
         identity = library.target.identify_device()
     opened = messages.Opened(
-        target=library.target.id, device=device, keys=tuple(library.kernels), identity=identity
+        target=library.target.id,
+        device=device,
+        keys=tuple(library.kernels),
+        identity=identity,
+        can_check=library.checks is not None,
     )
     return library, opened

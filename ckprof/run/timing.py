@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import MAX_TIME, TIMEOUT
-from ckprof.run.batching import launches_per_sample
+from ckprof.run.batching import DOUBTFUL_MS, PROBE_LAUNCHES, launches_per_sample
 from ckprof.run.stopping import make_criterion
 
 if TYPE_CHECKING:
@@ -94,7 +94,10 @@ def take_samples(
         warmup += 1
     launches, run = 1, kernel.run_once
     if kernel.run_batch is not None:
-        launches = launches_per_sample(shortest_ms, flushed=kernel.flush is not None)
+        flushed = kernel.flush is not None
+        if not flushed and shortest_ms < DOUBTFUL_MS:
+            shortest_ms = min(shortest_ms, kernel.run_batch(PROBE_LAUNCHES))
+        launches = launches_per_sample(shortest_ms, flushed=flushed)
         run = partial(kernel.run_batch, launches) if launches > 1 else run
     if kernel.after_warmup is not None:
         kernel.after_warmup()

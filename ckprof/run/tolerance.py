@@ -18,6 +18,9 @@ otherwise. That errs by less than one unit in the last place, ``2^-7 * |ref|``, 
 The bound still covers it: ``atol + rtol * |ref| = 2^-8 * (m + |ref|)``, and since no ``|ref|`` exceeds ``m``,
 this is never less than ``2^-7 * |ref|``.
 
+**Sums that are combined with further operands** are rounded to the type of the result before: each rounding
+more adds its unit to ``rtol``, twice where bits are cut off.
+
 **Splits that meet in the accumulator's type.** Whatever their number, an element is still the sum of ``n``
 products in fp32 that is rounded once: the formulas above hold, without any slack for splits.
 
@@ -82,6 +85,7 @@ def derive_tolerance(
     reduction_length: int,
     magnitude: float,
     deviation: float = 0.0,
+    roundings: int = 1,
     split_k: int = 1,
     split_sum: SplitSum = SplitSum.RESULT_TYPE,
 ) -> Tolerance:
@@ -91,6 +95,7 @@ def derive_tolerance(
     :param reduction_length: products accumulated into one element.
     :param magnitude: largest magnitude in the reference.
     :param deviation: standard deviation of a sum of so many products of such operands.
+    :param roundings: how often a value is rounded to the type of the result until it is an element of it.
     :param split_k: number of splits that are run.
     :param split_sum: how they are added up.
     """
@@ -99,6 +104,7 @@ def derive_tolerance(
         return Tolerance(rtol=0.0, atol=0.0)
     unit = unit_roundoff(known.result)
     rtol = max(unit_roundoff(known.acc) * reduction_length, unit_roundoff(known.compute), unit)
+    rtol += (roundings - 1) * (2 * unit if known.result in _TRUNCATED else unit)
     # Few elements may all be small by chance; what is summed up is not.
     atol = rtol * max(magnitude, deviation)
     if known.compute_type is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.model.outcome import Verification
+from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
 from ckprof.run.guards import POISON_BYTE
 from ckprof.run.storage import decode
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.model.tensor import TensorSpec
+    from ckprof.run.messages import Findings
     from ckprof.run.stored_file import StoredFile
     from ckprof.run.tolerance import Tolerance
 
@@ -47,11 +49,10 @@ class Comparison:
     in_gaps: int
     first: Mismatch | None
 
-    def reason(self, axes: str, shape: tuple[int, ...]) -> str:
+    def reason(self, result: TensorSpec) -> str:
         """Return one sentence about a failed comparison, or an empty text.
 
-        :param axes: letters of the axes of the result, slowest first.
-        :param shape: its lengths.
+        :param result: how what was compared lies in memory.
         """
         first = self.first
         if first is None:
@@ -65,8 +66,8 @@ class Comparison:
         if self.in_gaps:
             details += f", {self.in_gaps} written between the lines of the result"
         expected = "no write" if math.isnan(first.expected) else f"{first.expected:.6g}"
-        index = np.unravel_index(first.position, shape)
-        where = ",".join(f"{axis.lower()}={int(at)}" for axis, at in zip(axes, index, strict=True))
+        index = result.index(first.position)
+        where = ",".join(f"{axis.lower()}={at}" for axis, at in zip(result.axes, index, strict=True))
         return (
             f"{seen.wrong_elements} of {seen.elements} elements differ "
             f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "
@@ -128,9 +129,35 @@ def compare(
         elements=position - gaps,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
+        reference=HOST_REFERENCE,
     )
     return Comparison(
         verification=verification, unwritten=unwritten, non_finite=non_finite, in_gaps=in_gaps, first=first
+    )
+
+
+def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> Comparison:
+    """Return what a device has found as what :func:`compare` returns.
+
+    :param elements: of the result, without gaps.
+    """
+    first = None
+    if findings.first is not None:
+        first = Mismatch(position=findings.first, got=float(findings.got), expected=float(findings.expected))
+    verification = Verification(
+        max_error=findings.max_error,
+        wrong_elements=findings.wrong,
+        elements=elements,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        reference=DEVICE_REFERENCE,
+    )
+    return Comparison(
+        verification=verification,
+        unwritten=findings.unwritten,
+        non_finite=findings.non_finite,
+        in_gaps=findings.in_gaps,
+        first=first,
     )
 
 

@@ -2,6 +2,7 @@
 
 Both forms start with the problem: ``N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w``, where ``N``, ``C`` and
 ``K`` are totals over all groups; ``Di,Z,stride_d,pad_d`` and ``dilation_h,dilation_w,dilation_d`` may occur.
+The columns of other operations are the fields of their problems, those with a default may be left out.
 
 * One column per kernel: every other column holds microseconds; an empty cell was not measured.
 * One row per measurement: the columns ``kernel`` and ``latency_ms``; ``split_k`` may occur, and rows whose
@@ -14,15 +15,15 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import InputError
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ConvProblem, Problem
 from ckprof.selection.measurements import Measurements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.kernel_traits import KernelTraits
@@ -46,10 +47,36 @@ class _Line:
     cells: dict[str, str]
 
 
-def read_csv(path: Path, describe: Callable[[str], KernelTraits | None]) -> Measurements:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """The columns of a problem."""
+
+    #: name -> value where the column is missing; ``None``: it must be there
+    usual: Mapping[str, int | None]
+    #: what makes a problem of the values; raises ``InputError``
+    make: Callable[[dict[str, int]], Problem]
+
+    @property
+    def required(self) -> list[str]:
+        """Those that must be there."""
+        return [name for name, usual in self.usual.items() if usual is None]
+
+
+def _columns_of(kind: type[object] | None) -> _Columns:
+    if kind is None:
+        return _Columns(usual=_PROBLEM_COLUMNS, make=_convolution)
+    made = fields(cast("Any", kind))
+    usual = {one.name: None if one.default is MISSING else cast("int", one.default) for one in made}
+    return _Columns(usual=usual, make=lambda values: cast("Any", kind)(**values))
+
+
+def read_csv(
+    path: Path, describe: Callable[[str], KernelTraits | None], problem_type: type[object] | None = None
+) -> Measurements:
     """Return the measurements of a file.
 
     :param describe: returns what a kernel's name says about it; ``None`` if it says nothing.
+    :param problem_type: dataclass of integers whose fields are the columns; ``None`` for convolutions.
     :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
     """
     try:
@@ -58,13 +85,15 @@ def read_csv(path: Path, describe: Callable[[str], KernelTraits | None]) -> Meas
         raise InputError(f"cannot read: {exc}", path) from None
     lines = text.splitlines()
     header, rows = _table(path, lines)
-    missing = [name for name, usual in _PROBLEM_COLUMNS.items() if usual is None and name not in header]
+    columns = _columns_of(problem_type)
+    missing = [name for name in columns.required if name not in header]
     if missing:
-        raise InputError(f"no column {', '.join(missing)}; expected N,C,K,G,Hi,Wi,Y,X and times", path, 1)
+        expected = ",".join(columns.required)
+        raise InputError(f"no column {', '.join(missing)}; expected {expected} and times", path, 1)
     comments = "\n".join(line for line in lines if line.startswith("#"))
     arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
     reader = _long if {"kernel", "latency_ms"} <= set(header) else _wide
-    problems, times, dropped = reader(path, header, rows)
+    problems, times, dropped = reader(path, header, rows, columns)
     names = dict.fromkeys(name for _, name, _ in times)
     kernels = {}
     for name in names:
@@ -89,15 +118,15 @@ def read_csv(path: Path, describe: Callable[[str], KernelTraits | None]) -> Meas
 
 
 _Times = dict[tuple[int, str, int], float]
-_Read = tuple[list[ConvProblem], _Times, list[str]]
+_Read = tuple[list[Problem], _Times, list[str]]
 
 
-def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line]) -> _Read:
-    kernels = [name for name in header if name not in _PROBLEM_COLUMNS and name not in _IGNORED]
-    problems: dict[ConvProblem, int] = {}
+def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Columns) -> _Read:
+    kernels = [name for name in header if name not in columns.usual and name not in _IGNORED]
+    problems: dict[Problem, int] = {}
     times: _Times = {}
     for row in rows:
-        index = problems.setdefault(_problem(path, row), len(problems))
+        index = problems.setdefault(_problem(path, row, columns), len(problems))
         for name in kernels:
             time = _time(path, row, name)
             if time is not None:
@@ -106,8 +135,8 @@ def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line]) -> _Read:
     return list(problems), times, []
 
 
-def _long(path: Path, header: Sequence[str], rows: Iterable[_Line]) -> _Read:
-    problems: dict[ConvProblem, int] = {}
+def _long(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Columns) -> _Read:
+    problems: dict[Problem, int] = {}
     times: _Times = {}
     dropped: list[str] = []
     for row in rows:
@@ -120,7 +149,7 @@ def _long(path: Path, header: Sequence[str], rows: Iterable[_Line]) -> _Read:
             dropped.append(f"{path.name}:{row.number}: {name} has no time")
             continue
         splits = int(row.cells.get("split_k") or 1)
-        index = problems.setdefault(_problem(path, row), len(problems))
+        index = problems.setdefault(_problem(path, row, columns), len(problems))
         key = index, name, max(1, splits)
         times[key] = min(1000.0 * time, times.get(key, 1000.0 * time))
     return list(problems), times, dropped
@@ -157,18 +186,25 @@ def _time(path: Path, row: _Line, column: str) -> float | None:
     return time
 
 
-def _problem(path: Path, row: _Line) -> ConvProblem:
+def _problem(path: Path, row: _Line, columns: _Columns) -> Problem:
     values: dict[str, int] = {}
-    for name, usual in _PROBLEM_COLUMNS.items():
+    for name, usual in columns.usual.items():
         text = row.cells.get(name, "")
         try:
             values[name] = int(text) if text else -1 if usual is None else usual
         except ValueError:
             raise InputError(f"{name} is {text!r}, expected a whole number", path, row.number) from None
+    try:
+        return columns.make(values)
+    except InputError as exc:
+        raise InputError(exc.message, path, row.number) from None
+
+
+def _convolution(values: dict[str, int]) -> ConvProblem:
     groups = max(1, values["G"])
     for name in "CK":
         if values[name] % groups:
-            raise InputError(f"{name} is {values[name]}, not a multiple of G = {groups}", path, row.number)
+            raise InputError(f"{name} is {values[name]}, not a multiple of G = {groups}")
     solid = values["Di"] > 1 or values["Z"] > 1
     axes = "dhw" if solid else "hw"
 
@@ -178,18 +214,15 @@ def _problem(path: Path, row: _Line) -> ConvProblem:
     def by_axis(prefix: str) -> tuple[int, ...]:
         return tuple(values[f"{prefix}_{axis}"] for axis in axes)
 
-    try:
-        return ConvProblem(
-            groups=values["G"],
-            batch=values["N"],
-            out_channels=values["K"] // groups,
-            in_channels=values["C"] // groups,
-            filter=along("Z Y X" if solid else "Y X"),
-            input=along("Di Hi Wi" if solid else "Hi Wi"),
-            strides=by_axis("stride"),
-            dilations=by_axis("dilation"),
-            left_pads=by_axis("pad"),
-            right_pads=by_axis("pad"),
-        )
-    except InputError as exc:
-        raise InputError(exc.message, path, row.number) from None
+    return ConvProblem(
+        groups=values["G"],
+        batch=values["N"],
+        out_channels=values["K"] // groups,
+        in_channels=values["C"] // groups,
+        filter=along("Z Y X" if solid else "Y X"),
+        input=along("Di Hi Wi" if solid else "Hi Wi"),
+        strides=by_axis("stride"),
+        dilations=by_axis("dilation"),
+        left_pads=by_axis("pad"),
+        right_pads=by_axis("pad"),
+    )

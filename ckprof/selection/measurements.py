@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 #: a kernel and the parts of the reduction it was run with
 Choice = tuple[str, int]
@@ -34,7 +34,7 @@ class Measurements:
 
     #: where it was read, for people
     sources: tuple[str, ...]
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[Problem, ...]
     kernels: Mapping[str, KernelTraits]
     #: (index of the problem, kernel, splits) -> microseconds
     times: Mapping[tuple[int, str, int], float]
@@ -132,7 +132,7 @@ def merged(tables: tuple[Measurements, ...]) -> Measurements:
 
     Of two times for the same kernel and problem, the smaller one stays.
     """
-    problems: dict[ConvProblem, int] = {}
+    problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], float] = {}
     kernels: dict[str, KernelTraits] = {}
     for table in tables:

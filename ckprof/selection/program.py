@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof.selection.expression import Recorder, Symbol, compile_function, place
 from ckprof.selection.sizes import sizes_of
-from ckprof.selection.symbolic import SCALARS, VECTORS, SymbolicProblem
+from ckprof.selection.symbolic import symbolic_problem
 from ckprof.selection.time_model import terms
 from ckprof.selection.work import work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.symbolic import Form
     from ckprof.selection.time_model import Terms
 
 
@@ -55,12 +56,12 @@ class Lines:
 
 
 class Program:
-    """The code for one list of slots and one number of spatial dimensions."""
+    """The code for one list of slots and one form of problems."""
 
-    def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, ndim: int) -> None:
-        self.ndim = ndim
+    def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, form: Form) -> None:
+        self._form = form
         self._recorder = Recorder()
-        problem: Any = SymbolicProblem(self._recorder, ndim)
+        problem = symbolic_problem(form, self._recorder)
         sizes = sizes_of(problem, gemm_sizes, model.element_bytes)
         self._terms: list[Terms] = [
             terms(
@@ -107,7 +108,7 @@ class Program:
         return [one.waiting, one.computing, one.powers, *([] if one.extra is None else [one.extra])]
 
     @cached_property
-    def best(self) -> Callable[[ConvProblem], int]:
+    def best(self) -> Callable[[Problem], int]:
         """Problem -> index of the slot with the smallest predicted time; the first of equal ones."""
         body = [self._unpacking(), "best = 1e300", "chosen = 0"]
         for index, lines in enumerate(self.lines(self._recorder.python)):
@@ -123,7 +124,7 @@ class Program:
         return self._function("best", [*body, "return chosen"])  # type: ignore[return-value]
 
     @cached_property
-    def times(self) -> Callable[[ConvProblem], tuple[float, ...]]:
+    def times(self) -> Callable[[Problem], tuple[float, ...]]:
         """Problem -> predicted times of all slots in microseconds."""
         steps = self._recorder.steps(self._totals)
         body = [self._unpacking(), *self._recorder.python(steps)]
@@ -132,9 +133,9 @@ class Program:
 
     def cpp_inputs(self) -> list[str]:
         """Return the C++ that reads the sizes of ``problem``."""
-        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in SCALARS]
-        for name in VECTORS:
-            for axis in range(self.ndim):
+        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in self._form.scalars]
+        for name, count in self._form.vectors:
+            for axis in range(count):
                 lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
         return lines
 
@@ -149,9 +150,9 @@ class Program:
 
     def _unpacking(self) -> str:
         """Return the assignments of all sizes, in one line."""
-        parts = [f"{name} = problem.{name}" for name in SCALARS]
-        for name in VECTORS:
-            names = "".join(f"{name}_{axis}, " for axis in range(self.ndim))
+        parts = [f"{name} = problem.{name}" for name in self._form.scalars]
+        for name, count in self._form.vectors:
+            names = "".join(f"{name}_{axis}, " for axis in range(count))
             parts.append(f"{names}= problem.{name}")
         return "; ".join(parts)
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import NothingLeftError, UsageError
+from ckprof.model.problem import ConvProblem
 from ckprof.selection.boost import correction, features
 from ckprof.selection.model import Prediction
 from ckprof.selection.program import Program, Slot
 from ckprof.selection.sizes import sizes_of
+from ckprof.selection.symbolic import convolutions, form_of
 from ckprof.selection.time_model import terms
 from ckprof.selection.work import work
 
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.symbolic import Form
     from ckprof.selection.work import Sizes
 
 
@@ -84,19 +87,20 @@ class Selector:
                     self._members.append([])
                 self._members[slots[key]].append((kernel, splits))
         self._programs: dict[int, Program] = {}
+        self._others: dict[Form, Program] = {}
 
-    def best(self, problem: ConvProblem) -> tuple[str, int]:
+    def best(self, problem: Problem) -> tuple[str, int]:
         """Return the name and the splits of the kernel with the smallest predicted time.
 
         Nothing is asked about support: the candidates must be kernels that support the problem.
         """
-        program = self._programs.get(len(problem.filter)) or self.program(problem.ndim)
+        program = self._program_of(problem)
         kernel, splits = self._members[program.best(problem)][0]
         return kernel.name, splits
 
     def rank(
         self,
-        problem: ConvProblem,
+        problem: Problem,
         *,
         top: int | None = None,
         supported: Callable[[str, int], bool] | None = None,
@@ -131,9 +135,9 @@ class Selector:
                 found.append(self._prediction(kernel, splits, times[slot], sizes))
         return Ranking(predictions=tuple(found), warnings=self.model.warnings(sizes))
 
-    def _times(self, problem: ConvProblem, sizes: Sizes) -> Sequence[float]:
+    def _times(self, problem: Problem, sizes: Sizes) -> Sequence[float]:
         """Return the predicted time of every slot."""
-        times = self.program(problem.ndim).times(problem)
+        times = self._program_of(problem).times(problem)
         if not self._boost:
             return times
         return [
@@ -153,11 +157,24 @@ class Selector:
         )
 
     def program(self, ndim: int) -> Program:
-        """Return the code of the choice for problems of some dimensions."""
+        """Return the code of the choice for convolutions of some dimensions."""
         known = self._programs.get(ndim)
         if known is None:
-            known = self._programs[ndim] = Program(self.model, self._slots, self._gemm_sizes, ndim)
+            known = self._programs[ndim] = self._written(convolutions(ndim))
         return known
+
+    def _program_of(self, problem: Problem) -> Program:
+        if isinstance(problem, ConvProblem):
+            ndim = problem.ndim
+            return self._programs.get(ndim) or self.program(ndim)
+        form = form_of(problem)
+        known = self._others.get(form)
+        if known is None:
+            known = self._others[form] = self._written(form)
+        return known
+
+    def _written(self, form: Form) -> Program:
+        return Program(self.model, self._slots, self._gemm_sizes, form)
 
     @property
     def members(self) -> tuple[tuple[tuple[str, int], ...], ...]:

@@ -14,7 +14,7 @@ from ckprof.selection.sizes import sizes_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.measurements import Choice, Measurements
     from ckprof.selection.model import Prediction, TimeModel
     from ckprof.selection.sizes import GemmSizes
@@ -39,7 +39,7 @@ class ValidateRequest:
 class JudgedShape:
     """One problem."""
 
-    problem: ConvProblem
+    problem: Problem
     chosen: Choice
     #: its measured time
     chosen_us: float
@@ -130,7 +130,7 @@ def candidates_of(table: Measurements) -> list[Candidate]:
 
 
 def _judged(
-    problem: ConvProblem,
+    problem: Problem,
     row: dict[Choice, float],
     predictions: Sequence[Prediction],
     warnings: tuple[str, ...],

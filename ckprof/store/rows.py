@@ -37,7 +37,8 @@ def attempt_cells(attempt: Attempt, parts: PartWriter) -> tuple[Any, ...]:
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
     tolerance = ""
     if check is not None:
-        tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol]).decode()
+        where = [check.reference] if check.reference else []
+        tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, *where]).decode()
     return (
         attempt.sequence,
         attempt.status.value,
@@ -120,9 +121,15 @@ def _measurement(row: dict[str, Any], samples: bytes | None, parts: PartReader) 
 def _verification(row: dict[str, Any], parts: PartReader) -> Verification | None:
     if row["wrong_elements"] is None:
         return None
-    elements, rtol, atol = msgspec.json.decode(parts.text(row["tolerance_id"]))
+    # where it was verified is missing in stores that are older than device references
+    elements, rtol, atol, *where = msgspec.json.decode(parts.text(row["tolerance_id"]))
     # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
     error = row["max_error"] if row["max_error"] is not None else float("inf")
     return Verification(
-        max_error=error, wrong_elements=row["wrong_elements"], elements=elements, rtol=rtol, atol=atol
+        max_error=error,
+        wrong_elements=row["wrong_elements"],
+        elements=elements,
+        rtol=rtol,
+        atol=atol,
+        reference=where[0] if where else "",
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ckprof.strings.fields import Field
+    from ckprof.strings.spelling import Spelling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +26,7 @@ class StringKind:
     :param only_if: field -> flag of the same kind that must be true for the field to be printed.
     :param fixed: values of fields that do not vary among the kernels that ckprof generates.
     :param other_names: further names, of lists, with the same fields.
+    :param spelling: how strings are written that are not ``Name<field,field,...>``.
     """
 
     id: str
@@ -36,6 +38,7 @@ class StringKind:
     only_if: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     other_names: tuple[str, ...] = ()
+    spelling: Spelling | None = None
 
     @property
     def field_names(self) -> tuple[str, ...]:

@@ -60,6 +60,7 @@ class StringGrammar:
             self._by_id[kind.id] = kind
             for name in (kind.name, *kind.other_names):
                 self._by_name.setdefault(name, []).append(kind)
+        self._spelled = [(kind, kind.spelling) for kind in self._by_id.values() if kind.spelling is not None]
 
     @property
     def kinds(self) -> tuple[StringKind, ...]:
@@ -90,6 +91,10 @@ class StringGrammar:
         return found
 
     def _parse(self, text: str, revision: Revision | None) -> ParsedString:
+        for kind, spelling in self._spelled:
+            if spelling.recognises(text):
+                values = spelling.read(text)
+                return ParsedString(kind.id, tuple(values.get(name) for name in kind.field_names))
         name, opening, rest = text.partition("<")
         if not opening or not rest.endswith(">"):
             raise StringError(
@@ -125,6 +130,8 @@ class StringGrammar:
             for field, value in zip(kind.fields, parsed.values, strict=True)
             if value is not None
         }
+        if kind.spelling is not None:
+            return kind.spelling.write(values)
         return render(kind, values, revision)
 
     def differences(self, one: ParsedString, other: ParsedString) -> tuple[tuple[str, str, str], ...]:

@@ -222,6 +222,7 @@ class KernelBench:
                 first.dtype,
                 self._options,
                 self._operands,
+                can_check=self._executor.can_check,
             )
         except InsufficientMemoryError as exc:
             self._blocking = VisitResult(status=Status.UNSUPPORTED, reason=str(exc), requirements=("memory",))

@@ -14,7 +14,7 @@ from ckprof.tune.surrogate import Observations, Surrogate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.tune.knowledge import Knowledge
     from ckprof.tune.strategy import SearchRequest
     from ckprof.tune.surrogate import Array, Shortlist
@@ -113,7 +113,7 @@ def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:
     return [Certainty(better=float(a), gain=float(b)) for a, b in zip(better, gain, strict=True)]
 
 
-def _lessons(request: SearchRequest) -> tuple[Observations, tuple[ConvProblem, ...]]:
+def _lessons(request: SearchRequest) -> tuple[Observations, tuple[Problem, ...]]:
     """Return earlier measurements of the kernels, and all problems: those of the space come first."""
     space, table = request.space, request.lessons
     problems = dict.fromkeys(space.problems)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ckprof.plugin.timing import FeaturedProblem
 from ckprof.selection.fit import stacked
 from ckprof.selection.sizes import sizes_of
 from ckprof.selection.time_model import terms
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
     from ckprof.selection.work import Sizes
@@ -96,35 +97,15 @@ def _outside(model: TimeModel, sizes: Sequence[Sizes]) -> NDArray[np.float64]:
     return result
 
 
-def problem_features(problems: Sequence[ConvProblem], gemm_sizes: GemmSizes) -> NDArray[np.float64]:
-    """Return problems x features: sizes, alignment, padding, filter and stride."""
+def problem_features(problems: Sequence[Problem], gemm_sizes: GemmSizes) -> NDArray[np.float64]:
+    """Return problems x features: sizes of the products, and what problems say of themselves."""
     rows = []
     for one in problems:
-        m, n, k = (float(size) for size in gemm_sizes(one)[:3])
-        rows.append(
-            [
-                0.5 * np.log2(m),
-                0.5 * np.log2(n),
-                0.5 * np.log2(k),
-                0.5 * np.log2(one.groups),
-                0.7 * np.log2(np.prod(one.filter)),
-                1.5 * _padding(one.in_channels),
-                0.5 * _padding(one.out_channels),
-                0.5 * _alignment(one.in_channels),
-                1.0 * (max(one.strides) > 1),
-            ]
-        )
+        sizes = sizes_of(one, gemm_sizes, 1)
+        products = (float(size) for size in (sizes.m, sizes.n, sizes.k, sizes.batch))
+        own = one.features() if isinstance(one, FeaturedProblem) else ()
+        rows.append([*(0.5 * np.log2(size) for size in products), *own])
     return np.array(rows)
-
-
-def _padding(channels: int) -> float:
-    """Return the binary logarithm of what rounding up to whole stages of 64 channels adds."""
-    return float(np.log2(-(-channels // 64) * 64 / channels))
-
-
-def _alignment(channels: int) -> float:
-    """Return the binary logarithm of the largest power of two, up to 64, that divides the channels."""
-    return float(np.log2(min(64, channels & -channels)))
 
 
 def choice_features(space: SearchSpace) -> NDArray[np.float64]:

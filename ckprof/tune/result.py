@@ -12,7 +12,7 @@ from ckprof.tune.library_plan import plan_libraries
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
     from ckprof.tune.knowledge import Knowledge
     from ckprof.tune.libraries import KernelLibrary
     from ckprof.tune.loop import Progress, TuneLoop, TuneStop
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class BestChoice:
     """The best kernel of one problem."""
 
-    problem: ConvProblem
+    problem: Problem
     #: occurrences
     count: int
     #: name of the kernel; empty if nothing supports the problem or was measured on it

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
+    from ckprof.model.problem import Problem
 
 
 class Cell(NamedTuple):
@@ -46,7 +46,7 @@ class SearchSpace:
     A choice is offered on every problem; those that turn out not to be supported leave the search.
     """
 
-    problems: tuple[ConvProblem, ...]
+    problems: tuple[Problem, ...]
     #: occurrences of each problem, at least 1
     counts: tuple[int, ...]
     kernels: tuple[SearchKernel, ...]

@@ -12,6 +12,7 @@ from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 from ckprof_plugins.directions.gemm_sizes import backward_data_runs, backward_data_sizes
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
+from ckprof_plugins.directions.sums import backward_data_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +87,7 @@ class BackwardData:
 
     gemm_sizes = staticmethod(backward_data_sizes)
     gemm_runs = staticmethod(backward_data_runs)
+    contraction = staticmethod(backward_data_sums)
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per element of the gradient, at most: K times the taps that can meet it.

@@ -13,6 +13,7 @@ from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, re
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 from ckprof_plugins.directions.gemm_sizes import backward_weight_runs, backward_weight_sizes
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, Zeroing
+from ckprof_plugins.directions.sums import backward_weight_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,6 +85,7 @@ class BackwardWeight:
 
     gemm_sizes = staticmethod(backward_weight_sizes)
     gemm_runs = staticmethod(backward_weight_runs)
+    contraction = staticmethod(backward_weight_sums)
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per element of the gradient: N * prod(output)."""

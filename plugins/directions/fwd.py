@@ -12,6 +12,7 @@ from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, re
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
 from ckprof_plugins.directions.gemm_sizes import forward_runs, forward_sizes
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
+from ckprof_plugins.directions.sums import forward_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +83,7 @@ class Forward:
 
     gemm_sizes = staticmethod(forward_sizes)
     gemm_runs = staticmethod(forward_runs)
+    contraction = staticmethod(forward_sums)
 
     def reduction_length(self, problem: ConvProblem) -> int:
         """Return the products per output element: C * prod(filter)."""

@@ -121,6 +121,7 @@ def test_something_else_among_the_instances(opened):
         profiler.instances(QUERY)
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @needs_compiler
 def test_run(opened):
@@ -133,6 +134,7 @@ def test_run(opened):
     assert results.succeeded and results.best() is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @needs_compiler
 def test_build_generate_and_support_check(opened, tmp_path):

@@ -92,7 +92,7 @@ def searched(sweep: Recorded, name: str, seed: int, *, trained: bool, built: boo
     model = trained_on(sweep) if trained else None
     request = SearchRequest(
         space=space,
-        gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction),
+        gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
         element_bytes=2,
         units=sweep.units,
         model=model,
@@ -121,7 +121,7 @@ def trained_on(sweep: Recorded):
             TrainRequest(
                 table=table_of(sweep, sweep.known),
                 direction=sweep.direction,
-                gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction),
+                gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
                 dtype="bf16",
                 element_bytes=2,
                 device="recorded",

@@ -55,7 +55,7 @@ def test_a_log_of_one_direction_is_one_file(ckprof, tmp_path):
     (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\nhello\n{LOG}{CONV} -F 1\n")
     called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
     assert called.code == 0
-    assert "2 convolutions, 1 distinct problems" in called.err
+    assert "2 problems, 1 distinct ones" in called.err
     text = (tmp_path / "out.txt").read_text()
     assert "2 times" in text
     assert text.count("conv -n 4") == 1

@@ -51,6 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 @pytest.mark.parametrize("path", [one for one in RUN if one.name != "README.md"], ids=lambda path: path.name)
@@ -73,6 +74,7 @@ def test_commands_work(path: Path, folder: Path) -> None:
         assert "Traceback" not in done.stderr, said
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 @pytest.mark.parametrize("one", PROGRAMS, ids=lambda one: f"{one.path.name}:{one.line}")

@@ -15,9 +15,11 @@ import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, OLD, broken, make_product
+from tests.run.fakes import ABI_FOLDER
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(2400)]
 
 HERE = Path(__file__).parent
+ENTRY = Gemm.interface.entry
 SMALL = {"waves": (2, 1, 1), "mma": (16, 16, 32)}
 KERNELS = [
     *({"layout": layout, "pads": pads}
@@ -40,8 +43,17 @@ KERNELS = [
     {"pipeline": "compv4", "tile": (128, 128, 32), "pads": (False, True, True)},
     {"pipeline": "compv1", "vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
     {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 1},
+    *({"pipeline": "compv1", "layout": layout, "pads": pads}
+      for layout in ("rcr", "rrr") for pads in ((False, False, True), (True, True, False))),
     {"tile": (256, 16, 64), "waves": (4, 1, 1), "mma": (16, 16, 32)},
     {"tile": (32, 16, 64), "pipeline": "mem", "pads": (True,) * 3, **SMALL},
+    *({"layout": layout, "pads": pads, "elementwise_op": "MultiDAdd", "num_d_tensors": count}
+      for layout in ("rcr", "crr") for count in (1, 2) for pads in ((False,) * 3, (True,) * 3)),
+    {"pipeline": "compv4", "tile": (128, 128, 32), "elementwise_op": "MultiDMultiply", "num_d_tensors": 2},
+    {"dtype": "fp8", "persistent": True, "elementwise_op": "MultiDMultiply", "num_d_tensors": 1},
+    *({"layout": layout, "pads": (True,) * 3, "pipeline": pipeline, "batched": True}
+      for layout in ("rcr", "crr") for pipeline in ("compv1", "mem", "compv3")),
+    {"batched": True, "epilogue": "default"}, {"batched": True, "dtype": "int8", "layout": "rrr"},
 ]  # fmt: skip
 
 
@@ -72,12 +84,16 @@ def answers(recipe: BuildRecipe, folder: Path, sources: list[Path]) -> dict[str,
     program = folder / "answers.cpp"
     program.write_text(
         "".join(f'#include "{one.name}.hpp"\n' for one in lines)
-        + f'#include "{HERE / "gemm_answers.hpp"}"\nint main()\n{{\n'
+        + f'#include "{ENTRY}"\n#include "{HERE / "gemm_answers.hpp"}"\nint main()\n{{\n'
         + "".join(f"    ANSWER({one.launcher})\n" for one in lines)
         + "}\n"
     )
     binary = folder / "answers"
-    flags = [*recipe.compile_flags, *recipe.kernel_flags, *(f"-I{one}" for one in recipe.include_dirs)]
+    flags = [
+        *recipe.compile_flags,
+        *recipe.kernel_flags,
+        *(f"-I{one}" for one in (*recipe.include_dirs, ABI_FOLDER)),
+    ]
     link = [flag for flag in recipe.link_flags if not flag.startswith("-Wl,")]
     run([*recipe.compiler.command, *flags, *link, *map(str, (program, *sources)), "-o", str(binary)])
     rows = (line.split() for line in run([str(binary)]).splitlines())
@@ -166,3 +182,23 @@ def test_one_kernel_of_each_gemm_pipeline(layout, dtype, instruction, ckprof, tm
         # one of each pair of functions stores, the other adds
         assert sorted({bool(variant["atomics"]) for variant in kernel["variants"]}) == [False, True]
     assert functions == [2, 8, 8, 6, 8]
+
+
+def test_kernels_with_d_tensors_and_of_batches(ckprof, tmp_path):
+    """They compile for the device: those with D tensors never add to what is there, batched ones can."""
+    changes = [
+        {"elementwise_op": "MultiDAdd", "num_d_tensors": 1},
+        {"elementwise_op": "MultiDMultiply", "num_d_tensors": 2, "pipeline": "compv4", "tile_k": 32},
+        {"batched": True},
+        {"batched": True, "pipeline": "mem", "epilogue": "default"},
+    ]
+    kernels = inspected(ckprof, write_catalog(tmp_path / "all.json", "rcr", "fp16", changes))["kernels"]
+    atomics = [[bool(variant["atomics"]) for variant in kernel["variants"]] for kernel in kernels]
+    assert [(len(flags), any(flags), all(flags)) for flags in atomics] == [
+        *[(3, False, False), (4, False, False)],
+        # nothing adds single halves
+        *[(6, True, False), (4, False, False)],
+    ]
+    for kernel in kernels:
+        used = {name for variant in kernel["variants"] for name in variant["matrix_instructions"]}
+        assert used == {"v_mfma_f32_32x32x8_f16"}

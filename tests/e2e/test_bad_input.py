@@ -11,6 +11,8 @@ import pytest
 from ckprof.errors import ExitCode
 from tests.e2e.conftest import LISTS, Ckprof
 
+pytestmark = pytest.mark.thorough
+
 GOOD = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()[0]
 
 

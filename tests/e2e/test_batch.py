@@ -18,7 +18,7 @@ import pytest
 from ckprof.errors import ExitCode
 from tests.e2e.conftest import LISTS, Ckprof
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 QUICK = ("--problem", PROBLEM, "--max-time", "0.02")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.support_cases import FORWARD, V4, WEIGHT, answers_of, expected, write_case
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.e2e.conftest import Ckprof
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 ROUNDS = ("--round-time", "0.02", "--exhaustive", "--max-rounds", "4")

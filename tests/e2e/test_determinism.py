@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 #: one list of each family, as few instances as have all of its templates
 LISTS = (
     ("fwd", "forward/tests/nhwgc_fp16", "0,5,9"),

@@ -7,7 +7,7 @@ import pytest
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
 from ckprof_plugins.targets.hip.header_level import table
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PLUGIN = '''
 from dataclasses import replace

@@ -17,7 +17,7 @@ from ckprof.errors import ExitCode
 
 from ..interrupts import heed_signals
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEM = "2 1 2 16 16 3 3 {0} {0} 1 1 1 1 1 1 1 1"
 #: every kernel takes a fifth of a second, whatever the machine does: a run takes half a minute

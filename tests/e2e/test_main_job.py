@@ -192,6 +192,7 @@ def test_doctor(ckprof: Ckprof) -> None:
     assert "compiler" in called.out
 
 
+@pytest.mark.thorough
 def test_interrupt_leaves_nothing_running(short_list: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--keep", "tree",

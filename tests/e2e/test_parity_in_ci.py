@@ -13,6 +13,8 @@ import pytest
 
 from tests.e2e.conftest import LISTS, ROOT, Ckprof
 
+pytestmark = pytest.mark.thorough
+
 WORKFLOW = ROOT / "docs" / "ci" / "ckprof-parity.yml"
 
 

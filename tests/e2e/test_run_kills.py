@@ -24,7 +24,7 @@ from ckprof.store.store import Store
 from ..interrupts import heed_signals
 from .test_interruption import CODES, PATIENCE_S, PROBLEM, wait_until_gone
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: a whole run takes about three seconds on an idle machine
 OPTIONS = ("--cache", "warm", "--max-time", "0.2", "--criterion", "sample-count:count=1000000000", "-v")

@@ -9,7 +9,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.selection.model_file import read_document
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 LIST = ("--conf", "forward/tests/nhwgc_bf16", "--instance", "12", "--instance", "16")
 SIZES = ((8, 4), (8, 8), (16, 4), (16, 12), (32, 6), (32, 10), (64, 4), (64, 8), (24, 7), (48, 9))

@@ -11,7 +11,7 @@ import pytest
 from ckprof.errors import ExitCode
 from tests.e2e.conftest import LISTS, Ckprof
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: GemmK of backward weight is 2 * 10 * 10 = 200; of backward data 16 * 9 = 144
 PROBLEM = "2 1 2 16 16 3 3 10 10 1 1 1 1 1 1 1 1"

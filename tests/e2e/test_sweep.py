@@ -22,7 +22,7 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.roofs import kept_roofs
 from tests.e2e.conftest import Ckprof
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 OTHER = "2 1 1 16 16 1 1 12 12 1 1 1 1 0 0 0 0"

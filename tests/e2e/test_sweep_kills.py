@@ -18,7 +18,7 @@ from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: sweeps the problems of a file into a store, and says which outcomes the sweep has announced as stored
 _CHILD = """

@@ -17,7 +17,7 @@ from ckprof.store.maintenance import check
 from ckprof.store.store import Store
 from tests.e2e.conftest import Ckprof
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEMS = ("2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1", "2 1 1 16 16 1 1 12 12 1 1 1 1 0 0 0 0")
 QUICK = ("--round-time", "0.02", "--min-rounds", "2", "--max-rounds", "2")

@@ -16,7 +16,7 @@ from ckprof.store.store import Store
 from tests.e2e.conftest import Ckprof
 from tests.interrupts import heed_interrupts
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: the last option of a name counts: every measurement takes seconds, and all of them are wanted
 UNHURRIED = ("--strategy", "random", "--round-time", "0.5", "--min-rounds", "3", "--max-rounds", "3")

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.flow.support import SupportTable, random_queries
+from ckprof.flow.support import SupportTable, for_kernels, random_queries
 from ckprof.run.support_queries import SupportAnswer, SupportQuery, query_library
+from ckprof_plugins.operations.gemm.operation import Gemm
+from tests.plugins.pipelines.universal_gemm.products import FAMILY, make_product
 
 
 def test_random_questions_are_the_same_for_the_same_seed():
@@ -30,6 +32,20 @@ def test_random_questions_are_well_formed_and_varied(ndim):
     assert 0 < sum(met) < 300
     assert {query.split_k for query in queries} == {1, 2, 4}
     assert {query.problem.in_channels % 8 == 0 for query in queries} == {True, False}
+
+
+def test_kernels_are_asked_about_what_they_compute():
+    queries = random_queries(5, 0, 3, Gemm())
+    kernels = [make_product(), make_product(elementwise_op="MultiDAdd", num_d_tensors=2)]
+    found = for_kernels(queries, [SimpleNamespace(pipeline=FAMILY, instance=one) for one in kernels])
+    assert [type(one.problem).__name__ for one in found] == [
+        *("GemmProblem", "MultiDProblem", "GemmProblem", "MultiDProblem", "GemmProblem")
+    ]
+    assert found[::2] == queries[::2]
+    for old, new in zip(queries, found, strict=True):
+        assert (new.problem.m, new.problem.n, new.problem.k, new.split_k) == (
+            *(old.problem.m, old.problem.n, old.problem.k, old.split_k),
+        )
 
 
 def candidate(key):

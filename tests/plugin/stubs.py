@@ -69,6 +69,17 @@ class StubOperation:
 
     def types(self, dtype): ...
 
+    further_problem_types = ()
+
+    def tensors_of(self, problem):
+        return self.tensors
+
+    def deviation(self, problem, mean_squares):
+        return 1.0
+
+    def roundings(self, problem):
+        return 1
+
     def random_problem(self, draw): ...
 
     def parse_problem(self, line): ...

@@ -82,7 +82,7 @@ def measured(
     shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
     library = SimpleNamespace(target=HostTarget(), kernels={KEY: kernel}, info=None)
     remote = RemoteLibrary(LocalLine(KernelSession(library, shared), shared))
-    assert remote.load(prepared.request, 1.0) == ""
+    assert isinstance(remote.load(prepared.request, 1.0), messages.ProblemLoaded)
     request = KernelRequest(
         key=KEY, split_k=split_k, split_sum=split_sum, timing=timing_settings(options), own_limit_s=10.0
     )

@@ -35,7 +35,7 @@ def measure(tmp_path):
         baselines = Baselines(sources)
         prepared = prepare_problem(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32, options, tmp_path)
         with baselines.opened(options, tmp_path, seen.append):
-            baselines.measure(3, LAYOUT, DataType.FP32, prepared)
+            baselines.measure(3, LAYOUT, DataType.FP32, prepared, lambda: prepared)
         return baselines.outcomes, seen
 
     return call

@@ -44,13 +44,13 @@ def test_parent_does_not_reach_the_loader():
     reached = parent_modules()
     assert {"executor", "process", "prepare"} <= reached
     assert {"measure", "verify"} <= reached
-    assert not reached & {"abi", "memory", "session", "worker", "timing"}
+    assert not reached & {"abi", "checks", "device_reference", "memory", "session", "worker", "timing"}
 
 
 def test_only_the_loader_uses_ctypes():
     for path in FOLDER.glob("*.py"):
         uses = any(name == "ctypes" or name.startswith("ctypes.") for name in imported_modules(path.stem))
-        assert uses is (path.stem == "abi"), path
+        assert uses is (path.stem in ("abi", "checks")), path
 
 
 def test_options_need_no_numpy():

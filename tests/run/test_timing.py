@@ -185,10 +185,10 @@ def batched(machine, *, cold=False, **changes):
 def test_samples_of_short_kernels_hold_several_launches():
     machine = LatentMachine(0.004)
     sampling = batched(machine)
-    # decided by the warm-up: 4 us and 5 us of latency
-    assert sampling.launches == launches_per_sample(0.009, flushed=False) == 23
-    assert machine.runs == 1 + 23 * len(sampling.samples_ms)
-    assert sampling.samples_ms[0] == pytest.approx(0.004 + 0.005 / 23)
+    # decided by four launches in a row, which share 5 us of latency
+    assert sampling.launches == launches_per_sample(0.004 + 0.005 / 4, flushed=False) == 39
+    assert machine.runs == 1 + 4 + 39 * len(sampling.samples_ms)
+    assert sampling.samples_ms[0] == pytest.approx(0.004 + 0.005 / 39)
 
 
 def test_long_kernels_and_cold_samples_are_launched_one_by_one():

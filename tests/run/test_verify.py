@@ -6,12 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.model.dtype import DataType
+from ckprof.model.tensor import TensorSpec
 from ckprof.run.storage import encode
 from ckprof.run.tolerance import Tolerance
 from ckprof.run.verify import compare
 
 EXACT = Tolerance(rtol=0.0, atol=0.0)
 LOOSE = Tolerance(rtol=0.01, atol=0.1)
+
+
+def tensor(axes, *shape):
+    return TensorSpec(name="result", axes=axes, shape=shape, drawing_order=axes, position=0)
 
 
 def compared(values, reference, tolerance=EXACT, dtype=DataType.FP32, pieces=1):
@@ -31,7 +36,7 @@ def test_a_result_equals_itself(numbers, dtype, pieces):
     comparison = compare(np.array_split(stored, pieces), decode(stored, dtype), dtype, EXACT)
     assert comparison.verification.passed
     assert comparison.verification.elements == len(numbers)
-    assert comparison.reason("N", (len(numbers),)) == ""
+    assert comparison.reason(tensor("N", len(numbers))) == ""
 
 
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=40), st.integers(1, 5))
@@ -73,7 +78,7 @@ def test_reason_names_count_share_and_first_element():
     got = np.zeros((2, 3, 4))
     got[1, 0, 2] = 1.5
     got[1, 2, 3] = np.nan
-    reason = compared(got, np.zeros((2, 3, 4))).reason("NHC", (2, 3, 4))
+    reason = compared(got, np.zeros((2, 3, 4))).reason(tensor("NHC", 2, 3, 4))
     assert reason.startswith("2 of 24 elements differ (8.33 %, 1 not finite), first at [n=1,h=0,c=2]: ")
     assert "got 1.5, expected 0; largest error 1.5, rtol 0, atol 0" in reason
 

@@ -18,6 +18,7 @@ from tests.measured import TOOLCHAIN, Made, attempts, later
 from tests.store_report.browser import Browser, find_browser
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.browser,
     pytest.mark.skipif(find_browser() is None, reason="there is no Chromium; Debian's package is chromium"),
 ]

@@ -20,11 +20,14 @@ from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
 from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
 from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
 from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportFormat
+from ckprof.plugin.protocols.operations import ContractingOperation as ContractingOperation
 from ckprof.plugin.protocols.operations import Direction as Direction
 from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
+from ckprof.plugin.protocols.operations import FurtherOperands as FurtherOperands
 from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension
 from ckprof.plugin.protocols.operations import KernelInterface as KernelInterface
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
+from ckprof.plugin.protocols.operations import LineWriter as LineWriter
 from ckprof.plugin.protocols.operations import Operation as Operation
 from ckprof.plugin.protocols.operations import OwnProblems as OwnProblems
 from ckprof.plugin.protocols.operations import PositionalForm as PositionalForm

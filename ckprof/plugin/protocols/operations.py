@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.contraction import Contraction
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
     from ckprof.model.problem import ConvProblem, Problem
     from ckprof.model.type_set import TypeSet
+    from ckprof.problems.counted import CountedProblem
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 
@@ -167,6 +169,43 @@ class OwnProblems(Protocol):
 
 
 @runtime_checkable
+class FurtherOperands(Protocol):
+    """An operation that combines what it computes with further operands, where a problem says so."""
+
+    @property
+    def further_problem_types(self) -> tuple[type[object], ...]:
+        """Types of its problems beside :attr:`OwnProblems.problem_type`, of the same kind."""
+
+    def tensors_of(self, problem: Any) -> tuple[str, ...]:
+        """Return the names of a problem's tensors: first operand, second operand, further ones, result.
+
+        Elements of further operands have the type of the result.
+        """
+
+    def deviation(self, problem: Any, mean_squares: Mapping[str, float]) -> float:
+        """Return the standard deviation of an element of the result, with operands that are independent.
+
+        :param mean_squares: name of an operand -> mean of the squares of its elements.
+        """
+
+    def roundings(self, problem: Any) -> int:
+        """Return how often a value is rounded to the type of the result until it is an element of it."""
+
+
+@runtime_checkable
+class LineWriter(Protocol):
+    """An operation with problems of its own that also writes their lines."""
+
+    def problem_line(self, one: CountedProblem) -> str:
+        """Return a line that :meth:`OwnProblems.parse_problem` reads as this problem.
+
+        What the source says of type, layout and splits is in the line; name and count are not.
+
+        :raises InputError: no form of line can say it.
+        """
+
+
+@runtime_checkable
 class ProblemSampler(Protocol):
     """An operation that invents problems, for comparing what kernels support."""
 
@@ -174,6 +213,20 @@ class ProblemSampler(Protocol):
         """Return a small problem that is itself well-formed.
 
         :raises InputError: the sizes that were drawn do not fit together: it is asked again.
+        """
+
+
+@runtime_checkable
+class ContractingOperation(Protocol):
+    """An operation whose reference devices can compute as well: where the target provides it, results need
+    not leave the device to be verified."""
+
+    def contraction(self, problem: Any) -> Contraction:
+        """Return the sums of products that the result consists of.
+
+        It must agree with :meth:`Operation.reference`.
+
+        :param problem: of the type that the operation's problems have.
         """
 
 

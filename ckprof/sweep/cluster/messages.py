@@ -9,11 +9,12 @@ from typing import Final
 
 import msgspec
 
-from ckprof.errors import UsageError
+from ckprof.errors import InputError, UsageError
 from ckprof.model.accumulation import SplitSum
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import Problem
+from ckprof.model.problem_types import decode_problem
 from ckprof.rounds.options import RoundOptions
 from ckprof.run.options import RunOptions
 from ckprof.store.key import DeviceKey
@@ -91,7 +92,7 @@ class Unit:
 
     #: says which unit this is, also after a restart
     id: str
-    problem: ConvProblem
+    problem: Problem
     problem_index: int
     dtype: DataType | None
     layout: str
@@ -129,6 +130,16 @@ class Task:
     #: seconds after which no further attempt begins; ``None`` for as long as it takes
     max_time_s: float | None = None
     #: digest -> content of objects that travel with the task
+    objects: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskHead:
+    """What a worker must know of a task before it has the plugins that the rest may need."""
+
+    id: str
+    job: str
+    folder: str = ""
     objects: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -205,7 +216,8 @@ class Reply:
 
 
 _JOBS: Final = msgspec.msgpack.Decoder(Job)
-_TASKS: Final = msgspec.msgpack.Decoder(Task)
+_TASKS: Final = msgspec.msgpack.Decoder(Task, dec_hook=decode_problem)
+_TASK_HEADS: Final = msgspec.msgpack.Decoder(TaskHead)
 _REPLIES: Final = msgspec.msgpack.Decoder(Reply)
 
 
@@ -219,9 +231,20 @@ def decode_job(data: bytes) -> Job:
     return _JOBS.decode(data)
 
 
+def decode_task_head(data: bytes) -> TaskHead:
+    """Return the head of the task that was encoded."""
+    return _TASK_HEADS.decode(data)
+
+
 def decode_task(data: bytes) -> Task:
-    """Return the task that was encoded."""
-    return _TASKS.decode(data)
+    """Return the task that was encoded.
+
+    :raises InputError: it has a problem of a type that no loaded plugin brings.
+    """
+    try:
+        return _TASKS.decode(data)
+    except msgspec.ValidationError as exc:
+        raise InputError(f"the task cannot be read: {exc}") from None
 
 
 def decode_reply(data: bytes) -> Reply:

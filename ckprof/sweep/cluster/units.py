@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.model.problem import as_convolution
 from ckprof.model.problem_run import ProblemRun
 from ckprof.store.key import canonical
 from ckprof.sweep.cluster.coordinator import OpenUnit
@@ -49,7 +48,7 @@ class Units:
         text = f"{shared.operation.direction} {shared.dtype} {shared.layout} "
         return Unit(
             id=hashlib.blake2b(text.encode() + canonical(planned.problem), digest_size=10).hexdigest(),
-            problem=as_convolution(planned.problem),
+            problem=planned.problem,
             problem_index=planned.problem_index,
             dtype=shared.dtype,
             layout=shared.layout,

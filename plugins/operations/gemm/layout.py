@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: names of the matrices in the order in which kernels take them
+#: names of the matrices that every product has, in the order in which kernels take them; D tensors follow
 TENSORS: Final = ("a", "b", "e")
 
 
@@ -26,9 +26,9 @@ class MatrixLayout:
     def order(self, tensor: str) -> str:
         """Return the letters of a matrix's axes, slowest first.
 
-        :param tensor: one of :data:`TENSORS`.
+        :param tensor: one of :data:`TENSORS`, or ``d0``, ``d1``, which lie as E does.
         """
-        return {"a": self.a, "b": self.b, "e": self.e}[tensor]
+        return {"a": self.a, "b": self.b}.get(tensor, self.e)
 
 
 def _layout(name: str) -> MatrixLayout:

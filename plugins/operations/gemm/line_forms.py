@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.dtype import DataType
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 #: number -> layout
 LAYOUTS: Final = MappingProxyType({0: "rrr", 1: "rcr", 2: "crr", 3: "ccr"})
 
-_SWITCHES: Final = ("verify", "init", "log", "time")
+#: arguments that do not change the problem
+SWITCHES: Final = ("verify", "init", "log", "time")
 _STRIDES: Final = ("StrideA", "StrideB", "StrideC")
-_HEAD: Final = ("dtype", "layout", *_SWITCHES)
+_HEAD: Final = ("dtype", "layout", *SWITCHES)
 #: what all but one operation begin with
 BASE_ARGUMENTS: Final = (*_HEAD, "M", "N", "K", *_STRIDES)
 
@@ -52,6 +54,13 @@ class LineForm:
     swaps: bool = False
     #: why its problems cannot be run; empty if they can
     refused: str = ""
+    #: how products are combined with D tensors, of which ``StrideD0`` and so on are the strides
+    elementwise_op: ElementwiseOp | None = None
+
+    @property
+    def d_count(self) -> int:
+        """D tensors."""
+        return sum(name.startswith("StrideD") for name in self.required)
 
     @property
     def counts(self) -> frozenset[int]:
@@ -61,7 +70,7 @@ class LineForm:
     @property
     def ignored(self) -> tuple[str, ...]:
         """Names of the arguments that do not change the problem."""
-        return (*_SWITCHES, *(name for name in self.optional if name != "KBatch"))
+        return (*SWITCHES, *(name for name in self.optional if name != "KBatch"))
 
     @property
     def text(self) -> str:
@@ -117,7 +126,9 @@ FORMS: Final = MappingProxyType(
                 optional=("KBatch", "warmup", "iterations", "rotating_MB"),
                 groups=(0, 4),
                 unsupported=_MIXED,
-                refused="products that are combined with further matrices are an unsupported family",
+                # as gemm_universal, whose source it was made from (inferred)
+                all_splits=(1, 2, 4, 8, 16, 19, 32, 38),
+                elementwise_op=ElementwiseOp.MULTI_D_MULTIPLY,
             ),
         )
     }

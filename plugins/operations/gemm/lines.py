@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import InputError
 from ckprof.problems.tokens import ParsedProblem
+from ckprof_plugins.operations.gemm.elementwise import check_d_tensors, elementwise_op_named
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import BASE_ARGUMENTS, FORMS, LAYOUTS, LineForm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.problems.tokens import ProblemLine, Token
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 #: first words of lines that are for this operation
 LINE_WORDS: Final = tuple(FORMS)
@@ -27,18 +32,34 @@ _EXPECTED: Final = (
     "MxNxK, M,N,K, or -m=M -n=N -k=K"
 )
 
+#: strides of ckProfiler's lines -> field of the problem
+_STRIDE_FIELDS: Final = {
+    "StrideA": "stride_a",
+    "StrideB": "stride_b",
+    "StrideC": "stride_e",
+    "StrideE": "stride_e",
+    "BatchStrideA": "batch_stride_a",
+    "BatchStrideB": "batch_stride_b",
+    "BatchStrideC": "batch_stride_e",
+}
+
 #: tile_engine's options -> field of the problem
-_SIZES: Final = {"m": "m", "n": "n", "k": "k"}
+_SIZES: Final = ("m", "n", "k")
 _STRIDES: Final = {
     "stride_a": "stride_a",
     "stride_b": "stride_b",
     "stride_c": "stride_e",
     "stride_e": "stride_e",
+    "stride_ds": "stride_ds",
+    # further options, in its spelling
+    **{f"batch_stride_{name}": f"batch_stride_{field}" for name, field in zip("abce", "abee", strict=True)},
 }
+#: all that change the problem; how many products there are, and what they are combined with, are further ones
+_OPTIONS: Final = (*_SIZES, *_STRIDES, "split_k", "batch", "elementwise_op", "num_d_tensors")
 #: tile_engine's options that do not change the problem
 _IGNORED: Final = frozenset(
     {
-        *("stride_ds", "verify", "log", "warmup", "repeat", "timer", "init", "flush_cache", "rotating_count"),
+        *("verify", "log", "warmup", "repeat", "timer", "init", "flush_cache", "rotating_count"),
         *("metric", "csv_filename", "structured_sparsity", "json_output"),
     }
 )
@@ -133,28 +154,26 @@ class _Arguments:
     def _problem(self, numbers: Mapping[str, int]) -> GemmProblem:
         strides = {
             field: self._stride(name, numbers[name])
-            for name, field in (("StrideA", "stride_a"), ("StrideB", "stride_b"), ("StrideC", "stride_e"))
+            for name, field in _STRIDE_FIELDS.items()
+            if name in numbers
         }
-        batch = numbers.get("BatchCount", 1)
-        problem = _problem(self._line, m=numbers["M"], n=numbers["N"], k=numbers["K"], batch=batch, **strides)
-        self._check_batch_strides(numbers)
-        return problem
+        fields: dict[str, Any] = {"m": numbers["M"], "n": numbers["N"], "k": numbers["K"]}
+        if "BatchCount" in numbers:
+            fields["batch"] = numbers["BatchCount"]
+        if self._form.elementwise_op is not None:
+            of_d = (name for name in numbers if name.startswith("StrideD"))
+            fields["elementwise_op"] = self._form.elementwise_op
+            fields["strides_d"] = tuple(self._stride(name, numbers[name]) for name in of_d)
+        return _problem(self._line, **fields, **strides)
 
     def _stride(self, name: str, value: int) -> int:
         if value == 0:
             raise self._line.error(
-                f"{name} is 0, which ckProfiler takes literally: all lines would be the same; -1 packs them",
+                f"{name} is 0, which ckProfiler takes literally: all {_of_stride(name)} would be the same; "
+                "-1 packs them",
                 self._values[name].column,
             )
         return max(value, 0)
-
-    def _check_batch_strides(self, numbers: Mapping[str, int]) -> None:
-        for name in ("BatchStrideA", "BatchStrideB", "BatchStrideC"):
-            if numbers.get(name, -1) >= 0:
-                raise self._line.error(
-                    f"{name} is {numbers[name]}, but the matrices of a batch lie one behind the other: -1",
-                    self._values[name].column,
-                )
 
     def _splits(self, numbers: Mapping[str, int]) -> tuple[int, ...]:
         if "KBatch" not in numbers:
@@ -173,17 +192,20 @@ class _Arguments:
 
 def _of_options(line: ProblemLine, tokens: Sequence[Token]) -> ParsedProblem:
     """Parse tile_engine's options, where a stride of 0 packs the lines."""
-    fields: dict[str, int] = {}
+    fields: dict[str, Any] = {}
     splits: tuple[int, ...] = ()
     ignored: list[str] = []
     for token in tokens:
         found = _OPTION.fullmatch(token.text)
         name = found[1] if found else ""
-        if found is None or name not in {*_SIZES, *_STRIDES, *_IGNORED, "split_k"}:
-            known = ", ".join(f"-{one}" for one in (*_SIZES, *_STRIDES, "split_k"))
+        if found is None or name not in {*_OPTIONS, *_IGNORED}:
+            known = ", ".join(f"-{one}" for one in _OPTIONS)
             raise line.error(f"unknown option {token.text!r} (known: {known})", token.column)
         if name in _IGNORED:
             ignored.append(f"{name} {found[2]}")
+            continue
+        if name == "elementwise_op":
+            fields[name] = _read(line, token.column, elementwise_op_named, found[2])
             continue
         value = line.integer(type(token)(text=found[2], column=token.column), f"-{name}")
         if name == "split_k":
@@ -194,12 +216,35 @@ def _of_options(line: ProblemLine, tokens: Sequence[Token]) -> ParsedProblem:
             if value < 0:
                 raise line.error(f"-{name} is {value}, expected 0 or more", token.column)
             fields[_STRIDES[name]] = value
+        elif name == "num_d_tensors":
+            fields[name] = _read(line, token.column, check_d_tensors, value)
         else:
-            fields[_SIZES[name]] = value
+            fields[name] = value
     missing = [f"-{name}" for name in _SIZES if name not in fields]
     if missing:
         raise line.error(f"{', '.join(missing)} is missing; expected {_EXPECTED}")
-    return ParsedProblem(problem=_problem(line, **fields), splits=splits, ignored=tuple(ignored))
+    if "stride_ds" in fields and "elementwise_op" not in fields:
+        ignored.append(f"stride_ds {fields.pop('stride_ds')}")
+    problem = _problem(line, **_with_d(line, fields))
+    return ParsedProblem(problem=problem, splits=splits, ignored=tuple(ignored))
+
+
+def _with_d(line: ProblemLine, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a problem, with a stride for each D tensor where there are any."""
+    given = dict(fields)
+    stride, count = given.pop("stride_ds", 0), given.pop("num_d_tensors", 1)
+    if "elementwise_op" in given:
+        return {**given, "strides_d": (stride,) * count}
+    if "num_d_tensors" in fields:
+        raise line.error("D tensors need -elementwise_op, which says how they are combined with the product")
+    return given
+
+
+def _read(line: ProblemLine, column: int, read: Callable[[T], U], value: T) -> U:
+    try:
+        return read(value)
+    except InputError as exc:
+        raise line.error(exc.message, column) from None
 
 
 def _of_product(line: ProblemLine, token: Token) -> GemmProblem:
@@ -223,8 +268,23 @@ def _of_sizes(line: ProblemLine, tokens: Sequence[Token]) -> GemmProblem:
     return _problem(line, m=numbers[0], n=numbers[1], k=numbers[2], stride_a=a, stride_b=b, stride_e=e)
 
 
-def _problem(line: ProblemLine, **sizes: int) -> GemmProblem:
+def _of_stride(name: str) -> str:
+    return "matrices" if name.startswith("Batch") else "lines"
+
+
+def _problem(line: ProblemLine, **fields: Any) -> GemmProblem:
+    """Return the problem of the type that has these fields.
+
+    Batches that are packed are the same whether that is said or not, and one product is no batch.
+    """
+    apart = {name: value for name, value in fields.items() if name.startswith("batch_stride")}
+    if not any(apart.values()) or fields.get("batch", 1) == 1:
+        fields = {name: value for name, value in fields.items() if name not in apart}
+        apart = {}
+    if apart and "elementwise_op" in fields:
+        raise line.error("batches of products that are combined with D tensors are an unsupported family")
+    kind = MultiDProblem if "elementwise_op" in fields else StridedBatchProblem if apart else GemmProblem
     try:
-        return GemmProblem(**sizes)
+        return kind(**fields)
     except InputError as exc:
         raise line.error(exc.message) from None

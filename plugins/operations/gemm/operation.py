@@ -6,9 +6,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.errors import InputError
+from ckprof.model.contraction import Contraction
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
+from ckprof_plugins.operations.gemm.line_writing import problem_line
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.dtype import DataType
+    from ckprof.model.product import Product
     from ckprof.model.type_set import TypeSet
+    from ckprof.problems.counted import CountedProblem
     from ckprof.problems.tokens import ParsedProblem, ProblemLine
 
 _EMBED: Final = Path(__file__).parent / "embed"
@@ -30,7 +36,7 @@ _SIZES: Final = (1, 2, 4, 8, 12, 16, 20, 32, 48, 64, 96, 100, 128, 192, 224, 256
 
 
 class Gemm:
-    """``E[M,N] = sum over K of A[M,K] * B[K,N]``, for one product or a batch of them."""
+    """``E[M,N] = sum over K of A[M,K] * B[K,N]``, for one product or a batch of them, or with D tensors."""
 
     id = "gemm"
     label = "matrix product: E from A and B"
@@ -40,6 +46,7 @@ class Gemm:
     #: 268 MFLOP, about as many as the default problems of convolutions have
     default_problem = MappingProxyType({0: GemmProblem(m=512, n=512, k=512)})
     problem_type = GemmProblem
+    further_problem_types = (StridedBatchProblem, MultiDProblem)
     line_words = LINE_WORDS
     layouts = LAYOUTS
     interface = LibraryInterface(
@@ -57,6 +64,16 @@ class Gemm:
         """
         return parse_line(line)
 
+    def problem_line(self, one: CountedProblem) -> str:
+        """Return the line of a problem; see :mod:`ckprof_plugins.operations.gemm.line_writing`.
+
+        :raises InputError: no form of line can say it.
+        """
+        problem = one.problem
+        if not isinstance(problem, GemmProblem):
+            raise InputError(f"{problem.describe()}: expected the problem of a matrix product")
+        return problem_line(one, problem)
+
     def types(self, dtype: DataType) -> TypeSet:
         """Return the types of products of such matrices.
 
@@ -64,9 +81,32 @@ class Gemm:
         """
         return types_of(dtype)
 
+    def tensors_of(self, problem: GemmProblem) -> tuple[str, ...]:
+        """Return the names of a problem's matrices: A, B, D tensors, E."""
+        return problem.tensors
+
+    def deviation(self, problem: GemmProblem, mean_squares: Mapping[str, float]) -> float:
+        """Return the standard deviation of an element of the result."""
+        return problem.deviation(mean_squares)
+
+    def roundings(self, problem: GemmProblem) -> int:
+        """Return 2 where a product is rounded before it is combined with D tensors, else 1."""
+        return 2 if isinstance(problem, MultiDProblem) else 1
+
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
+
+    def product(self, problem: GemmProblem, dtype: DataType) -> Product:
+        """Return the problem as a time model sees it.
+
+        :raises InputError: there are no such products.
+        """
+        return problem.product(dtype)
+
+    def contraction(self, problem: GemmProblem) -> Contraction:
+        """Return the product as a sum, for devices."""
+        return Contraction(summed=(("K", problem.k),))
 
     def reference(
         self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
@@ -74,7 +114,7 @@ class Gemm:
         """Compute the product in double precision.
 
         :param layout: a :class:`~ckprof_plugins.operations.gemm.layout.MatrixLayout`.
-        :param operands: ``a`` and ``b`` in the memory order of ``layout``, without gaps.
+        :param operands: ``a``, ``b`` and D tensors in the memory order of ``layout``, without gaps.
         :returns: ``e`` in the memory order of ``layout``, without gaps.
         """
         import numpy as np
@@ -82,7 +122,11 @@ class Gemm:
         a = operands["a"] if layout.a == "MK" else operands["a"].swapaxes(-1, -2)
         b = operands["b"] if layout.b == "KN" else operands["b"].swapaxes(-1, -2)
         product = a @ b
-        return np.ascontiguousarray(product if layout.e == "MN" else product.swapaxes(-1, -2))
+        result = product if layout.e == "MN" else product.swapaxes(-1, -2)
+        if isinstance(problem, MultiDProblem):
+            for name in problem.d_tensors:
+                result = problem.elementwise_op.combine(result, operands[name])
+        return np.ascontiguousarray(result)
 
     def random_problem(self, draw: random.Random) -> GemmProblem:
         """Return a small packed problem."""

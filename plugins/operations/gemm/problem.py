@@ -1,25 +1,28 @@
-"""The sizes of one product of matrices."""
+"""The sizes of a product of matrices, or of a batch of them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
+from ckprof.model.features import alignment, stage_padding
 from ckprof.model.problem import MAX_LENGTH
+from ckprof.model.product import Product
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.layout import TENSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
 
-#: matrix -> its axes in the order in which values are drawn, whatever the layout
-_AXES: Final = {"a": "MK", "b": "KN", "e": "MN"}
+#: matrix -> its axes in the order in which values are drawn, whatever the layout; D tensors have those of E
+_AXES: Final = {"a": "MK", "b": "KN"}
 #: letter of the axis that numbers the products of a batch
 _BATCH: Final = "G"
 
@@ -29,7 +32,8 @@ class GemmProblem:
     """``batch`` times ``E[m,n] = sum over k of A[m,k] * B[k,n]``.
 
     A stride is the number of elements from one line of a matrix to the next one, which is a row or a column
-    as the layout says; 0 packs them. The matrices of a batch lie one behind the other.
+    as the layout says; 0 packs them. The matrices of a batch lie one behind the other, unless a
+    :class:`~ckprof_plugins.operations.gemm.further_problems.StridedBatchProblem` says how far apart they are.
 
     :raises InputError: a size is not positive, or a stride is negative.
     """
@@ -43,11 +47,10 @@ class GemmProblem:
     batch: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("m", "n", "k", "batch", "stride_a", "stride_b", "stride_e"):
-            value = getattr(self, name)
-            least = 0 if name.startswith("stride") else 1
-            if not least <= value <= MAX_LENGTH:
-                raise InputError(f"{name} is {value}, expected {least} to {MAX_LENGTH}")
+        for name in ("m", "n", "k", "batch"):
+            check_range(name, getattr(self, name), 1)
+        for name in ("stride_a", "stride_b", "stride_e"):
+            check_range(name, getattr(self, name), 0)
 
     @property
     def ndim(self) -> int:
@@ -56,8 +59,13 @@ class GemmProblem:
 
     @property
     def flop(self) -> int:
-        """2 * M * N * K per product."""
-        return 2 * self.m * self.n * self.k * self.batch
+        """2 * M * N * K per product, and one for each element of a D tensor."""
+        return 2 * self.m * self.n * self.k * self.batch + self.d_elements
+
+    @property
+    def d_elements(self) -> int:
+        """Elements of all D tensors, which products are combined with."""
+        return 0
 
     @property
     def real_flop(self) -> int:
@@ -66,15 +74,24 @@ class GemmProblem:
 
     @property
     def part_axis(self) -> str:
-        """Rows of A and E."""
-        return "M"
+        """Products of a batch, or rows of A and E."""
+        return _BATCH if self.batch > 1 else "M"
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Names of the operands and, as the last one, of the result."""
+        return TENSORS
 
     def stride(self, tensor: str) -> int:
         """Return the stride of a matrix; 0 if it is packed."""
         return {"a": self.stride_a, "b": self.stride_b, "e": self.stride_e}[tensor]
 
+    def batch_stride(self, tensor: str) -> int:
+        """Return the distance of the matrices of a batch; 0 if they lie one behind the other."""
+        return 0
+
     def tensor(self, name: str, layout: Layout) -> TensorSpec:
-        """Return ``a``, ``b`` or ``e``."""
+        """Return one of :attr:`tensors`."""
         lengths = {"M": self.m, "N": self.n, "K": self.k, _BATCH: self.batch}
         batch = _BATCH if self.batch > 1 else ""
         axes = batch + layout.order(name)
@@ -83,27 +100,46 @@ class GemmProblem:
             axes=axes,
             shape=tuple(lengths[axis] for axis in axes),
             line_stride=self.stride(name),
-            drawing_order=batch + _AXES[name],
-            position=TENSORS.index(name),
+            block_stride=self.batch_stride(name) if batch else 0,
+            drawing_order=batch + _AXES.get(name, "MN"),
+            position=TENSORS.index(name) if name in TENSORS else len(TENSORS) + int(name.removeprefix("d")),
             # as with ckProfiler's init 2
             lowest_decimal=0.0 if name == "a" else -0.5,
         )
 
     def unmet_by(self, layout: Layout) -> UnmetRequirement | None:
-        """Return why no kernel of a layout can compute the problem: a line that overlaps the next one."""
-        for name in TENSORS:
-            least, stride = self.tensor(name, layout).shape[-1], self.stride(name)
+        """Return why no kernel of a layout can compute the problem: lines or matrices that overlap."""
+        for name in self.tensors:
+            *_, lines, least = self.tensor(name, layout).shape
+            stride, apart = self.stride(name), self.batch_stride(name)
+            extent = (lines - 1) * (stride or least) + least
+            rule = f"stride-{name.rstrip('01')}"
             if 0 < stride < least:
                 return UnmetRequirement(
-                    rule=f"stride-{name}",
+                    rule=rule,
                     message=f"the stride of {name.upper()} is {stride}, its lines in layout {layout.name} "
                     f"have {least} elements",
+                )
+            if 0 < apart < extent and self.batch > 1:
+                return UnmetRequirement(
+                    rule=rule,
+                    message=f"the batch stride of {name.upper()} is {apart}, each matrix in layout "
+                    f"{layout.name} takes {extent} elements",
                 )
         return None
 
     def parts(self, most_elements: int) -> Sequence[tuple[slice, GemmProblem]]:
-        """Divide the problem into problems of some rows each."""
-        rows = max(1, min(self.m, most_elements // ((self.k + self.n) * self.batch)))
+        """Divide the problem into batches of fewer products, or into problems of some rows each."""
+        if self.batch > 1:
+            each = self.m * self.k + self.k * self.n + self.m * self.n
+            # a single product is no batch: its tensors would lack an axis
+            first = range(0, self.batch - 1, max(2, most_elements // each))
+            ends = (*first[1:], self.batch)
+            return [
+                (slice(start, end), replace(self, batch=end - start))
+                for start, end in zip(first, ends, strict=True)
+            ]
+        rows = max(1, min(self.m, most_elements // (self.k + self.n)))
         starts = range(0, self.m, rows)
         return [
             (slice(first, first + count), replace(self, m=count))
@@ -112,10 +148,40 @@ class GemmProblem:
 
     def traffic_bytes(self, dtype: DataType) -> int:
         """Return the bytes of each matrix once, without gaps."""
+        moved: int = self.product(dtype).tensor_bytes
+        return moved
+
+    def product(self, dtype: DataType) -> Product:
+        """Return what the problem is to a time model; works with symbols for sizes as well.
+
+        :param dtype: of the operands.
+        """
         types = types_of(dtype)
         elements = (self.m * self.k, self.k * self.n, self.m * self.n)
-        return self.batch * sum(
-            count * of.properties.size_bytes for count, of in zip(elements, types.of_tensors, strict=True)
+        sizes = [of.properties.size_bytes for of in types.of_tensors]
+        moved = sum(count * size for count, size in zip(elements, sizes, strict=True))
+        return Product(
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            batch=self.batch,
+            tensor_bytes=self.batch * moved + self.d_elements * sizes[-1],
+            result_bytes=sizes[-1],
+        )
+
+    def deviation(self, mean_squares: Mapping[str, float]) -> float:
+        """Return the standard deviation of an element of the result; see :class:`FurtherOperands
+        <ckprof.plugin.protocols.FurtherOperands>`."""
+        return math.sqrt(self.k * mean_squares["a"] * mean_squares["b"])
+
+    def features(self) -> tuple[float, ...]:
+        """Return what makes kernels fast or slow beside the sizes: padding and alignment of the axes."""
+        return (
+            1.5 * stage_padding(self.k),
+            0.5 * stage_padding(self.n),
+            0.5 * stage_padding(self.m),
+            0.5 * alignment(self.k),
+            0.5 * alignment(self.n),
         )
 
     def values(self) -> tuple[int, ...]:
@@ -134,3 +200,12 @@ class GemmProblem:
         """Return the fields and the FLOPs."""
         names = ("m", "n", "k", "stride_a", "stride_b", "stride_e", "batch", "flop")
         return {name: getattr(self, name) for name in names}
+
+
+def check_range(name: str, value: int, least: int) -> None:
+    """Check a size or a stride.
+
+    :raises InputError: it is less, or exceeds what an index can be.
+    """
+    if not least <= value <= MAX_LENGTH:
+        raise InputError(f"{name} is {value}, expected {least} to {MAX_LENGTH}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
@@ -30,21 +31,39 @@ def gemm_traits(
     schedule: Schedule = Schedule.TILES,
     reduction: Reduction = Reduction.ATOMIC,
 ) -> KernelTraits:
-    """Return the traits of an instance.
+    """Return the traits of an instance of a convolution.
 
     :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
+    """
+    rounded = tuple(fields[name] for name in ("compute_type",) if name in fields)
+    found = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded))
+    return replace(found, schedule=schedule, reduction=reduction)
+
+
+def product_traits(fields: Mapping[str, Any]) -> KernelTraits:
+    """Return the traits of an instance of a plain matrix product.
+
+    :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
+    """
+    pads = "".join(axis for axis in "mnk" if fields[f"pad_{axis}"])
+    kind = "persistent" if fields["persistent"] else "tiles"
+    return _traits(fields, False, (fields["epilogue"], kind, pads))
+
+
+def _traits(fields: Mapping[str, Any], asks_for_two_buffers: bool, labels: tuple[str, ...]) -> KernelTraits:
+    """Return what kernels of all operations have.
+
+    :param labels: those that follow the others.
     """
 
     def sizes(name: str) -> tuple[int, int, int]:
         return fields[f"{name}_m"], fields[f"{name}_n"], fields[f"{name}_k"]
 
     pipeline = GemmPipeline(fields["gemm_pipeline"])
-    double = fields["double_smem_buffer"] or pipeline.properties.buffering is SmemBuffering.DOUBLE
+    double = asks_for_two_buffers or pipeline.properties.buffering is SmemBuffering.DOUBLE
     vectors = ",".join(str(fields[f"vector_size_{operand}"]) for operand in "abc")
     return KernelTraits(
         tile=sizes("tile"),
-        schedule=schedule,
-        reduction=reduction,
         lds_stages=max(2 if double else 1, pipeline.properties.lds_stages),
         # two buffers of local memory leave no room for a second workgroup
         workgroups_per_unit=1 if double else 2,
@@ -54,8 +73,7 @@ def gemm_traits(
             "x".join(map(str, sizes("mma_tile"))),
             vectors,
             fields["scheduler"],
-            fields["specialization"],
-            *(fields[name] for name in ("compute_type",) if name in fields),
+            *labels,
         ),
     )
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
 from ckprof.strings import kinds
 from ckprof.strings.fields import BLOCK_SIZE, MMA, REPEATS, SHUFFLE, TILE, Field, number, unread_all
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
+from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
@@ -34,8 +37,9 @@ _FIXED: Final[dict[str, Any]] = {
     "epilogue": "cshuffle",
     "persistent": False,
     **{f"vector_size_{letter}": 0 for letter in "abc"},
-    "elementwise_op": "PassThrough",
+    "elementwise_op": STORED_AS_IT_IS,
     "num_d_tensors": 0,
+    "batched": UNSET,
     "has_version": True,
 }
 

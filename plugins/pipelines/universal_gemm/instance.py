@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp, check_d_tensors
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:
@@ -84,7 +85,34 @@ class UniversalGemmInstance(Instance):
         """Whether the tiles of two K blocks are in local memory at once."""
         return self.gemm_pipeline.properties.buffering is SmemBuffering.DOUBLE
 
+    def derived_fields(self) -> dict[str, int | str | bool | None]:
+        """Return whether there are two buffers, which only the GEMM pipeline tells."""
+        return {"double_smem_buffer": self.double_smem_buffer}
+
     @property
     def waves(self) -> int:
         """Waves of a block."""
         return self.wave_grid.m * self.wave_grid.n * self.wave_grid.k
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiDGemmInstance(UniversalGemmInstance):
+    """A kernel that combines the product with further matrices, which lie as the result does.
+
+    :raises InputError: there are too many of them.
+    """
+
+    elementwise_op: ElementwiseOp
+    num_d_tensors: int
+
+    def __post_init__(self) -> None:
+        UniversalGemmInstance.__post_init__(self)
+        check_d_tensors(self.num_d_tensors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchedGemmInstance(UniversalGemmInstance):
+    """A kernel that computes many products of the same sizes at once."""
+
+    #: always true; tells it from the kernel of one product
+    batched: bool = True

@@ -18,18 +18,19 @@ def native_vectors(instance: UniversalGemmInstance, lanes: int) -> tuple[int, in
     """Return the elements per access to A, B and E.
 
     A thread loads as much at once as the fast axis of the block tile and the thread's share of it are whole
-    multiples of. The first GEMM pipeline loads single elements along a padded axis and 16 bytes along others.
+    multiples of. The first GEMM pipeline loads single elements where an axis is padded, and else 16 bytes.
 
     :param lanes: of a wave.
     """
     threads = instance.waves * lanes
     element = instance.dtype.properties.size_bytes
     tile, layout = instance.tile, instance.layout
-    # the fast axis of each operand's tile, its other axis, and whether the fast one is padded
+    # the fast axis of each operand's tile, its other axis, and whether padding narrows the first pipeline
     rows = tile.k, tile.m, instance.pad_k
     columns = tile.m, tile.k, instance.pad_m
     a = rows if layout.a == "MK" else columns
-    b = (tile.n, tile.k, instance.pad_n) if layout.b == "KN" else (tile.k, tile.n, instance.pad_k)
+    # of B, it is the pad of the other axis that the first pipeline looks at
+    b = (tile.n, tile.k, instance.pad_k) if layout.b == "KN" else (tile.k, tile.n, instance.pad_n)
     # where the fast axis is not that of the product, a thread's share bounds the access
     capped = layout.a != "MK", layout.b == "KN"
     loads = [

@@ -9,8 +9,15 @@ from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines._gemm.traits import product_traits
+from ckprof_plugins.pipelines.universal_gemm.instance import (
+    BatchedGemmInstance,
+    MultiDGemmInstance,
+    UniversalGemmInstance,
+)
 from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
@@ -18,16 +25,19 @@ from ckprof_plugins.pipelines.universal_gemm.rules import RULES
 from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
+    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof_plugins.operations.gemm.problem import GemmProblem
     from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 _TEMPLATE = "universal_gemm.hpp.j2"
+
+#: products of the problem that batched kernels are run on when none is given
+_USUAL_BATCH = 4
 
 
 class UniversalGemmPipeline:
@@ -76,7 +86,13 @@ class UniversalGemmPipeline:
         return broken_rules(RULES, candidate)
 
     def default_problem(self, instance: Instance, usual: Any) -> Problem:
-        """Return the operation's problem: every kernel can compute it."""
+        """Return the operation's problem, with what a kernel for several products or D tensors computes."""
+        sizes = {name: getattr(usual, name) for name in ("m", "n", "k")}
+        if isinstance(instance, MultiDGemmInstance):
+            strides = (0,) * instance.num_d_tensors
+            return MultiDProblem(**sizes, elementwise_op=instance.elementwise_op, strides_d=strides)
+        if isinstance(instance, BatchedGemmInstance):
+            return GemmProblem(**sizes, batch=_USUAL_BATCH)
         problem: Problem = usual
         return problem
 
@@ -97,6 +113,13 @@ class UniversalGemmPipeline:
             element_bytes=own.dtype.properties.size_bytes,
         )
 
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of a kernel depends on.
+
+        :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
+        """
+        return product_traits(fields)
+
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance under the name that :meth:`kernel_name` gives it."""
         return self.render_named(instance, self.kernel_name(instance), arch, api_level)
@@ -114,7 +137,7 @@ class UniversalGemmPipeline:
             name=name,
             header=render_cached(__package__, _TEMPLATE, header, header.literal_fields),
             launcher=launcher,
-            host_args="ck_tile::GemmHostArgs",
+            host_args=header.host_args,
             device_type=f"{launcher}::{'KernelOf' if header.fixed_tails else 'Kernel'}",
             device_functions=header.device_functions,
         )

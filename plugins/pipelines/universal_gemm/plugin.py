@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols import Pipeline, RuleSet
+    from ckprof.strings.kind import StringKind
     from ckprof_converters.conf_family import ConfFamily
 
 
@@ -36,6 +37,14 @@ def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
             dtypes=GEMM_TYPES,
         )
     ]
+
+
+@hookimpl
+def ckprof_register_string_kinds() -> Sequence[StringKind]:
+    """Add what the old library prints, which is compared with names of kernels."""
+    from ckprof_plugins.pipelines.universal_gemm.old_strings import KIND
+
+    return [KIND]
 
 
 @hookimpl

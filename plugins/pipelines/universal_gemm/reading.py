@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
+from ckprof_plugins.operations.gemm.elementwise import (
+    STORED_AS_IT_IS,
+    check_d_tensors,
+    elementwise_op_named,
+)
 from ckprof_plugins.operations.gemm.layout import MatrixLayout
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import (
@@ -14,7 +19,11 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
     Scheduler,
     parse,
 )
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.universal_gemm.instance import (
+    BatchedGemmInstance,
+    MultiDGemmInstance,
+    UniversalGemmInstance,
+)
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
@@ -29,19 +38,15 @@ def instance_of(
 
     :raises InputError: a value is unknown or out of range.
     """
-    if record.num_d_tensors or record.elementwise_op != "PassThrough":
-        raise InputError(
-            f"elementwise_op is {record.elementwise_op} with {record.num_d_tensors} D tensors: this family "
-            "multiplies two matrices and nothing else (unsupported-family)"
-        )
-
     if not isinstance(layout, MatrixLayout):
         raise InputError(f"layout {layout.name} is not one of matrices")
 
     def extent(prefix: str) -> Extent:
         return Extent(**{axis: getattr(record, f"{prefix}_{axis}") for axis in "mnk"})
 
-    return UniversalGemmInstance(
+    kind, further = _kind_of(record)
+    return kind(
+        **further,
         id=record.id,
         direction=direction,
         ndim=layout.ndim,
@@ -61,3 +66,24 @@ def instance_of(
         vector_size_b=record.vector_size_b,
         vector_size_c=record.vector_size_c,
     )
+
+
+def _kind_of(record: UniversalGemmRecord) -> tuple[type[UniversalGemmInstance], dict[str, Any]]:
+    """Return the type of the instance and the fields that only it has."""
+    batched = record.batched is True
+    if record.elementwise_op == STORED_AS_IT_IS:
+        if record.num_d_tensors:
+            raise InputError(
+                f"num_d_tensors is {record.num_d_tensors}, but elementwise_op {STORED_AS_IT_IS} uses none"
+            )
+        return (BatchedGemmInstance, {"batched": True}) if batched else (UniversalGemmInstance, {})
+    operation = elementwise_op_named(record.elementwise_op)
+    if batched:
+        raise InputError(
+            f"elementwise_op is {operation.value} in a batched kernel: batches of products that are combined "
+            "with D tensors are an unsupported family (unsupported-family)"
+        )
+    return MultiDGemmInstance, {
+        "elementwise_op": operation,
+        "num_d_tensors": check_d_tensors(record.num_d_tensors),
+    }

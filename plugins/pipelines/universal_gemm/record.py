@@ -18,7 +18,8 @@ Size = Annotated[int, msgspec.Meta(ge=1)]
 class UniversalGemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
     """One kernel. ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA.
 
-    A vector size of 0 leaves it to the kernel; either all of them are 0 or none.
+    A vector size of 0 leaves it to the kernel; either all of them are 0 or none. A kernel of one product does
+    not say that it is not batched.
     """
 
     id: Number
@@ -43,3 +44,4 @@ class UniversalGemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True
     vector_size_c: Number = 0
     elementwise_op: str = "PassThrough"
     num_d_tensors: Number = 0
+    batched: bool | msgspec.UnsetType = msgspec.UNSET

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance, UniversalGemmInstance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from ckprof.model.dtype import DataType
     from ckprof.plugin.protocols import RuleSetRequest
+    from ckprof_plugins.operations.gemm.layout import MatrixLayout
 
 _OPERATION: Final = "gemm"
 _TILES_MN: Final = (128, 256)
@@ -23,10 +27,16 @@ _TILES_K: Final = (32, 64)
 _WAVES: Final = (2, 4)
 _MMA_MN: Final = (16, 32)
 _MMA_K: Final = 16
+#: how products are combined with D tensors, and how many there are (the counts are inferred: built-in ones)
+_MULTI_D: Final = ((ElementwiseOp.MULTI_D_ADD, 1), (ElementwiseOp.MULTI_D_ADD, 2))
 
 
 class GemmRuleSet:
-    """One GEMM pipeline, the sizes of tiles, waves and MMA tiles combined, one by one and persistent."""
+    """One GEMM pipeline, the sizes of tiles, waves and MMA tiles combined, one by one and persistent.
+
+    First without D tensors, then added to one and to two of them. The configuration also lists Relu and Gelu,
+    which have one operand: there are no such kernels with D tensors.
+    """
 
     id = "gemm"
     label = "the dispatcher's default configuration of plain matrix products"
@@ -36,30 +46,50 @@ class GemmRuleSet:
         if _OPERATION not in request.directions:
             return []
         dtypes = [dtype for dtype in request.dtypes if dtype in GEMM_TYPES]
-        shapes = product(_TILES_MN, _TILES_MN, _TILES_K, _WAVES, _WAVES, _MMA_MN, _MMA_MN, (False, True))
-        found: list[RuleSetEntry] = []
-        for *sizes, persistent in shapes:
-            tile_m, tile_n, tile_k, wave_m, wave_n, mma_m, mma_n = sizes
-            for layout, dtype in product(LAYOUTS, dtypes):
-                instance = UniversalGemmInstance(
-                    id=len(found),
-                    direction=_OPERATION,
-                    ndim=layout.ndim,
-                    layout=layout,
-                    dtype=dtype,
-                    tile=Extent(m=tile_m, n=tile_n, k=tile_k),
-                    wave_grid=Extent(m=wave_m, n=wave_n, k=1),
-                    mma_tile=Extent(m=mma_m, n=mma_n, k=_MMA_K),
-                    gemm_pipeline=GemmPipeline.COMPV4,
-                    scheduler=Scheduler.INTRAWAVE,
-                    epilogue=Epilogue.CSHUFFLE,
-                    pad_m=False,
-                    pad_n=False,
-                    pad_k=False,
-                    persistent=persistent,
-                    vector_size_a=0,
-                    vector_size_b=0,
-                    vector_size_c=0,
-                )
-                found.append(RuleSetEntry(instance))
-        return found
+        plain = [
+            _instance(number, shape, layout, dtype)
+            for number, (shape, layout, dtype) in enumerate(product(_shapes(), LAYOUTS, dtypes))
+        ]
+        with_d = [
+            _with_d(one, len(plain) * (1 + operation) + number, *combination)
+            for operation, combination in enumerate(_MULTI_D)
+            for number, one in enumerate(plain)
+        ]
+        return [RuleSetEntry(instance) for instance in (*plain, *with_d)]
+
+
+def _shapes() -> Iterator[tuple[int | bool, ...]]:
+    yield from product(_TILES_MN, _TILES_MN, _TILES_K, _WAVES, _WAVES, _MMA_MN, _MMA_MN, (False, True))
+
+
+def _instance(
+    number: int, shape: tuple[int | bool, ...], layout: MatrixLayout, dtype: DataType
+) -> UniversalGemmInstance:
+    tile_m, tile_n, tile_k, wave_m, wave_n, mma_m, mma_n, persistent = shape
+    return UniversalGemmInstance(
+        id=number,
+        direction=_OPERATION,
+        ndim=layout.ndim,
+        layout=layout,
+        dtype=dtype,
+        tile=Extent(m=tile_m, n=tile_n, k=tile_k),
+        wave_grid=Extent(m=wave_m, n=wave_n, k=1),
+        mma_tile=Extent(m=mma_m, n=mma_n, k=_MMA_K),
+        gemm_pipeline=GemmPipeline.COMPV4,
+        scheduler=Scheduler.INTRAWAVE,
+        epilogue=Epilogue.CSHUFFLE,
+        pad_m=False,
+        pad_n=False,
+        pad_k=False,
+        persistent=bool(persistent),
+        vector_size_a=0,
+        vector_size_b=0,
+        vector_size_c=0,
+    )
+
+
+def _with_d(
+    plain: UniversalGemmInstance, number: int, operation: ElementwiseOp, count: int
+) -> MultiDGemmInstance:
+    shared = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    return MultiDGemmInstance(**{**shared, "id": number}, elementwise_op=operation, num_d_tensors=count)

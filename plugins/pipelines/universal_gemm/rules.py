@@ -13,7 +13,11 @@ from ckprof_plugins.pipelines._base.rules import (
 )
 from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, lds_budget, listed, wave_divides_tile
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.universal_gemm.instance import (
+    BatchedGemmInstance,
+    MultiDGemmInstance,
+    UniversalGemmInstance,
+)
 from ckprof_plugins.pipelines.universal_gemm.level_surface import SURFACES
 
 if TYPE_CHECKING:
@@ -66,6 +70,39 @@ def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | N
         gemm_pipeline.value,
         known,
     )
+
+
+def _batched(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    """CK Tile's batched kernel has one buffer in local memory, and computes one tile per block."""
+    instance = candidate.instance
+    if not isinstance(instance, BatchedGemmInstance):
+        return None
+    if instance.double_smem_buffer:
+        return Violation(
+            f"{instance.gemm_pipeline.value} needs two buffers in local memory, a batched kernel has one",
+            2,
+            1,
+        )
+    if instance.persistent:
+        return Violation("batched kernels are not persistent", "persistent", "not persistent")
+    return None
+
+
+def _multi_d(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+    """D tensors are combined with what the CShuffle epilogue has in local memory, in fp32."""
+    instance = candidate.instance
+    if not isinstance(instance, MultiDGemmInstance):
+        return None
+    if instance.epilogue is not Epilogue.CSHUFFLE:
+        return Violation(
+            f"the {instance.epilogue.value} epilogue does not combine the product with D tensors",
+            instance.epilogue.value,
+            Epilogue.CSHUFFLE.value,
+        )
+    if instance.types.is_exact:
+        sums = instance.types.acc.value
+        return Violation(f"D tensors are combined in fp32, which does not hold every {sums}", sums, "fp32")
+    return None
 
 
 def _scheduler(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
@@ -133,6 +170,8 @@ RULES: Final = (
     API_LEVEL_RULE,
     Rule(id="api-level-feature", check=_feature),
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
+    Rule(id="batched", check=_batched),
+    Rule(id="multi-d", check=_multi_d),
     Rule(id="scheduler", check=_scheduler),
     Rule(id="tile-grain", check=_tile_grain),
     Rule(id="wave-divides-tile", check=wave_divides_tile),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.codegen.cpp import boolean
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof.version import __version__
+from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS, ElementwiseOp
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
+from ckprof_plugins.pipelines.universal_gemm.instance import BatchedGemmInstance, MultiDGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 #: kinds of hot loop and tail that a kernel of API level 2025-07 is instantiated for
 _TAILS: Final = {GemmPipeline.COMPV1: 1, GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4}
 _WAVE_LANES: Final = 64
+_HALF_BYTES: Final = 2
+_OPERATORS: Final = {ElementwiseOp.MULTI_D_ADD: "+", ElementwiseOp.MULTI_D_MULTIPLY: "*"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,23 @@ class UniversalGemmHeader:
     overruns: bool
     #: device functions that the launcher instantiates
     device_functions: int
+    #: class template of the kernel, and the type of its host arguments
+    kernel_class: str
+    host_args: str
+    #: strides of A and B among the host arguments
+    strides: tuple[str, str]
+    #: numbers of the D tensors that the product is combined with, the C++ types of them and of their layouts
+    d_tensors: tuple[int, ...]
+    d_types: str
+    d_layouts: str
+    #: C++ type of how, CK Tile's name of it, and what is written between operands
+    combination: str
+    elementwise_op: str
+    operator: str
+    #: the kernel computes a batch of products
+    batched: bool
+    #: splits can be added up
+    adds: bool
 
 
 def _cpp(dtype: DataType) -> str:
@@ -120,6 +141,50 @@ def _tails(instance: UniversalGemmInstance) -> int:
     return 2 * mem_prefetch_stages(stage_bytes, _WAVE_LANES * instance.waves)
 
 
+def _adds(instance: UniversalGemmInstance) -> bool:
+    """Say whether splits of K are added up.
+
+    They are not where D tensors would be combined with each of them, nor where the epilogue stores single
+    elements of 16 bits, which no instruction adds: the kernel that would do it does not compile.
+    """
+    if isinstance(instance, MultiDGemmInstance):
+        return False
+    halves = instance.types.result.properties.size_bytes == _HALF_BYTES
+    single = instance.epilogue is Epilogue.DEFAULT and isinstance(instance, BatchedGemmInstance)
+    return not (halves and single)
+
+
+def _variant(instance: UniversalGemmInstance) -> dict[str, Any]:
+    """Return what tells kernels of one product, with D tensors and of batches apart."""
+    batched = isinstance(instance, BatchedGemmInstance)
+    plain = {
+        "kernel_class": "BatchedGemmKernel" if batched else "GemmKernel",
+        "host_args": "ck_tile::BatchedGemmHostArgs" if batched else "ck_tile::GemmHostArgs",
+        "strides": ("stride_As[0]", "stride_Bs[0]") if batched else ("stride_A", "stride_B"),
+        "d_tensors": (),
+        "d_types": "ck_tile::tuple<>",
+        "d_layouts": "ck_tile::tuple<>",
+        "combination": f"ck_tile::element_wise::{STORED_AS_IT_IS}",
+        "elementwise_op": STORED_AS_IT_IS,
+        "operator": "",
+        "batched": batched,
+    }
+    if not isinstance(instance, MultiDGemmInstance):
+        return plain
+    count = instance.num_d_tensors
+    return {
+        **plain,
+        "kernel_class": "GemmKernelMultiD",
+        "host_args": f"ck_tile::GemmMultiDHostArgs<{count}>",
+        "d_tensors": tuple(range(count)),
+        "d_types": f"ck_tile::tuple<{', '.join(('EDataType',) * count)}>",
+        "d_layouts": f"ck_tile::tuple<{', '.join(('ELayout',) * count)}>",
+        "combination": "Combination",
+        "elementwise_op": instance.elementwise_op.value,
+        "operator": _OPERATORS[instance.elementwise_op],
+    }
+
+
 def header_values(instance: UniversalGemmInstance, name: str, api_level: str) -> UniversalGemmHeader:
     """Return the values of an instance's header.
 
@@ -127,6 +192,7 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
     """
     properties = instance.gemm_pipeline.properties
     fixed = api_level == API_LEVEL_2025_07
+    adds = _adds(instance)
     return UniversalGemmHeader(
         version=__version__,
         name=name,
@@ -145,5 +211,7 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
         and instance.gemm_pipeline is GemmPipeline.COMPV4
         and instance.layout.name == "rcr"
         and not instance.pad_k,
-        device_functions=2 * _tails(instance) if fixed else 1,
+        device_functions=_tails(instance) * (2 if adds else 1) if fixed else 1,
+        adds=adds,
+        **_variant(instance),
     )

@@ -6,8 +6,9 @@ import json
 import struct
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,7 @@ from ckprof_plugins.targets.cuda import devices as cuda_devices
 from ckprof_plugins.targets.cuda import doctor, machine_code, target, toolchain
 from ckprof_plugins.targets.cuda.target import CudaTarget
 
-if TYPE_CHECKING:
-    from pathlib import Path
+CONF = Path(__file__).parents[3] / "conf"
 
 
 @pytest.fixture
@@ -185,31 +185,29 @@ class TestMachineCode:
         assert dict(machine_code._attributes(data)) == {0x05: struct.pack("<I", 384), 0x19: b"\x40\x01"}
 
 
-@pytest.mark.parametrize(
-    "direction,listed",
-    [
-        ("bwd_weight", "backward_weight/tests/nhwgc_fp16_streamk.conf"),
-        ("fwd", "forward/tests/nhwgc_bf16.conf"),
-        ("fwd", "forward/tests/ngchw_depthwise.conf"),
-        ("bwd_data", "backward_data/tests/ndhwgc_fp32.conf"),
-        ("bwd_weight", "backward_weight/tests/nhwgc_fp16.conf"),
-    ],
+#: every shipped list (a direction's folder is one of its names), without those that spell another's instances
+SHIPPED = sorted(
+    str(path.relative_to(CONF)) for path in CONF.rglob("*.conf") if "typestring" not in path.parts
 )
+
+
+@pytest.mark.parametrize("listed", SHIPPED)
 @pytest.mark.compiler
 @pytest.mark.slow
-def test_answers_are_those_of_the_cpu_target(direction: str, listed: str, tmp_path: Path) -> None:
+@pytest.mark.timeout(3600)
+def test_answers_are_those_of_the_cpu_target(listed: str, tmp_path: Path) -> None:
     """The same list, the same random problems, the same device: the same report."""
     reports = []
     for target_id in ("cpu", "cuda"):
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "ckprof", "check-support", direction, "--conf", listed),
+                *(sys.executable, "-m", "ckprof", "check-support", listed.split("/")[0], "--conf", listed),
                 *("--random", "20", "--seed", "5", "--arch", "gfx942", "--target", target_id),
                 *("--no-model", "--format", "json", "--build-dir", str(tmp_path / target_id)),
             ],
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=1800,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -223,10 +221,62 @@ COMPILED = [
     ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm", "HMMA"),
     ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm", ""),
     ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise", ""),
+    (
+        "gemm",
+        "gemm/universal/rrr_fp16.conf",
+        "compv1_cshuffle_intrawave_True.*16x16x64_1x1x1",
+        "matrix_gemm",
+        "HMMA",
+    ),
 ]
 
 
-#: directions of an instance that multiplies in TF32 -> the device function, and what it must have
+def inspected(*arguments: str, folder: Path, function: str) -> list[dict[str, Any]]:
+    """Return what is found out about the device functions whose name has a part."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "ckprof", "inspect", *arguments),
+            *("--target", "cuda", "--format", "json", "--build-dir", str(folder)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    variants = [
+        variant
+        for kernel in json.loads(done.stdout)["inspection"]["kernels"]
+        for variant in kernel["variants"]
+        if function in variant["symbol"]
+    ]
+    assert variants
+    for variant in variants:
+        assert variant["vgprs"] > 16 and variant["vgpr_spills"] == 0
+        assert variant["occupancy"]["workgroups_per_cu"] >= 1
+        # tiles lie in memory that is asked for at the launch
+        assert variant["lds_bytes"] > 1024
+    return variants
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
+def test_kernels_compile(
+    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
+) -> None:
+    """A handful of kernels of each engine becomes machine code that can be read."""
+    variants = inspected(direction, "--conf", listed, "--filter", pattern, folder=tmp_path, function=function)
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    assert all(variant["instructions"] > 100 for variant in variants)
+    if product:
+        assert all(variant["matrix_instructions"][product] > 0 for variant in variants)
+    if product.startswith("HGMMA"):
+        assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
+
+
+#: direction of an instance that multiplies in TF32, the device function, and what it must have
 TF32_COMPILED = [
     ("fwd", "hopper_gemm", "HGMMA.TF32"),
     ("fwd", "implicit_gemm", "HMMA.TF32"),
@@ -250,56 +300,52 @@ VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"
 @pytest.mark.parametrize("direction,function,product", TF32_COMPILED)
 def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tmp_path: Path) -> None:
     """Both engines multiply TF32; that of warpgroups forward only."""
-    catalog = {
-        **{"variant": VARIANTS[direction], "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32"},
-        "instances": [TF32_RECORD],
-    }
-    path = tmp_path / "tf32.json"
-    path.write_text(json.dumps(catalog))
-    check_machine_code(direction, str(path), "_tf32$", function, product, tmp_path / "build")
+    header = {"variant": VARIANTS[direction], "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32"}
+    catalog = tmp_path / "tf32.json"
+    catalog.write_text(json.dumps(header | {"instances": [TF32_RECORD]}))
+    variants = inspected(direction, "--conf", str(catalog), folder=tmp_path / "build", function=function)
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    for variant in variants:
+        assert set(variant["matrix_instructions"]) == {product}
+        assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")
+
+
+#: type and layout of products, modelled device, function and its matrix instruction
+PRODUCTS = [
+    ("bf16", "rcr", "gfx942", "hopper_gemm", "HGMMA"),
+    ("fp16", "crr", "gfx942", "hopper_gemm", "HGMMA"),
+    ("fp8", "rcr", "gfx950", "hopper_gemm", "QGMMA"),
+    ("int8", "rcr", "gfx942", "hopper_gemm", "IGMMA"),
+    ("fp8", "rcr", "gfx942", "matrix_gemm", "HMMA"),
+    ("bf8", "rrr", "gfx950", "matrix_gemm", "HMMA"),
+    ("int8", "ccr", "gfx942", "matrix_gemm", "HMMA"),
+    ("fp32", "rcr", "gfx942", "matrix_gemm", ""),
+]
 
 
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
-@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
-def test_kernels_compile(
-    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
+@pytest.mark.parametrize("dtype,layout,arch,function,product", PRODUCTS)
+def test_products_compile(
+    dtype: str, layout: str, arch: str, function: str, product: str, tmp_path: Path
 ) -> None:
-    """A handful of kernels of each engine becomes machine code that can be read."""
-    check_machine_code(direction, listed, pattern, function, product, tmp_path)
-
-
-def check_machine_code(
-    direction: str, listed: str, pattern: str, function: str, product: str, build_dir: Path
-) -> None:
-    """Compile the kernels of a list that match a pattern, and read what came of them."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "ckprof", "inspect", direction, "--conf", listed, "--filter", pattern),
-            *("--target", "cuda", "--format", "json", "--build-dir", str(build_dir)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+    """Products of matrices become machine code of the engine that their types and layouts allow."""
+    depth = 16 if dtype == "fp32" else 32
+    record = {
+        **{"id": 1, "tile_m": 64, "tile_n": 128, "tile_k": depth, "pipeline": "compv3"},
+        **{"warp_m": 2, "warp_n": 2, "warp_k": 1, "scheduler": "intrawave", "epilogue": "cshuffle"},
+        **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": depth},
+        **{"pad_m": True, "pad_n": True, "pad_k": True},
+    }
+    header = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
+    catalog = tmp_path / "gemm.json"
+    catalog.write_text(json.dumps(header | {"instances": [record]}))
+    variants = inspected(
+        "gemm", "--conf", str(catalog), "--arch", arch, folder=tmp_path / "build", function=function
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    variants = [
-        variant
-        for kernel in json.loads(done.stdout)["inspection"]["kernels"]
-        for variant in kernel["variants"]
-        if function in variant["symbol"]
-    ]
-    assert variants
-    for variant in variants:
-        assert variant["vgprs"] > 16 and variant["vgpr_spills"] == 0
-        assert variant["occupancy"]["workgroups_per_cu"] >= 1
-        # tiles lie in memory that is asked for at the launch
-        assert variant["lds_bytes"] > 1024
     if machine_code.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
-    assert all(variant["instructions"] > 100 for variant in variants)
-    if product:
-        assert all(variant["matrix_instructions"][product] > 0 for variant in variants)
-    if product.startswith("HGMMA"):
-        assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
+    for variant in variants:
+        assert set(variant["matrix_instructions"]) == ({product} if product else set())
+        assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")

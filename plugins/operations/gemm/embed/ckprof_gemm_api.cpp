@@ -18,6 +18,7 @@ namespace {
 constexpr size_t reason_bytes   = 4096;
 constexpr int64_t most          = std::numeric_limits<int32_t>::max();
 constexpr int most_runs         = 1'000'000;
+constexpr int most_d_tensors    = 2;
 constexpr float shortest_run_ms = std::numeric_limits<float>::min();
 
 struct session
@@ -101,15 +102,39 @@ bool make_device_ready(const char* arch, int index, char* reason, size_t size)
     return true;
 }
 
-bool convert(const ckprof_gemm_problem& given, ckprof_problem& problem)
+bool convert(const ckprof_gemm_problem& given,
+             ckprof_problem& problem,
+             const ckprof_gemm_extra& extra = {})
 {
     const auto [least, largest]    = std::minmax({given.m, given.n, given.k});
-    const auto [shortest, longest] = std::minmax({given.stride_a, given.stride_b, given.stride_e});
+    const auto [shortest, longest] = std::minmax({given.stride_a,
+                                                  given.stride_b,
+                                                  given.stride_e,
+                                                  extra.batch_stride_a,
+                                                  extra.batch_stride_b,
+                                                  extra.batch_stride_e,
+                                                  extra.stride_d[0],
+                                                  extra.stride_d[1]});
     if(least < 1 || largest > most || shortest < 0 || longest > most) return false;
+    if(extra.batch > most || extra.d_count < 0 || extra.d_count > most_d_tensors) return false;
+    // D tensors that are combined with nothing, or an operation without them.
+    if((extra.d_count == 0) != (extra.elementwise_op == 0)) return false;
     problem                = {};
     problem.split_k        = given.split_k < 1 ? -1 : given.split_k;
-    const int64_t values[] = {
-        given.m, given.n, given.k, given.stride_a, given.stride_b, given.stride_e, 1};
+    const int64_t values[] = {given.m,
+                              given.n,
+                              given.k,
+                              given.stride_a,
+                              given.stride_b,
+                              given.stride_e,
+                              std::max<int64_t>(extra.batch, 1),
+                              extra.batch_stride_a,
+                              extra.batch_stride_b,
+                              extra.batch_stride_e,
+                              extra.elementwise_op,
+                              extra.d_count,
+                              extra.stride_d[0],
+                              extra.stride_d[1]};
     std::copy(std::begin(values), std::end(values), problem.values);
     return true;
 }
@@ -151,8 +176,14 @@ struct memory
     void* address;
 };
 
-ckprof_buffers buffers_of(void* const (&tensors)[3])
-{ return {tensors[0], tensors[1], tensors[2]}; }
+// The tensors of a kernel, in the operation's order: A, B, E, D tensors.
+struct tensors
+{
+    const ckprof_buffers* buffers() const
+    { return reinterpret_cast<const ckprof_buffers*>(addresses); }
+
+    void* addresses[CKPROF_MAX_TENSORS];
+};
 
 } // namespace
 
@@ -231,10 +262,11 @@ CKPROF_EXPORT int dispatcher_run_gemm(
        target.copy_to_device(second.address, b, sizes[1]) != CKPROF_OK ||
        target.copy_to_device(result.address, zeros.data(), sizes[2]) != CKPROF_OK)
         return -1;
-    const ckprof_buffers buffers = buffers_of({first.address, second.address, result.address});
-    double elapsed_ms            = 0;
-    char why[reason_bytes]       = "";
-    if(kernel_at(index)->run(&problem, &buffers, 1, &elapsed_ms, why, sizeof(why)) != CKPROF_OK ||
+    const tensors all      = {{first.address, second.address, result.address}};
+    double elapsed_ms      = 0;
+    char why[reason_bytes] = "";
+    if(kernel_at(index)->run(&problem, all.buffers(), 1, &elapsed_ms, why, sizeof(why)) !=
+           CKPROF_OK ||
        target.copy_to_host(e, result.address, sizes[2]) != CKPROF_OK)
         return -1;
     if(time_ms != nullptr) *time_ms = std::max(static_cast<float>(elapsed_ms), shortest_run_ms);
@@ -324,10 +356,21 @@ CKPROF_EXPORT int ckprof_gemm_instance_string(int index, char* text, size_t size
 CKPROF_EXPORT int
 ckprof_gemm_is_supported(int index, const ckprof_gemm_problem* given, char* reason, size_t size)
 {
+    const ckprof_gemm_extra none = {};
+    return ckprof_gemm_is_supported_with(index, given, &none, reason, size);
+}
+
+CKPROF_EXPORT int ckprof_gemm_is_supported_with(int index,
+                                                const ckprof_gemm_problem* given,
+                                                const ckprof_gemm_extra* extra,
+                                                char* reason,
+                                                size_t size)
+{
     copy_text("", reason, size);
     const ckprof_kernel* kernel = kernel_at(index);
     ckprof_problem problem;
-    if(kernel == nullptr || given == nullptr || !convert(*given, problem))
+    if(kernel == nullptr || given == nullptr || extra == nullptr ||
+       !convert(*given, problem, *extra))
     {
         copy_text(kernel == nullptr ? "no such kernel" : "the problem is malformed", reason, size);
         return -1;
@@ -351,15 +394,34 @@ CKPROF_EXPORT float ckprof_gemm_run(int index,
                                     char* reason,
                                     size_t size)
 {
+    const ckprof_gemm_extra none = {};
+    return ckprof_gemm_run_with(
+        index, given, &none, a, b, nullptr, e, warmup, repeat, reason, size);
+}
+
+CKPROF_EXPORT float ckprof_gemm_run_with(int index,
+                                         const ckprof_gemm_problem* given,
+                                         const ckprof_gemm_extra* extra,
+                                         const void* a,
+                                         const void* b,
+                                         const void* const* d,
+                                         void* e,
+                                         int warmup,
+                                         int repeat,
+                                         char* reason,
+                                         size_t size)
+{
     copy_text("", reason, size);
     const ckprof_kernel* kernel = kernel_at(index);
     ckprof_problem problem;
     const char* wrong = nullptr;
     if(kernel == nullptr)
         wrong = "no such kernel";
-    else if(given == nullptr || !convert(*given, problem))
+    else if(given == nullptr || extra == nullptr || !convert(*given, problem, *extra))
         wrong = "the problem is malformed";
-    else if(a == nullptr || b == nullptr || e == nullptr)
+    else if(a == nullptr || b == nullptr || e == nullptr ||
+            (extra->d_count > 0 &&
+             (d == nullptr || std::count(d, d + extra->d_count, nullptr) > 0)))
         wrong = "a buffer is missing";
     else if(std::min(warmup, repeat) < 0 || std::max(warmup, repeat) > most_runs)
         wrong = "warmup or repeat is out of range";
@@ -371,14 +433,15 @@ CKPROF_EXPORT float ckprof_gemm_run(int index,
     const std::lock_guard lock(the_session().mutex);
     if(!make_device_ready(nullptr, 0, reason, size)) return -3;
     // Kernels only read their operands, although the table has one type for all tensors.
-    const ckprof_buffers buffers = buffers_of({const_cast<void*>(a), const_cast<void*>(b), e});
-    const int runs               = std::max(repeat, 1);
-    double total_ms              = 0;
+    tensors all = {{const_cast<void*>(a), const_cast<void*>(b), e}};
+    for(int i = 0; i < extra->d_count; ++i) all.addresses[3 + i] = const_cast<void*>(d[i]);
+    const int runs  = std::max(repeat, 1);
+    double total_ms = 0;
     for(int run = -warmup; run < runs; ++run)
     {
         double time_ms         = 0;
         char why[reason_bytes] = "";
-        if(kernel->run(&problem, &buffers, 1, &time_ms, why, sizeof(why)) != CKPROF_OK)
+        if(kernel->run(&problem, all.buffers(), 1, &time_ms, why, sizeof(why)) != CKPROF_OK)
         {
             copy_text(why, reason, size);
             return -3;

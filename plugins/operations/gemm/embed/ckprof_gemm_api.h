@@ -6,9 +6,10 @@
  * same return codes. The ckprof_gemm_* functions add what they lack: any of the library's kernels
  * by number, splits of the reduction, strides, reasons, and memory of the target.
  *
- * E[M,N] = sum over K of A[M,K] * B[K,N], in the layout and the types of the kernel. The device is
- * initialised by the first call that needs it. Functions may be called from several threads;
- * kernels run one after the other.
+ * E[M,N] = sum over K of A[M,K] * B[K,N], in the layout and the types of the kernel; the functions
+ * that end in _with also take batches of products and D tensors. The device is initialised by the
+ * first call that needs it. Functions may be called from several threads; kernels run one after the
+ * other.
  */
 #ifndef CKPROF_GEMM_API_H
 #define CKPROF_GEMM_API_H
@@ -57,6 +58,20 @@ typedef struct ckprof_gemm_problem
     int32_t split_k;                      /* splits of the reduction; less than 1: the kernel's */
 } ckprof_gemm_problem;
 
+/* What a problem has beside the product of two matrices; all zero if it has nothing else. Only
+ * kernels that compute batches support several products, and those with D tensors nothing but
+ * their own operation with so many of them. */
+typedef struct ckprof_gemm_extra
+{
+    int64_t batch; /* products of the same sizes; less than 1 is one */
+    int64_t batch_stride_a, batch_stride_b, batch_stride_e; /* elements from product to product; 0:
+                                                               one behind the other */
+    int32_t elementwise_op; /* how the product and the D tensors are combined; 1 MultiDAdd,
+                               2 MultiDMultiply */
+    int32_t d_count;
+    int64_t stride_d[2]; /* elements from row to row; 0 packs them */
+} ckprof_gemm_extra;
+
 const char* ckprof_gemm_arch(void);
 int ckprof_gemm_kernel_count(void);
 /* Of one kernel, NULL for a wrong number; they live as long as the library. The fields are a JSON
@@ -84,6 +99,24 @@ float ckprof_gemm_run(int index,
                       int repeat,
                       char* reason,
                       size_t size);
+/* The same with more than two matrices or several products. D tensors are M x N and have the type
+ * of E. */
+int ckprof_gemm_is_supported_with(int index,
+                                  const ckprof_gemm_problem* problem,
+                                  const ckprof_gemm_extra* extra,
+                                  char* reason,
+                                  size_t size);
+float ckprof_gemm_run_with(int index,
+                           const ckprof_gemm_problem* problem,
+                           const ckprof_gemm_extra* extra,
+                           const void* a,
+                           const void* b,
+                           const void* const* d, /* extra->d_count of them */
+                           void* e,
+                           int warmup,
+                           int repeat,
+                           char* reason,
+                           size_t size);
 /* Chooses the device before the first use; arch NULL is what the kernels were built for. 0, or -1
  * and the reason. */
 int ckprof_gemm_select_device(const char* arch, int index, char* reason, size_t size);

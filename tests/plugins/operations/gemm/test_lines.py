@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.tokens import OtherDirectionError, ParsedProblem, ProblemLine
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm
 from ckprof_plugins.operations.gemm.lines import parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
@@ -122,10 +126,44 @@ def test_the_exchange_of_m_and_n_is_reported_and_not_made(m: int, n: int, said: 
     assert not parse(arguments(FORMS["gemm"], 12, M=m, N=n)).notes
 
 
-def test_a_batch_lies_in_one_piece() -> None:
-    assert parse(arguments(FORMS["batched_gemm"], 16)).problem == GemmProblem(m=64, n=48, k=100, batch=3)
-    with pytest.raises(InputError, match="BatchStrideB is 4800, but"):
-        parse(arguments(FORMS["batched_gemm"], 16, BatchStrideB=4800))
+def test_batches() -> None:
+    form = FORMS["batched_gemm"]
+    assert parse(arguments(form, 16)).problem == GemmProblem(m=64, n=48, k=100, batch=3)
+    parsed = parse(arguments(form, 16, BatchStrideB=4808, StrideA=104))
+    assert parsed.problem == StridedBatchProblem(
+        m=64, n=48, k=100, batch=3, stride_a=104, batch_stride_b=4808
+    )
+    assert parsed.splits == ()
+    # one product is none at a distance from others
+    assert parse(arguments(form, 16, BatchCount=1, BatchStrideB=9)).problem == GemmProblem(m=64, n=48, k=100)
+    with pytest.raises(InputError, match="BatchStrideA is 0, which ckProfiler takes literally: all matrices"):
+        parse(arguments(form, 16, BatchStrideA=0))
+    with pytest.raises(InputError, match="batch is 0, expected 1"):
+        parse(arguments(form, 16, BatchCount=0))
+    options = parse("-m=3 -n=4 -k=5 -batch=2 -batch_stride_a=16 -batch_stride_b=0 -batch_stride_e=40")
+    expected = StridedBatchProblem(m=3, n=4, k=5, batch=2, batch_stride_a=16, batch_stride_e=40)
+    assert options.problem == expected
+    assert parse("-m=3 -n=4 -k=5 -batch=2 -batch_stride_a=0").problem == GemmProblem(m=3, n=4, k=5, batch=2)
+
+
+def test_products_with_d_tensors() -> None:
+    form = FORMS["gemm_multiply_multiply"]
+    parsed = parse(arguments(form, 14, StrideD0=56, StrideD1=-1, StrideE=64))
+    assert parsed.problem == MultiDProblem(
+        m=64, n=48, k=100, stride_e=64, elementwise_op=ElementwiseOp.MULTI_D_MULTIPLY, strides_d=(56, 0)
+    )
+    assert parsed.splits == ()
+    assert parse(arguments(form, 18, KBatch=2)).splits == (2,)
+    assert parse(arguments(form, 18, KBatch=0)).splits == FORMS["gemm_universal"].all_splits
+    with pytest.raises(InputError, match="StrideD1 is 0, which ckProfiler takes literally: all lines"):
+        parse(arguments(form, 14, StrideD1=0))
+    options = parse("-m=3 -n=4 -k=5 -elementwise_op=MultiDAdd -num_d_tensors=2 -stride_ds=8")
+    add = MultiDProblem(m=3, n=4, k=5, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(8, 8))
+    assert options.problem == add
+    one = parse("-m=3 -n=4 -k=5 -elementwise_op=MultiDAdd").problem
+    assert one == replace(add, strides_d=(0,))
+    # tile_engine's programs for products without D tensors take the option as well
+    assert parse("-m=3 -n=4 -k=5 -stride_ds=0").ignored == ("stride_ds 0",)
 
 
 @given(st.tuples(*[st.integers(1, 10**6)] * 3), st.tuples(*[st.integers(1, 10**6)] * 3))
@@ -171,6 +209,13 @@ def test_tile_engines_options() -> None:
         ("-m=3 -n=4 -k=5 6", "unknown option '6'"),
         ("-m=3 -n=4 -k=5 -split_k=0", "-split_k is 0, expected 1 or more"),
         ("-m=3 -n=4 -k=5 -stride_a=-1", "-stride_a is -1, expected 0 or more"),
+        ("-m=3 -n=4 -k=5 -batch_stride_b=-1", "-batch_stride_b is -1, expected 0 or more"),
+        ("-m=3 -n=4 -k=5 -num_d_tensors=1", "D tensors need -elementwise_op"),
+        ("-m=3 -n=4 -k=5 -num_d_tensors=3 -elementwise_op=MultiDAdd", "num_d_tensors is 3, expected 1 to 2"),
+        ("-m=3 -n=4 -k=5 -elementwise_op=Relu", "Relu, which takes one operand .*unsupported-family"),
+        ("-m=3 -n=4 -k=5 -elementwise_op=Add", "Add, expected one of MultiDAdd, MultiDMultiply"),
+        ("-m=3 -n=4 -k=5 -elementwise_op=MultiDAdd -batch=2", "batch is 2: .*unsupported family"),
+        ("-m=3 -n=4 -k=5 -elementwise_op=MultiDAdd -batch=2 -batch_stride_a=99", "unsupported family"),
     ],
 )
 def test_wrong_lines(text: str, said: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 import ckprof
 from ckprof.errors import CkprofError
 from ckprof.model.dtype import DataType
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance, UniversalGemmInstance
 from tests.plugins.pipelines.universal_gemm.products import FAMILY
 
 LISTS = Path(__file__).parents[4] / "conf" / "gemm" / "universal"
@@ -184,8 +184,17 @@ def test_the_rule_set():
     found = ckprof.Profiler().instances(
         ckprof.InstanceQuery(directions="gemm", rule_set="gemm", dtypes=(DataType.FP16,), keep_invalid=True)
     )
-    assert len(found.candidates) == 4 * 256
+    # the products, then their sums with one and with two D tensors
+    assert len(found.candidates) == 3 * 4 * 256
     names = {one.name for one in found.candidates}
+    assert len(names) == len(found.candidates)
+    assert [one.instance.id for one in found.candidates] == list(range(3 * 4 * 256))
+    with_d = [one.instance for one in found.candidates if isinstance(one.instance, MultiDGemmInstance)]
+    assert with_d == [one.instance for one in found.candidates[4 * 256 :]]
+    assert Counter(f"{one.elementwise_op.value} {one.num_d_tensors}" for one in with_d) == {
+        "MultiDAdd 1": 4 * 256,
+        "MultiDAdd 2": 4 * 256,
+    }
     assert "gemm_fp16_rcr_compv4_cshuffle_intrawave_False_False_False_True_128x128x32_2x2x1_16x16x16" in names
 
 

@@ -19,6 +19,8 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "compv4": {"pipeline": "compv4", "tile": (128, 128, 32), "dtype": "bf16"},
     "compv1": {"pipeline": "compv1", "layout": "rrr", "pads": (True, True, True)},
     "persistent": {"pipeline": "mem", "persistent": True, "epilogue": "default", "layout": "crr"},
+    "multi_d": {"elementwise_op": "MultiDAdd", "num_d_tensors": 2},
+    "batched": {"batched": True, "layout": "rrr"},
 }
 #: compiled besides
 OTHERS: tuple[dict[str, Any], ...] = (
@@ -26,6 +28,8 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"dtype": "int8", "layout": "ccr"},
     {"pipeline": "mem", "scheduler": "interwave"},
     {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 2},
+    {"elementwise_op": "MultiDMultiply", "num_d_tensors": 1, "persistent": True, "dtype": "fp8"},
+    {"batched": True, "pipeline": "compv1", "epilogue": "default", "dtype": "int8"},
 )
 
 
@@ -41,7 +45,14 @@ def test_golden(changes, level, golden):
 @pytest.mark.parametrize(
     ("changes", "functions"),
     # hot loops and tails, each stored and added
-    [({"pipeline": "compv1"}, 2), ({}, 6), ({"pipeline": "compv4"}, 8), ({"pipeline": "mem"}, 8)],
+    [
+        *[({"pipeline": "compv1"}, 2), ({}, 6), ({"pipeline": "compv4"}, 8), ({"pipeline": "mem"}, 8)],
+        # K is not split with D tensors
+        *[({"elementwise_op": "MultiDAdd", "num_d_tensors": 1}, 3), ({"batched": True}, 6)],
+        # nor where single halves would have to be added
+        *[({"batched": True, "epilogue": "default"}, 3)],
+        *[({"batched": True, "epilogue": "default", "dtype": "int8"}, 6)],
+    ],
 )
 def test_device_functions(changes, functions):
     instance = make_product(**changes)

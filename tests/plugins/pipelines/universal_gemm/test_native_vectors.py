@@ -29,11 +29,18 @@ def test_widths_of_the_real_headers(changes, vectors):
     assert native_vectors(make_product(**changes), LANES) == vectors
 
 
-def test_the_first_pipeline_pads_only_the_fast_axis_of_each_operand():
-    assert native_vectors(make_product(pipeline="compv1", pads=(False, False, True)), LANES)[:2] == (1, 1)
-    assert native_vectors(make_product(pipeline="compv1", layout="rrr", pads=(False, False, True)), LANES)[
-        :2
-    ] == (1, 8)
-    assert native_vectors(make_product(pipeline="compv1", layout="ccr", pads=(True, False, False)), LANES)[
-        :2
-    ] == (1, 8)
+@pytest.mark.parametrize(
+    ("layout", "pads", "vectors"),
+    [
+        # A's fast axis is K or M; of B the other one counts: N where K is the fast one, K where N is
+        ("rcr", (False, False, True), (1, 8)),
+        ("rcr", (True, True, False), (8, 1)),
+        ("rrr", (False, False, True), (1, 1)),
+        ("rrr", (True, True, False), (8, 8)),
+        ("ccr", (True, False, False), (1, 8)),
+        ("crr", (False, True, True), (8, 1)),
+    ],
+)
+def test_the_first_pipeline_looks_at_one_pad_for_each_operand(layout, pads, vectors):
+    kernel = make_product(pipeline="compv1", layout=layout, pads=pads)
+    assert native_vectors(kernel, LANES)[:2] == vectors

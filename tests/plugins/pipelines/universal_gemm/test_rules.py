@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import ckprof
+from ckprof.catalog.writer import render_catalog
 from ckprof.errors import InputError
+from ckprof.model.catalog import Catalog
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, OLD, broken, make_product
 
 
@@ -21,6 +29,89 @@ def test_name_is_that_of_the_dispatcher():
     assert FAMILY.kernel_name(changed) == (
         "gemm_bf16_crr_mem_default_interwave_True_False_True_True_128x128x64_2x2x1_32x32x16_vec4_2_1"
     )
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_names_with_d_tensors(count):
+    instance = make_product(
+        tile=(128, 128, 32), pipeline="compv4", elementwise_op="MultiDMultiply", num_d_tensors=count
+    )
+    assert FAMILY.kernel_name(instance) == (
+        "gemm_fp16_rcrr_compv4_cshuffle_intrawave_False_False_False_False_128x128x32_2x2x1_32x32x16"
+        f"_multid_MultiDMultiply_d{count}"
+    )
+    assert instance.fields()["elementwise_op"] == "MultiDMultiply"
+    imposed = {f"vector_size_{letter}": 4 for letter in "abc"}
+    assert FAMILY.kernel_name(
+        make_product(elementwise_op="MultiDAdd", num_d_tensors=count, **imposed)
+    ).endswith(f"_32x32x16_vec4_4_4_multid_MultiDAdd_d{count}")
+
+
+def test_names_of_batched_kernels():
+    # an inference: the dispatcher's generator has none
+    assert FAMILY.kernel_name(make_product(batched=True)) == (
+        "gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16_batched"
+    )
+
+
+VARIANTS = [
+    {},
+    {"batched": True},
+    *(
+        {"elementwise_op": op, "num_d_tensors": count}
+        for op in ("MultiDAdd", "MultiDMultiply")
+        for count in (1, 2)
+    ),
+]
+
+
+def test_variants_are_kernels_of_their_own():
+    instances = [make_product(**variant) for variant in VARIANTS]
+    assert len({one.key for one in instances}) == len({FAMILY.kernel_name(one) for one in instances}) == 6
+    # what a kernel of one product is identified by has not grown
+    assert len(make_product().identity()) == 18
+    assert make_product().key == "75eb5ca9186829475f0942a1181f8f06"
+    assert make_product(batched=False).key == make_product().key
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants_are_read_back_from_a_catalog(variant, tmp_path):
+    instance = make_product(**variant)
+    names = UniversalGemmRecord.__struct_fields__
+    fields = {**instance.fields(), "pipeline": instance.gemm_pipeline.value}
+    for axis in "mnk":
+        fields |= {
+            f"warp_{axis}": fields[f"wave_grid_{axis}"],
+            f"warp_tile_{axis}": fields[f"mma_tile_{axis}"],
+        }
+    record = UniversalGemmRecord(id=0, **{name: fields[name] for name in names[1:] if name in fields})
+    catalog = Catalog(
+        variant=VARIANT, ndim=0, layout=instance.layout, dtype=instance.dtype, records=(record,)
+    )
+    path = tmp_path / "one.json"
+    path.write_text(render_catalog(catalog))
+    assert ("batched" in json.loads(path.read_text())["instances"][0]) == ("batched" in variant)
+    (candidate,) = ckprof.Profiler().instances(ckprof.InstanceQuery(directions="gemm", conf=path)).candidates
+    assert candidate.instance == instance
+    assert candidate.name == FAMILY.kernel_name(instance)
+
+
+@pytest.mark.parametrize("level", [OLD, NEW])
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"batched": True}, []),
+        ({"batched": True, "pipeline": "compv4", "tile": (128, 128, 32)}, ["batched"]),
+        ({"batched": True, "persistent": True}, ["batched"]),
+        ({"batched": True, "epilogue": "default"}, []),
+        ({"elementwise_op": "MultiDAdd", "num_d_tensors": 2, "persistent": True}, []),
+        ({"elementwise_op": "MultiDAdd", "num_d_tensors": 1, "epilogue": "default"}, ["multi-d"]),
+        ({"elementwise_op": "MultiDAdd", "num_d_tensors": 1, "dtype": "int8"}, ["multi-d"]),
+        ({"elementwise_op": "MultiDMultiply", "num_d_tensors": 1, "dtype": "fp8"}, []),
+    ],
+)
+def test_rules_of_variants(changes, expected, level):
+    assert broken(make_product(**changes), level) == expected
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp8", "bf8", "int8"])
@@ -70,8 +161,15 @@ def test_unknown_level_and_values():
         InputError, match="instance 0: vector sizes are 4, 0, 0, expected all of them or none"
     ):
         make_product(vector_size_a=4)
-    with pytest.raises(InputError, match="unsupported-family"):
-        make_product(elementwise_op="MultiDAdd", num_d_tensors=1)
+    with pytest.raises(InputError, match=r"Relu, which takes one operand .*unsupported-family"):
+        make_product(elementwise_op="Relu", num_d_tensors=1)
+    with pytest.raises(InputError, match="num_d_tensors is 1, but elementwise_op PassThrough uses none"):
+        make_product(num_d_tensors=1)
+    for count in (0, 3):
+        with pytest.raises(InputError, match=f"num_d_tensors is {count}, expected 1 to 2"):
+            make_product(elementwise_op="MultiDAdd", num_d_tensors=count)
+    with pytest.raises(InputError, match=r"batches of products .*unsupported-family"):
+        make_product(elementwise_op="MultiDAdd", num_d_tensors=1, batched=True)
     with pytest.raises(InputError, match="instance 0: pipeline"):
         make_product(pipeline="preshufflev2")
 
@@ -88,3 +186,17 @@ def test_work_is_the_product():
     assert work is not None
     assert (work.m, work.n, work.k, work.splits, work.waves) == (3840, 4096, 2048, 2, 4)
     assert work.tensor_bytes == 63_963_136
+    batch = FAMILY.work(make_product(batched=True), GemmProblem(m=3840, n=4096, k=2048, batch=3), 1)
+    assert batch is not None and (batch.batch, batch.tensor_bytes) == (3, 3 * 63_963_136)
+
+
+def test_default_problems_are_what_the_kernels_compute():
+    usual = GemmProblem(m=512, n=256, k=128)
+    assert FAMILY.default_problem(make_product(), usual) is usual
+    assert FAMILY.default_problem(make_product(batched=True), usual) == GemmProblem(
+        m=512, n=256, k=128, batch=4
+    )
+    found = FAMILY.default_problem(make_product(elementwise_op="MultiDAdd", num_d_tensors=2), usual)
+    assert found == MultiDProblem(
+        m=512, n=256, k=128, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 0)
+    )

@@ -162,6 +162,35 @@ struct gemm_types
                                              C.wave_groups,
                                              fixed,
                                              C.vectors.k>>>;
+    // With D tensors, which are not combined with parts of K.
+    template <typename Operation, typename Ds, typename DsLayout>
+    using shuffle = ck_tile::CShuffleEpilogue<
+        ck_tile::CShuffleEpilogueProblem<A,
+                                         B,
+                                         Ds,
+                                         Acc,
+                                         E,
+                                         DsLayout,
+                                         ck_tile::tensor_layout::gemm::RowMajor,
+                                         Operation,
+                                         shape::NumWarps * 64,
+                                         C.tile.m,
+                                         C.tile.n,
+                                         C.waves.m,
+                                         C.waves.n,
+                                         C.mma.m,
+                                         C.mma.n,
+                                         C.mma.k,
+                                         false,
+                                         ck_tile::memory_operation_enum::set,
+                                         C.wave_groups,
+                                         fixed,
+                                         C.vectors.k>>;
+    // Of any kernel of the configuration: which end of the loop is run is of no importance here.
+    using some_pipeline = pipeline<true, ck_tile::TailNumber::Full>;
+    template <bool Adds>
+    using some_epilogue = epilogue<Adds ? ck_tile::memory_operation_enum::atomic_add
+                                        : ck_tile::memory_operation_enum::set>;
     template <bool Hot, ck_tile::TailNumber Tail, ck_tile::memory_operation_enum Store>
     using kernel_of = ck_tile::GemmKernel<partitioner, pipeline<Hot, Tail>, epilogue<Store>>;
     using kernel = kernel_of<true, ck_tile::TailNumber::Full, ck_tile::memory_operation_enum::set>;
@@ -221,7 +250,10 @@ struct gemm_types
                                                                              C.mma.k,
                                                                              false>>,
         shuffle<pass, none, none>>;
-    using kernel = ck_tile::GemmKernel<partitioner, pipeline, epilogue>;
+    using some_pipeline = pipeline;
+    template <bool>
+    using some_epilogue = epilogue;
+    using kernel        = ck_tile::GemmKernel<partitioner, pipeline, epilogue>;
 #endif
 };
 

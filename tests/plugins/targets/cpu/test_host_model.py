@@ -47,6 +47,7 @@ def test_surface(compiler: str, tmp_path: Path) -> None:
     assert "surface: ok" in run([build(compiler, "surface", tmp_path, ["-O1"])])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
 @pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
 def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
@@ -55,12 +56,14 @@ def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
     assert f"{direction} numerics: ok" in run([binary, "12"])
 
 
+@pytest.mark.thorough
 def test_stream_k_partition(tmp_path: Path) -> None:
     """From 1 to 300 workgroups: each iteration once, nothing read before it is written, exact results."""
     binary = build(COMPILERS[0], "stream_k_partition", tmp_path, ["-O1", "-march=native"])
     assert "stream-K partition: ok" in run([binary, "300"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sanitizer", [None, pytest.param("thread", marks=pytest.mark.slow)])
 def test_repeats(sanitizer: str | None, tmp_path: Path) -> None:
     """Split-K, two-stage and stream-K kernels give the same bits 20 times, on more threads than cores."""
@@ -68,6 +71,7 @@ def test_repeats(sanitizer: str | None, tmp_path: Path) -> None:
     assert "repeats: ok" in run([build(COMPILERS[0], "repeats", tmp_path, flags)])
 
 
+@pytest.mark.thorough
 def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
     """The portable paths: 16-byte vectors, no half conversion instructions; header-only."""
     flags = ["-O1", "-DCKPROF_TEST_FEW_KERNELS"]
@@ -75,6 +79,7 @@ def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
     assert "forward numerics: ok" in run([binary, "2"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("direction", "sanitizer"),
     [

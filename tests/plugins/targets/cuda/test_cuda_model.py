@@ -44,3 +44,8 @@ def test_arithmetic(tmp_path: Path) -> None:
     """Divisions, residue classes, windows, descriptors and the walk over tiles against their definitions."""
     runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
     assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, runtime, device_table_source())
+
+
+def test_matrices(tmp_path: Path) -> None:
+    """Tiles, tensor maps and types of products of two matrices against their definitions."""
+    assert "matrices: ok" in compile_and_run("matrices", tmp_path)

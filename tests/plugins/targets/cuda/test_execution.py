@@ -14,8 +14,8 @@ from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
 from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof.plugin.timing import TimedKernel, TimedTarget
-from ckprof_plugins.pipelines._gemm.traits import fields_of_name, gemm_traits, traits_of_name
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines._gemm.traits import fields_of_name, gemm_traits, product_traits, traits_of_name
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
 from ckprof_plugins.targets.cuda.execution import executed, pipeline_plans
 from ckprof_plugins.targets.cuda.target import CudaTarget
 from tests.plugins.targets.cuda.test_cuda_model import COMPILER, FLAGS, FOLDERS
@@ -27,10 +27,38 @@ LISTS = (
 )
 CPP_DIRECTIONS = {"fwd": "forward", "bwd_data": "backward_data", "bwd_weight": "backward_weight"}
 
+PRODUCT_LISTS = ("gemm/universal/rcr_fp16", "gemm/universal/rrr_fp16")
+#: type -> its name in C++ on the device that is modelled by default, and the result's
+PRODUCT_TYPES = {
+    "bf16": ("bf16", "bf16"),
+    "fp32": ("fp32", "fp32"),
+    "fp8": ("fp8_fnuz", "fp16"),
+    "int8": ("int8", "int32"),
+}
+
 PRINTER = """\
 #include <cstdio>
 #include "ck_tile/cuda_model/hopper_config.hpp"
+#include "ck_tile/cuda_model/matrix_config.hpp"
 using namespace ck_tile::cuda_model;
+template <typename Kernel>
+void show_product()
+{
+    using plan   = matrix_config_of<Kernel, 1>;
+    using native = typename plan::native;
+    using hopper = hopper_config<native, plan::hopper_stages, plan::turns>;
+    if constexpr(hopper_tile<native> && has_warpgroup_product(native::ab_type))
+    {
+        if constexpr(hopper::stages >= 2)
+        {
+            std::printf("W %d %d %d %d %d\\n", hopper::m, hopper::n, hopper::stages,
+                        hopper::resident, hopper::turns);
+            return;
+        }
+    }
+    using base = typename plan::type;
+    std::printf("M %d %d %d %d 0\\n", base::m, base::n, base::stages, base::blocks);
+}
 template <typename Kernel, int Blocks>
 void show()
 {
@@ -108,6 +136,91 @@ def cpp_kernel(number: int, instance: Instance) -> str:
     )
 
 
+def products() -> list[tuple[Instance, str]]:
+    """Return instances of the shipped lists of products that differ in their tiles, and a type for each."""
+    profiler = ckprof.Profiler()
+    found: dict[object, Instance] = {}
+    for name in PRODUCT_LISTS:
+        for one in profiler.instances(ckprof.InstanceQuery(conf=name)).candidates:
+            fields = one.instance.fields()
+            key = ("layout", "tile_m", "tile_n", "tile_k", "gemm_pipeline", "scheduler", "wave_grid_m")
+            found.setdefault(tuple(fields[name] for name in key), one.instance)
+    types = tuple(PRODUCT_TYPES)
+    return [(one, types[number % len(types)]) for number, one in enumerate(found.values())]
+
+
+def cpp_product(number: int, instance: Instance, dtype: str) -> str:
+    """Return a type with the facts of an instance, and the call that shows what becomes of it."""
+    fields = instance.fields()
+    operand, result = (f"ck_tile::host_model::data_type::{name}" for name in PRODUCT_TYPES[dtype])
+    properties = GemmPipeline(fields["gemm_pipeline"]).properties
+    values = {
+        "m_per_block": fields["tile_m"],
+        "n_per_block": fields["tile_n"],
+        "k_per_block": fields["tile_k"],
+        "m_waves": fields["wave_grid_m"],
+        "n_waves": fields["wave_grid_n"],
+        "k_waves": fields["wave_grid_k"],
+        "k_mma": 16,
+        "a_row_major": str(fields["layout"][0] == "r").lower(),
+        "b_row_major": str(fields["layout"][1] == "r").lower(),
+        "e_row_major": "true",
+        "a_type": operand,
+        "b_type": operand,
+        "e_type": result,
+        "vector_size_a": 8,
+        "vector_size_b": 8,
+        "vector_size_c": 8,
+        "scheduler": f'"{str(fields["scheduler"]).capitalize()}"',
+    }
+    assignments = " ".join(f"f.{name} = {value};" for name, value in values.items())
+    double = str(properties.buffering is SmemBuffering.DOUBLE).lower()
+    return (
+        f"struct k{number} {{ struct GemmPipeline {{ struct described {{ const char* name; }}; "
+        f'static constexpr described facts{{"{properties.enumerator}"}}; '
+        f"static constexpr bool DoubleSmemBuffer = {double}; }}; "
+        f"static constexpr ck_tile::host_model::plain_gemm_facts facts = "
+        f"[] {{ ck_tile::host_model::plain_gemm_facts f{{}}; {assignments} return f; }}(); }};\n"
+        f"inline void show{number}() {{ show_product<k{number}>(); }}\n"
+    )
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
+def test_tiles_of_products_are_those_of_the_headers(tmp_path: Path) -> None:
+    chosen = products()
+    assert len(chosen) > 40
+    source = PRINTER + "".join(cpp_product(number, one, dtype) for number, (one, dtype) in enumerate(chosen))
+    printed = compiled_and_run(source, len(chosen), tmp_path)
+    engines = set()
+    for (instance, dtype), line in zip(chosen, printed, strict=True):
+        fields = instance.fields()
+        engine, *numbers = line.split()
+        m, n, stages, blocks, turns = map(int, numbers)
+        found = executed(
+            TimedKernel(direction="gemm", dtype=dtype, fields=fields, traits=product_traits(fields))
+        )
+        where = (dtype, fields)
+        assert found.labels[0] == f"engine {engine}", where
+        assert (found.tile[:2], found.lds_stages, found.workgroups_per_unit) == ((m, n), stages, blocks), (
+            where
+        )
+        assert (found.labels[1] == "turns") == bool(turns), where
+        engines.add((fields["layout"], dtype, engine))
+    assert len(engines) > 8
+
+
+def compiled_and_run(source: str, count: int, folder: Path) -> list[str]:
+    """Compile a program that calls so many functions, and return the lines that they print."""
+    source += "int main() {" + "".join(f" show{number}();" for number in range(count)) + " }\n"
+    (folder / "show.cpp").write_text(source)
+    binary = folder / "show"
+    includes = [f"-I{path}" for path in FOLDERS]
+    flags = [flag for flag in FLAGS if flag != "-O1"]
+    subprocess.run([COMPILER or "", *flags, *includes, folder / "show.cpp", "-o", binary], check=True)
+    return subprocess.run([binary], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> None:
@@ -120,13 +233,7 @@ def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> Non
         *(replace(one, dtype=DataType.FP32, compute_type=ComputeType.TF32) for one in listed[::3]),
     ]
     source = PRINTER + "".join(cpp_kernel(number, one) for number, one in enumerate(chosen))
-    source += "int main() {" + "".join(f" show{number}();" for number in range(len(chosen))) + " }\n"
-    (tmp_path / "show.cpp").write_text(source)
-    binary = tmp_path / "show"
-    includes = [f"-I{path}" for path in FOLDERS]
-    flags = [flag for flag in FLAGS if flag != "-O1"]
-    subprocess.run([COMPILER or "", *flags, *includes, tmp_path / "show.cpp", "-o", binary], check=True)
-    printed = subprocess.run([binary], capture_output=True, text=True, check=True).stdout.splitlines()
+    printed = compiled_and_run(source, len(chosen), tmp_path)
     engines = set()
     for instance, line in zip(chosen, printed, strict=True):
         fields = instance.fields()

@@ -28,7 +28,7 @@ from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import PREFIX_HEADER, SHIM_DIR
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: its headers are found before those of the host model
 FAKE_HIP = Path(__file__).parent / "fake_hip"

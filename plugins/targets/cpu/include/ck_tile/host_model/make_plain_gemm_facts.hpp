@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ck_tile/core/numeric/integral_constant.hpp"
+#include "ck_tile/host_model/gemm_device.hpp"
 #include "ck_tile/host_model/gemm_level.hpp"
 #include "ck_tile/host_model/plain_gemm_facts.hpp"
 #include "ck_tile/ops/common/tensor_layout.hpp"
@@ -17,12 +18,17 @@ namespace ck_tile::host_model {
 template <typename Layout>
 inline constexpr bool is_row_major = std::is_same_v<Layout, tensor_layout::gemm::RowMajor>;
 
-template <typename Operation>
-constexpr d_operation d_operation_of()
+// Found out by calling it: headers of July 2025 bring no such operation, kernels define their own.
+template <typename Operation, std::size_t... I>
+constexpr d_operation d_operation_of(std::index_sequence<I...>)
 {
-    using namespace element_wise;
-    if(std::is_same_v<Operation, MultiDAdd>) { return d_operation::add; }
-    if(std::is_same_v<Operation, MultiDMultiply>) { return d_operation::multiply; }
+    if constexpr(sizeof...(I) > 0)
+    {
+        float result = 0;
+        Operation{}(result, 3.0f, static_cast<float>(I + 5)...);
+        if(result == (3.0f + ... + static_cast<float>(I + 5))) { return d_operation::add; }
+        if(result == (3.0f * ... * static_cast<float>(I + 5))) { return d_operation::multiply; }
+    }
     return d_operation::none;
 }
 
@@ -51,9 +57,12 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
                   "the partitioner and the pipeline have different block tiles");
     constexpr auto d_count = static_cast<int>(Epilogue::DsDataType::size());
     static_assert(d_count <= most_d_tensors, "too many D tensors");
-    static_assert(std::is_same_v<typename Epilogue::CDElementwise, element_wise::PassThrough> ||
-                      d_operation_of<typename Epilogue::CDElementwise>() != d_operation::none,
-                  "only PassThrough, MultiDAdd and MultiDMultiply are modelled");
+    constexpr d_operation operation = d_operation_of<typename Epilogue::CDElementwise>(
+        std::make_index_sequence<std::size_t{d_count}>{});
+    static_assert(operation != d_operation::none ||
+                      (d_count == 0 &&
+                       std::is_same_v<typename Epilogue::CDElementwise, element_wise::PassThrough>),
+                  "only PassThrough without D tensors, sums and products with them are modelled");
     static_assert(is_row_major<typename Epilogue::ELayout> ==
                       is_row_major<typename Pipeline::CLayout>,
                   "the epilogue and the pipeline have different layouts of the result");
@@ -95,7 +104,7 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
     facts.vector_size_c = Epilogue::GetVectorSizeC();
 
     facts.d_count   = d_count;
-    facts.operation = d_operation_of<typename Epilogue::CDElementwise>();
+    facts.operation = operation;
     describe_d_tensors<Epilogue>(facts, std::make_index_sequence<std::size_t{d_count}>{});
 
     facts.pipeline_class      = Pipeline::facts.class_name;
@@ -107,6 +116,8 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
     facts.deals_steps = gemm_level::deals_steps;
     facts.overruns    = gemm_level::overruns<Pipeline>;
     facts.store       = gemm_level::store<Epilogue>;
+    facts.device_combines = gemm_device::d_tensors;
+    facts.device_batches  = gemm_device::batches;
     // The basic pipeline has no tail.
     if(gemm_level::fixed_tails && !Pipeline::facts.basic)
     {

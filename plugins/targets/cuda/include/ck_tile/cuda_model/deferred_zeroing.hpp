@@ -9,6 +9,13 @@
 
 namespace ck_tile::cuda_model {
 
+// `height` rows of `width` bytes that start `pitch` bytes apart.
+struct zeroed_rows
+{
+    void* memory;
+    std::size_t pitch, width, height;
+};
+
 class deferred_zeroing
 {
 public:
@@ -22,32 +29,33 @@ public:
     void begin()
     {
         collecting_ = true;
-        memory_     = nullptr; // of a launch that failed
+        rows_       = {}; // of a launch that failed
     }
     void end() { collecting_ = false; }
 
     // Takes the request over if one is being collected and none is pending.
-    bool take(void* memory, int value, std::size_t bytes)
+    bool take(const zeroed_rows& rows, int value)
     {
-        if(!collecting_ || memory_ != nullptr || value != 0) { return false; }
-        memory_ = memory;
-        bytes_  = bytes;
+        if(!collecting_ || rows_.memory != nullptr || value != 0) { return false; }
+        rows_ = rows;
         return true;
     }
 
     // To be called before a kernel is started, which writes all of `written` or nothing known.
     cudaError_t settle(cudaStream_t stream, const void* written)
     {
-        void* memory = memory_;
-        memory_      = nullptr;
-        return memory == nullptr || memory == written ? cudaSuccess
-                                                      : cudaMemsetAsync(memory, 0, bytes_, stream);
+        const zeroed_rows rows = rows_;
+        rows_                  = {};
+        if(rows.memory == nullptr || rows.memory == written) { return cudaSuccess; }
+        // A single row may be longer than a pitch can say.
+        return rows.height == 1
+                   ? cudaMemsetAsync(rows.memory, 0, rows.width, stream)
+                   : cudaMemset2DAsync(rows.memory, rows.pitch, 0, rows.width, rows.height, stream);
     }
 
 private:
-    bool collecting_   = false;
-    void* memory_      = nullptr;
-    std::size_t bytes_ = 0;
+    bool collecting_ = false;
+    zeroed_rows rows_{};
 };
 
 } // namespace ck_tile::cuda_model

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -15,7 +16,7 @@ namespace ck_tile::cuda_model {
 template <host_model::data_type Type>
 struct stored
 {
-    using type = std::uint16_t;
+    using type = std::conditional_t<host_model::size_of(Type) == 1, std::uint8_t, std::uint16_t>;
 };
 template <>
 struct stored<host_model::data_type::fp32>
@@ -27,6 +28,11 @@ template <>
 struct stored<host_model::data_type::tf32>
 {
     using type = float;
+};
+template <>
+struct stored<host_model::data_type::int32>
+{
+    using type = int;
 };
 template <host_model::data_type Type>
 using stored_t = typename stored<Type>::type;
@@ -70,7 +76,7 @@ template <host_model::data_type Type, int Count>
 __device__ __forceinline__ void add_to_memory(stored_t<Type>* destination,
                                               const stored_t<Type>* values)
 {
-    if constexpr(Type == host_model::data_type::fp32)
+    if constexpr(host_model::size_of(Type) == 4)
     {
 #pragma unroll
         for(int i = 0; i < Count; ++i) { atomicAdd(destination + i, values[i]); }

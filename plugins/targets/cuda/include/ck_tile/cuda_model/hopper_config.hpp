@@ -12,8 +12,6 @@ namespace ck_tile::cuda_model {
 template <typename Base, int WantedStages, bool TakeTurns>
 struct hopper_config : Base
 {
-    static constexpr bool weight = Base::direction == direction::backward_weight;
-
     // Tiles that the register file cannot hold are computed in halves.
     static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;
     static constexpr int n        = Base::n;
@@ -26,7 +24,6 @@ struct hopper_config : Base
     static constexpr int threads         = (warpgroups + 1) * 128; // the last warpgroup copies
 
     // Rows of 128 bytes: K elements of a row or column, or 64 rows or columns of one K.
-    static constexpr int row_elements      = hopper_row_bytes / Base::ab_bytes;
     static constexpr int columns_per_chunk = n < 64 ? n : 64;
     static constexpr int column_chunks     = (n + 63) / 64;
     static constexpr int a_bytes           = m * hopper_row_bytes;
@@ -40,10 +37,14 @@ struct hopper_config : Base
     // On its way to memory a warp's result is 16 rows of up to 64 columns.
     static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
     // Sums of several parts of K are staged in fp32.
-    static constexpr int staging_line_bytes = staged_columns * (weight ? 4 : Base::e_bytes) + 16;
-    static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
+    static constexpr int staging_line_bytes =
+        staged_columns * (Base::weight ? 4 : Base::e_bytes) + 16;
+    static constexpr int staging_bytes = warpgroups * 4 * 16 * staging_line_bytes;
 
     static constexpr int accumulators = own_blocks * n / 2; // of a thread
+
+    // Elements of K in one stage.
+    static constexpr int k_elements = hopper_row_bytes / Base::ab_bytes;
 
     static constexpr int other_bytes = 1024 + staging_bytes; // alignment and barriers, too
     static constexpr int room(int resident)
@@ -61,10 +62,11 @@ struct hopper_config : Base
     }
     // An instruction must fit into the registers of the start.
     // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
+    static constexpr int least_stages = Base::deep || WantedStages < 3 ? WantedStages : 3;
     static constexpr int most_resident()
     {
         int count = warpgroups == 1 ? 3 : Base::blocks;
-        while(count > 1 && (room(count) < (WantedStages < 3 ? WantedStages : 3) * stage_bytes ||
+        while(count > 1 && (room(count) < least_stages * stage_bytes ||
                             consumer_registers(count) < accumulators + 40 ||
                             registers_at_start(count) < n / 2 + 32))
         {
@@ -78,17 +80,20 @@ struct hopper_config : Base
     static constexpr int shared_bytes = 1024 + stages * stage_bytes + staging_bytes + 1024;
 };
 
-// Whether engine W can compute the instance's tile at all. Warpgroup products of TF32 need both
-// operands with K contiguous, as they are forward.
+// Elements of 16 bits; 8-bit ones and TF32 are multiplied as they are where all lie along K, as
+// they do forward.
+template <typename Base>
+inline constexpr bool hopper_elements =
+    Base::ab_bytes == 2 || ((Base::ab_bytes == 1 || Base::ab_type == data_type::tf32) &&
+                            Base::a_k_major && Base::b_k_major);
+
+// Whether engine W can compute the instance's tile at all.
 template <typename Base>
 inline constexpr bool hopper_tile =
-    (Base::ab_bytes == 2 ||
-     (Base::ab_type == data_type::tf32 && Base::direction == direction::forward)) &&
-    Base::m % 64 == 0 && Base::m <= 256 &&
+    hopper_elements<Base> && Base::m % 64 == 0 && Base::m <= 256 &&
     (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
      Base::n == 192 || Base::n == 224 || Base::n == 256) &&
     (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&
-    (Base::direction == direction::backward_weight || Base::merged == 1) &&
-    !(Base::m == 192 && Base::n > 128);
+    (Base::weight || Base::merged == 1) && !(Base::m == 192 && Base::n > 128);
 
 } // namespace ck_tile::cuda_model

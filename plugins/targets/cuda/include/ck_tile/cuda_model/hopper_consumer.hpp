@@ -2,6 +2,9 @@
 // The side of engine W that multiplies and stores.
 #pragma once
 
+#include <type_traits>
+
+#include "ck_tile/cuda_model/hopper_matrix_result.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
 #include "ck_tile/cuda_model/hopper_weight_result.hpp"
@@ -14,20 +17,23 @@ namespace ck_tile::cuda_model {
 template <typename Config>
 struct hopper_consumer
 {
-    static constexpr bool weight = Config::direction == direction::backward_weight;
+    static constexpr bool weight = Config::weight;
     static constexpr int blocks  = Config::own_blocks;
     static constexpr int regs    = Config::n / 2;
 
-    using element = stored_t<Config::e_type>;
+    using config   = Config;
+    using params   = hopper_params_of<Config>;
+    using element  = stored_t<Config::e_type>;
+    using sum_type = std::conditional_t<Config::integer, int, float>;
     using product =
         warpgroup_product<Config::ab_type, Config::n, !Config::a_k_major, !Config::b_k_major>;
 
-    const hopper_params& p;
+    const params& p;
     const hopper_shared<Config>& shared;
     int warpgroup;
     ring_position<Config::stages> at{};
     std::uint32_t own_tiles = 0;
-    float sum[blocks][regs];
+    sum_type sum[blocks][regs];
 
     __device__ __forceinline__ int first_row() const
     { return Config::turns ? 0 : warpgroup * blocks * 64; }
@@ -43,7 +49,14 @@ struct hopper_consumer
 #pragma unroll
         for(auto& block : sum)
 #pragma unroll
-            for(float& value : block) { asm volatile("" : "+f"(value)::"memory"); }
+            for(sum_type& value : block)
+            {
+                if constexpr(Config::integer) { asm volatile("" : "+r"(value)::"memory"); }
+                else
+                {
+                    asm volatile("" : "+f"(value)::"memory");
+                }
+            }
     }
 
     // Consumers that take turns multiply one after the other: a barrier tells neighbouring turns of
@@ -71,7 +84,7 @@ struct hopper_consumer
 #pragma unroll
         for(auto& block : sum)
 #pragma unroll
-            for(float& value : block) { value = 0; }
+            for(sum_type& value : block) { value = 0; }
         pin_sums();
         int before = 0;
 #pragma unroll 1
@@ -126,8 +139,8 @@ struct hopper_consumer
 #pragma unroll
                 for(int j = 0; j < columns / 8; ++j)
                 {
-                    const float* four = sum[i] + chunk * (columns / 2) + j * 4;
-                    const int column  = j * 8 + lane % 4 * 2;
+                    const sum_type* four = sum[i] + chunk * (columns / 2) + j * 4;
+                    const int column     = j * 8 + lane % 4 * 2;
                     to_staged(staged(lane / 4, column), four[0], four[1]);
                     to_staged(staged(lane / 4 + 8, column), four[2], four[3]);
                 }
@@ -157,8 +170,9 @@ struct hopper_consumer
 
     __device__ __forceinline__ void store_result(const hopper_tile_place& place)
     {
-        const hopper_work& w = p.work;
-        if constexpr(!weight)
+        const auto& w = p.work;
+        if constexpr(Config::plain) { store_matrix(*this, place); }
+        else if constexpr(!weight)
         {
             const result_place<Config> put{w.g, place.at, w.g.k_batch > 1};
             store<element, result_place<Config>::vector>(narrow_pair, put);
@@ -191,6 +205,29 @@ struct hopper_consumer
                      : "memory");
     }
 
+    // The first thread of those that share a tile.
+    __device__ __forceinline__ int lead() const { return Config::turns ? warpgroup * 128 : 0; }
+
+    // Whether all other parts of the tile have been added before this one; then the counter starts
+    // anew. Orders the additions of all threads before what follows.
+    __device__ __forceinline__ bool arrives_last(unsigned* arrived, int parts) const
+    {
+        __threadfence();
+        team_barrier();
+        auto* last = reinterpret_cast<unsigned*>(shared.staging) +
+                     lead() / 32 * 16 * (Config::staging_line_bytes / 4);
+        if(static_cast<int>(threadIdx.x) == lead())
+        {
+            *last = atomicAdd(arrived, 1u) + 1 == static_cast<unsigned>(parts);
+            if(*last != 0) { *arrived = 0; }
+            __threadfence();
+        }
+        team_barrier();
+        const bool answer = *last != 0;
+        team_barrier();
+        return answer;
+    }
+
     // Parts of K add up in fp32. The last one to arrive converts, and leaves zeros behind.
     template <typename Columns>
     __device__ __forceinline__ void store_partial(const hopper_tile_place& place,
@@ -208,23 +245,7 @@ struct hopper_consumer
             });
         if constexpr(!direct)
         {
-            __threadfence();
-            team_barrier();
-            auto* last     = reinterpret_cast<unsigned*>(shared.staging);
-            const int lead = Config::turns ? warpgroup * 128 : 0;
-            last += lead / 32 * 16 * (Config::staging_line_bytes / 4);
-            if(static_cast<int>(threadIdx.x) == lead)
-            {
-                *last = atomicAdd(w.arrived + place.number, 1u) + 1 ==
-                        static_cast<unsigned>(w.g.k_batch);
-                __threadfence();
-            }
-            team_barrier();
-            const bool finish = *last != 0;
-            team_barrier();
-            if(!finish) { return; }
-            if(static_cast<int>(threadIdx.x) == lead) { w.arrived[place.number] = 0; }
-            convert(place, columns);
+            if(arrives_last(w.arrived + place.number, w.g.k_batch)) { convert(place, columns); }
         }
     }
 
@@ -234,8 +255,7 @@ struct hopper_consumer
         const hopper_work& w = p.work;
         constexpr int vector = Config::vector_c < 4 ? Config::vector_c : 4;
         constexpr int pieces = Config::n / vector;
-        const int lead       = Config::turns ? warpgroup * 128 : 0;
-        for(int index = static_cast<int>(threadIdx.x) - lead; index < Config::m * pieces;
+        for(int index = static_cast<int>(threadIdx.x) - lead(); index < Config::m * pieces;
             index += team)
         {
             const std::int64_t offset = columns.find(index / pieces, index % pieces * vector);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Engine W: the implicit GEMM of every direction with the tensor copy engine and warpgroup
+// Engine W: the GEMM of every operation with the tensor copy engine and warpgroup
 // products (sm_90a). One warp copies, the warpgroups multiply and store; blocks are persistent.
 #pragma once
 
+#include <type_traits>
+
 #include "ck_tile/cuda_model/hopper_consumer.hpp"
+#include "ck_tile/cuda_model/hopper_matrix_producer.hpp"
 #include "ck_tile/cuda_model/hopper_producer.hpp"
 
 namespace ck_tile::cuda_model {
 
 template <typename Config>
-__device__ __forceinline__ void consume_tiles(const hopper_params& p,
+using producer_of =
+    std::conditional_t<Config::plain, matrix_producer<Config>, hopper_producer<Config>>;
+
+template <typename Config>
+__device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                                               const hopper_shared<Config>& shared,
                                               int warpgroup,
                                               int stride)
@@ -38,7 +45,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params& p,
 
 template <typename Config, typename Tag>
 __global__ void __launch_bounds__(Config::threads, Config::resident)
-    hopper_gemm(const __grid_constant__ hopper_params p)
+    hopper_gemm(const __grid_constant__ hopper_params_of<Config> p)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
     extern __shared__ __align__(128) char memory[];
@@ -69,7 +76,7 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
         }
         if(warp == Config::warpgroups * 4 && threadIdx.x % 32 == 0)
         {
-            hopper_producer<Config> producer{p, shared};
+            producer_of<Config> producer{{p, shared}};
             for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
             {
                 producer.fill(find_hopper_place<Config>(p.work, tile));

@@ -37,7 +37,7 @@ tile_map_request tile_request(const gemm_params& g)
         return make_weight_map_request(g,
                                        g.b,
                                        Config::ab_bytes,
-                                       Config::row_elements,
+                                       Config::k_elements,
                                        forward ? static_cast<unsigned>(Config::n) : 64u);
     }
 }

@@ -35,7 +35,7 @@ hopper_work make_hopper_work(const gemm_params& g)
                           : Config::direction == direction::backward_data
                               ? g.out_channels
                               : g.in_channels * Config::merged;
-    const int per_chunk = Config::weight ? Config::columns_per_chunk : Config::row_elements;
+    const int per_chunk = Config::weight ? Config::columns_per_chunk : Config::k_elements;
     const int chunks    = (channels + per_chunk - 1) / per_chunk;
     const int taps      = g.filter[0] * g.filter[1] * g.filter[2];
     const int column_chunks =

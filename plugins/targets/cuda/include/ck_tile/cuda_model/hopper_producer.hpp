@@ -7,17 +7,33 @@
 
 namespace ck_tile::cuda_model {
 
-// The warp that copies; one lane calls this.
+// The warp that copies; one lane uses this.
 template <typename Config>
-struct hopper_producer
+struct hopper_ring
 {
+    const hopper_params_of<Config>& p;
+    const hopper_shared<Config>& shared;
+    ring_position<Config::stages> at{};
+
+    // Waits until the next stage is free, and returns the barrier of copies into it.
+    __device__ __forceinline__ std::uint32_t claim()
+    {
+        const std::uint32_t barrier = shared.full + 8 * at.stage;
+        barrier_wait(shared.empty + 8 * at.stage, at.turn ^ 1);
+        barrier_expect(barrier, Config::stage_bytes_copied);
+        return barrier;
+    }
+};
+
+template <typename Config>
+struct hopper_producer : hopper_ring<Config>
+{
+    using hopper_ring<Config>::p, hopper_ring<Config>::shared, hopper_ring<Config>::at;
+    using hopper_ring<Config>::claim;
+
     static constexpr bool forward = Config::direction == direction::forward;
     static constexpr bool data    = Config::direction == direction::backward_data;
     static constexpr bool weight  = Config::direction == direction::backward_weight;
-
-    const hopper_params& p;
-    const hopper_shared<Config>& shared;
-    ring_position<Config::stages> at{};
 
     // The first position of windows (image, d, h, w origins with the lowest tap) for a position.
     struct origin
@@ -79,14 +95,6 @@ struct hopper_producer
         }
     }
 
-    __device__ __forceinline__ std::uint32_t claim()
-    {
-        const std::uint32_t barrier = shared.full + 8 * at.stage;
-        barrier_wait(shared.empty + 8 * at.stage, at.turn ^ 1);
-        barrier_expect(barrier, Config::stage_bytes_copied);
-        return barrier;
-    }
-
     __device__ __forceinline__ void fill(const hopper_tile_place& place)
     {
         if constexpr(weight) { fill_weight(place); }
@@ -121,7 +129,7 @@ struct hopper_producer
         {
             const std::uint32_t barrier = claim();
             const std::uint32_t stage   = shared.stage(at.stage);
-            copy_window(stage, barrier, p.a, first + chunk * Config::row_elements, o, tap);
+            copy_window(stage, barrier, p.a, first + chunk * Config::k_elements, o, tap);
             int filter = 0;
 #pragma unroll
             for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
@@ -136,7 +144,7 @@ struct hopper_producer
                 copy_tile(b,
                           p.b,
                           barrier,
-                          chunk * Config::row_elements,
+                          chunk * Config::k_elements,
                           filter,
                           place.at.first_column,
                           place.at.first_group);

@@ -59,6 +59,44 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                  : "memory");
 }
 
+__device__ __forceinline__ void copy_tile(std::uint32_t destination,
+                                          const CUtensorMap& map,
+                                          std::uint32_t barrier,
+                                          int c0,
+                                          int c1,
+                                          int c2)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2)
+                 : "memory");
+}
+
+// The same for what is not needed again: the level-2 cache gives it up first.
+__device__ __forceinline__ void copy_tile_once(std::uint32_t destination,
+                                               const CUtensorMap& map,
+                                               std::uint32_t barrier,
+                                               int c0,
+                                               int c1,
+                                               int c2)
+{
+    // Evict first, all of it.
+    constexpr std::uint64_t policy = 0x12f0000000000000;
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2),
+                 "l"(policy)
+                 : "memory");
+}
+
 __device__ __forceinline__ void
 copy_tile(std::uint32_t destination, const CUtensorMap& map, std::uint32_t barrier, int c0, int c1)
 {

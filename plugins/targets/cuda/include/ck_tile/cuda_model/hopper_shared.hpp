@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "ck_tile/cuda_model/hopper_matrix_work.hpp"
 #include "ck_tile/cuda_model/hopper_params.hpp"
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
@@ -16,6 +18,17 @@ struct hopper_params
     CUtensorMap b;
     hopper_work work;
 };
+
+// The same for a product of two matrices.
+struct hopper_matrix_params
+{
+    CUtensorMap a;
+    CUtensorMap b;
+    matrix_work work;
+};
+
+template <typename Config>
+using hopper_params_of = std::conditional_t<Config::plain, hopper_matrix_params, hopper_params>;
 
 // The stages of shared memory as a ring: where a side stands in it.
 template <int Stages>

@@ -23,8 +23,9 @@ template <typename Config>
 struct shared_layout
 {
     static constexpr int rows_bytes =
-        Config::a_k_major ? (Config::m * static_cast<int>(sizeof(address_part)) + 127) / 128 * 128
-                          : 0;
+        operands<Config>::a_windowed
+            ? (Config::m * static_cast<int>(sizeof(address_part)) + 127) / 128 * 128
+            : 0;
     static constexpr int stages_bytes  = Config::stages * Config::stage_bytes;
     static constexpr int staging_bytes = compute_tile<Config>::staging_bytes;
     static constexpr int bytes =
@@ -33,9 +34,9 @@ struct shared_layout
 
 // Leaves the sum over the place's range of K in the tile's accumulators. All threads of the block
 // take part; shared memory is free for other uses afterwards.
-template <typename Config>
+template <typename Config, typename Params>
 __device__ __forceinline__ void
-accumulate(const gemm_params& p, const tile_place& at, char* shared, compute_tile<Config>& tile)
+accumulate(const Params& p, const tile_place& at, char* shared, compute_tile<Config>& tile)
 {
     using layout = shared_layout<Config>;
     auto* rows   = reinterpret_cast<address_part*>(shared);
@@ -44,7 +45,7 @@ accumulate(const gemm_params& p, const tile_place& at, char* shared, compute_til
     const int steps = at.k_end <= at.k_begin ? 0 : (at.k_end - at.k_begin - 1) / Config::k + 1;
 
     tile.clear();
-    if constexpr(Config::a_k_major)
+    if constexpr(operands<Config>::a_windowed)
     {
         for(int line = threadIdx.x; line < Config::m; line += Config::threads)
         {

@@ -14,6 +14,7 @@
 #include "ck_tile/cuda_model/elementwise.hpp"
 #include "ck_tile/cuda_model/hopper_launch.hpp"
 #include "ck_tile/cuda_model/implicit_gemm.hpp"
+#include "ck_tile/cuda_model/matrix_launch.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/stream_k.hpp"
 
@@ -24,6 +25,10 @@ namespace impl {
 template <typename Kernel>
 concept convolution_kernel =
     std::same_as<std::remove_cvref_t<decltype(Kernel::facts)>, host_model::kernel_facts>;
+
+template <typename Kernel>
+concept matrix_kernel =
+    std::same_as<std::remove_cvref_t<decltype(Kernel::facts)>, host_model::plain_gemm_facts>;
 
 template <typename Kernel>
 concept depthwise_kernel =
@@ -143,6 +148,14 @@ void launch(cudaStream_t stream, const Args&... args)
     if constexpr(impl::convolution_kernel<Kernel>)
     {
         impl::launch_gemm<Kernel, BlocksPerUnit>(stream, args...);
+    }
+    else if constexpr(impl::matrix_kernel<Kernel>)
+    {
+        // No other kernel gets past its support test.
+        if constexpr(Kernel::facts.d_count == 0)
+        {
+            impl::launch_matrix<Kernel, BlocksPerUnit>(stream, Kernel::make_call(args)...);
+        }
     }
     else if constexpr(impl::depthwise_kernel<Kernel>)
     {

@@ -2,6 +2,7 @@
 // Fills one stage of shared memory with a block of K of both operands.
 #pragma once
 
+#include "ck_tile/cuda_model/decode.hpp"
 #include "ck_tile/cuda_model/element.hpp"
 #include "ck_tile/cuda_model/operands.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
@@ -15,10 +16,11 @@ template <typename Config,
           int Lines,
           int Elements,
           int LineBytes,
+          typename Params,
           typename Element,
           typename Line,
           typename Column>
-__device__ __forceinline__ void load_operand(const gemm_params& p,
+__device__ __forceinline__ void load_operand(const Params& p,
                                              std::uint32_t destination,
                                              const Element* start,
                                              const Line& line_of,
@@ -27,12 +29,20 @@ __device__ __forceinline__ void load_operand(const gemm_params& p,
     constexpr int pieces  = Elements / Vector; // of a line
     constexpr int all     = pieces * Lines;
     constexpr int threads = Config::threads;
-    constexpr int bytes   = Vector * static_cast<int>(sizeof(Element));
+    constexpr int bytes   = Vector * Config::ab_bytes;
 
     const auto copy = [&](int line, int piece, const address_part& a, const address_part& b) {
         const Element* source =
             resolve<Config, Windowed>(p, a, b) ? start + (a.offset + b.offset) : nullptr;
-        copy_async<bytes>(destination + line * LineBytes + piece * bytes, source, start);
+        const std::uint32_t to = destination + line * LineBytes + piece * bytes;
+        if constexpr(Config::memory_type == Config::ab_type)
+        {
+            copy_async<bytes>(to, source, start);
+        }
+        else
+        {
+            copy_decoded<Config::memory_type, Vector>(to, source);
+        }
     };
 
     const int thread = threadIdx.x;
@@ -79,7 +89,7 @@ template <typename Config>
 __device__ __forceinline__ void
 load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
 {
-    using element = stored_t<Config::ab_type>;
+    using element = stored_t<Config::memory_type>;
     using ops     = operands<Config>;
 
     constexpr int a_lines    = Config::a_k_major ? Config::m : Config::k;
@@ -87,7 +97,7 @@ load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
     constexpr int b_lines    = Config::b_k_major ? Config::n : Config::k;
     constexpr int b_elements = Config::b_k_major ? Config::k : Config::n;
 
-    const gemm_params& p = source.p;
+    const auto& p = source.p;
     load_operand<Config,
                  ops::a_windowed,
                  Config::vector_a,

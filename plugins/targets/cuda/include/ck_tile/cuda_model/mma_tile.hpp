@@ -59,6 +59,9 @@ struct mma_tile
     static_assert(tf32 || Config::ab_bytes == 2);
 
     float sum[mf][nf][4];
+    // Integers are added up in parts that a float holds exactly.
+    int whole[Config::integer ? mf : 1][Config::integer ? nf : 1][4];
+    static_assert(!Config::integer || Config::k <= 1024, "a float does not hold these sums");
     int warp_row, warp_column; // first of the warp, in the tile
     bool idle;                 // warps that have no part of the tile
 
@@ -78,6 +81,36 @@ struct mma_tile
             for(auto& matrix : row)
 #pragma unroll
                 for(float& value : matrix) { value = 0; }
+#pragma unroll
+        for(auto& row : whole)
+#pragma unroll
+            for(auto& matrix : row)
+#pragma unroll
+                for(int& value : matrix) { value = 0; }
+    }
+
+    // Moves the sums of a stage to those of all.
+    __device__ __forceinline__ void take()
+    {
+#pragma unroll
+        for(int i = 0; i < mf; ++i)
+#pragma unroll
+            for(int j = 0; j < nf; ++j)
+#pragma unroll
+                for(int e = 0; e < 4; ++e)
+                {
+                    whole[i][j][e] += static_cast<int>(sum[i][j][e]);
+                    sum[i][j][e] = 0;
+                }
+    }
+
+    __device__ __forceinline__ stored_t<Config::e_type> result(int i, int j, int e) const
+    {
+        if constexpr(Config::integer) { return whole[i][j][e]; }
+        else
+        {
+            return narrow<Config::e_type, Config::rounding>(sum[i][j][e]);
+        }
     }
 
     // The registers of one matrix of A or of two of B. First and Second lead to the other registers
@@ -152,6 +185,7 @@ struct mma_tile
                         sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
                 }
         }
+        if constexpr(Config::integer) { take(); }
     }
 
     // Calls put(row, column, values) for pieces of Vector elements of the result, where `vector`
@@ -177,8 +211,8 @@ struct mma_tile
                 for(int half = 0; half < 2; ++half)
                 {
                     element* pair = at(lane / 4 + half * 8, column);
-                    pair[0]       = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2]);
-                    pair[1] = narrow<Config::e_type, Config::rounding>(sum[i][j][half * 2 + 1]);
+                    pair[0]       = result(i, j, half * 2);
+                    pair[1]       = result(i, j, half * 2 + 1);
                 }
             }
             __syncwarp();

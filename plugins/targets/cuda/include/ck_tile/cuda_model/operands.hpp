@@ -206,9 +206,9 @@ struct operands
 };
 
 // Whether the element exists, and where.
-template <typename Config, bool Windowed>
+template <typename Config, bool Windowed, typename Params>
 __device__ __forceinline__ bool
-resolve(const gemm_params& p, const address_part& line, const address_part& column)
+resolve(const Params& p, const address_part& line, const address_part& column)
 {
     if constexpr(!Windowed) { return line.w + column.w >= 0; }
     else

@@ -43,6 +43,50 @@ constexpr int padded_line_bytes(int elements, int element_bytes)
     return (units % 2 == 0 ? units + 1 : units) * 16;
 }
 
+// What a tile is, whatever its rows and columns stand for. AKMajor, BKMajor: whether an operand's
+// contiguous dimension is K.
+template <data_type AB,
+          data_type E,
+          bf16_rounding_mode Rounding,
+          int M,
+          int N,
+          int K,
+          int MWarps,
+          int NWarps,
+          int VectorA,
+          int VectorB,
+          int VectorC,
+          bool AKMajor,
+          bool BKMajor,
+          int Stages,
+          int Blocks>
+struct tile_shape
+{
+    static constexpr data_type ab_type           = AB;
+    static constexpr data_type e_type            = E;
+    static constexpr bf16_rounding_mode rounding = Rounding;
+
+    static constexpr int m = M, n = N, k = K;
+    static constexpr int ab_bytes = host_model::size_of(AB);
+    static constexpr int e_bytes  = host_model::size_of(E);
+
+    // Warps that are wanted along M and N; threads of a block.
+    static constexpr int m_warps = MWarps, n_warps = NWarps;
+    static constexpr int threads = MWarps * NWarps * 32;
+
+    static constexpr int vector_a = VectorA, vector_b = VectorB, vector_c = VectorC;
+
+    static constexpr bool a_k_major = AKMajor, b_k_major = BKMajor;
+
+    static constexpr int a_line_bytes = padded_line_bytes(a_k_major ? K : M, ab_bytes);
+    static constexpr int b_line_bytes = padded_line_bytes(b_k_major ? K : N, ab_bytes);
+    static constexpr int a_bytes      = a_line_bytes * (a_k_major ? M : K);
+    static constexpr int b_bytes      = b_line_bytes * (b_k_major ? N : K);
+    static constexpr int stage_bytes  = a_bytes + b_bytes;
+    static constexpr int stages       = Stages;
+    static constexpr int blocks       = Blocks;
+};
+
 template <direction Direction,
           int Dimensions,
           data_type AB,
@@ -59,36 +103,34 @@ template <direction Direction,
           int Merged,
           int Stages,
           int Blocks>
-struct tile_config
+struct tile_config : tile_shape<AB,
+                                E,
+                                Rounding,
+                                M,
+                                N,
+                                K,
+                                MWarps,
+                                NWarps,
+                                VectorA,
+                                VectorB,
+                                VectorC,
+                                Direction != direction::backward_weight,
+                                Direction == direction::forward,
+                                Stages,
+                                Blocks>
 {
     static constexpr host_model::direction direction = Direction;
     static constexpr int dimensions                  = Dimensions;
-    static constexpr data_type ab_type               = AB;
-    static constexpr data_type e_type                = E;
-    static constexpr bf16_rounding_mode rounding     = Rounding;
+    static constexpr int merged                      = Merged;
 
-    static constexpr int m = M, n = N, k = K;
-    static constexpr int merged   = Merged;
-    static constexpr int ab_bytes = host_model::size_of(AB);
-    static constexpr int e_bytes  = host_model::size_of(E);
-
-    // Warps that are wanted along M and N; threads of a block.
-    static constexpr int m_warps = MWarps, n_warps = NWarps;
-    static constexpr int threads = MWarps * NWarps * 32;
-
-    static constexpr int vector_a = VectorA, vector_b = VectorB, vector_c = VectorC;
-
-    // Whether an operand's contiguous dimension is K.
-    static constexpr bool a_k_major = Direction != direction::backward_weight;
-    static constexpr bool b_k_major = Direction == direction::forward;
-
-    static constexpr int a_line_bytes = padded_line_bytes(a_k_major ? K : M, ab_bytes);
-    static constexpr int b_line_bytes = padded_line_bytes(b_k_major ? K : N, ab_bytes);
-    static constexpr int a_bytes      = a_line_bytes * (a_k_major ? M : K);
-    static constexpr int b_bytes      = b_line_bytes * (b_k_major ? N : K);
-    static constexpr int stage_bytes  = a_bytes + b_bytes;
-    static constexpr int stages       = Stages;
-    static constexpr int blocks       = Blocks;
+    // A convolution, not a product of two matrices as they lie in memory.
+    static constexpr bool plain   = false;
+    static constexpr bool weight  = Direction == direction::backward_weight;
+    static constexpr bool integer = false;
+    // Stages come before resident blocks.
+    static constexpr bool deep = false;
+    // The type in shared memory, where it is not that of the operands.
+    static constexpr data_type memory_type = AB;
 };
 
 namespace impl {

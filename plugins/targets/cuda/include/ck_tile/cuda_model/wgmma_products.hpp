@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The warpgroup matrix products m64nNk16 and, of TF32, m64nNk8 with both operands in shared memory,
-// one function per N. An instruction names all its registers, and inline assembly takes string
-// literals alone: macros write them out, 8 registers of a thread (16 columns) at a time.
+// The warpgroup matrix product of 64 rows, N columns and 32 bytes of K with both operands in shared
+// memory, one function per N. An instruction names all its registers, and inline assembly takes
+// string literals alone: macros write them out, 8 registers of a thread (16 columns) at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace ck_tile::cuda_model {
 
-// d = a b (+ d if accumulate) for a 64x16 matrix a and a 16xN matrix b, given by descriptors. A
-// transposed operand has its rows or columns contiguous instead of K.
+// d = a b (+ d if accumulate) for matrices a of 64 rows and b of N columns, given by descriptors,
+// with 16 steps of K, or 32 of 8-bit types. A transposed operand has its rows or columns contiguous
+// instead of K; 8-bit ones cannot be.
 template <host_model::data_type Type, int N, bool TransposeA, bool TransposeB>
 struct warpgroup_product;
 
@@ -22,6 +23,9 @@ struct warpgroup_product;
 #define CKPROF_OPERANDS(i, j, k, l, m, n, o, p)                                                    \
     "+f"(d[i]), "+f"(d[j]), "+f"(d[k]), "+f"(d[l]), "+f"(d[m]), "+f"(d[n]), "+f"(d[o]), "+f"(d[p])
 #define CKPROF_MORE_OPERANDS(...) , CKPROF_OPERANDS(__VA_ARGS__)
+#define CKPROF_INTEGERS(i, j, k, l, m, n, o, p)                                                    \
+    "+r"(d[i]), "+r"(d[j]), "+r"(d[k]), "+r"(d[l]), "+r"(d[m]), "+r"(d[n]), "+r"(d[o]), "+r"(d[p])
+#define CKPROF_MORE_INTEGERS(...) , CKPROF_INTEGERS(__VA_ARGS__)
 
 // The registers of so many columns: the first 8 by one macro, all others by a second one.
 #define CKPROF_COLUMNS_16(FIRST, MORE) FIRST(0, 1, 2, 3, 4, 5, 6, 7)
@@ -74,8 +78,33 @@ struct warpgroup_product;
                 : "l"(a), "l"(b), "r"(accumulate), "n"(int{TransposeA}), "n"(int{TransposeB}));    \
         }                                                                                          \
     };
+
+#define CKPROF_BYTE_PRODUCT(TYPE, SUM, FORMATS, SCALES, OPERANDS, MORE, N, A, B, ACCUMULATE)       \
+    template <>                                                                                    \
+    struct warpgroup_product<host_model::data_type::TYPE, N, false, false>                         \
+    {                                                                                              \
+        __device__ static __forceinline__ void                                                     \
+        issue(SUM (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate)                   \
+        {                                                                                          \
+            asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #ACCUMULATE ", 0; "                    \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k32." FORMATS                     \
+                         " {" CKPROF_COLUMNS_##N(CKPROF_TEXT, CKPROF_MORE_TEXT) "}, %" #A ", %" #B \
+                                                                                ", p" SCALES "; }" \
+                         : CKPROF_COLUMNS_##N(OPERANDS, MORE)                                      \
+                         : "l"(a), "l"(b), "r"(accumulate));                                       \
+        }                                                                                          \
+    };
+#define CKPROF_FLOAT8_PRODUCT(TYPE, PTX_TYPE, ...)                                                 \
+    CKPROF_BYTE_PRODUCT(TYPE,                                                                      \
+                        float,                                                                     \
+                        "f32." PTX_TYPE "." PTX_TYPE,                                              \
+                        ", 1, 1",                                                                  \
+                        CKPROF_OPERANDS,                                                           \
+                        CKPROF_MORE_OPERANDS,                                                      \
+                        __VA_ARGS__)
+
 // TF32 has no transposed operands.
-#define CKPROF_TF32_PRODUCT(N, A, B, ACCUMULATE, TRANSPOSE_A, TRANSPOSE_B)                         \
+#define CKPROF_TF32_PRODUCT(N, A, B, ACCUMULATE)                                                   \
     template <>                                                                                    \
     struct warpgroup_product<host_model::data_type::tf32, N, false, false>                         \
     {                                                                                              \
@@ -90,10 +119,15 @@ struct warpgroup_product;
                          : "l"(a), "l"(b), "r"(accumulate));                                       \
         }                                                                                          \
     };
-#define CKPROF_WARPGROUP_PRODUCTS(...)                                                             \
-    CKPROF_TF32_PRODUCT(__VA_ARGS__)                                                               \
-    CKPROF_WARPGROUP_PRODUCT(fp16, "f16", __VA_ARGS__)                                             \
-    CKPROF_WARPGROUP_PRODUCT(bf16, "bf16", __VA_ARGS__)
+
+#define CKPROF_WARPGROUP_PRODUCTS(N, A, B, ACCUMULATE, ...)                                        \
+    CKPROF_WARPGROUP_PRODUCT(fp16, "f16", N, A, B, ACCUMULATE, __VA_ARGS__)                        \
+    CKPROF_WARPGROUP_PRODUCT(bf16, "bf16", N, A, B, ACCUMULATE, __VA_ARGS__)                       \
+    CKPROF_TF32_PRODUCT(N, A, B, ACCUMULATE)                                                       \
+    CKPROF_FLOAT8_PRODUCT(fp8_ocp, "e4m3", N, A, B, ACCUMULATE)                                    \
+    CKPROF_FLOAT8_PRODUCT(bf8_ocp, "e5m2", N, A, B, ACCUMULATE)                                    \
+    CKPROF_BYTE_PRODUCT(                                                                           \
+        int8, int, "s32.s8.s8", "", CKPROF_INTEGERS, CKPROF_MORE_INTEGERS, N, A, B, ACCUMULATE)
 
 CKPROF_WARPGROUP_PRODUCTS(16, 8, 9, 10, 11, 12)
 CKPROF_WARPGROUP_PRODUCTS(32, 16, 17, 18, 19, 20)
@@ -106,6 +140,8 @@ CKPROF_WARPGROUP_PRODUCTS(256, 128, 129, 130, 131, 132)
 
 #undef CKPROF_WARPGROUP_PRODUCTS
 #undef CKPROF_TF32_PRODUCT
+#undef CKPROF_FLOAT8_PRODUCT
+#undef CKPROF_BYTE_PRODUCT
 #undef CKPROF_WARPGROUP_PRODUCT
 #undef CKPROF_COLUMNS_256
 #undef CKPROF_COLUMNS_240
@@ -123,6 +159,8 @@ CKPROF_WARPGROUP_PRODUCTS(256, 128, 129, 130, 131, 132)
 #undef CKPROF_COLUMNS_48
 #undef CKPROF_COLUMNS_32
 #undef CKPROF_COLUMNS_16
+#undef CKPROF_MORE_INTEGERS
+#undef CKPROF_INTEGERS
 #undef CKPROF_MORE_OPERANDS
 #undef CKPROF_OPERANDS
 #undef CKPROF_MORE_TEXT

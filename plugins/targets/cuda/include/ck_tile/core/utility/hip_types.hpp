@@ -23,12 +23,29 @@ inline const char* hipGetErrorString(hipError_t error) { return cudaGetErrorStri
 inline hipError_t
 hipMemsetAsync(void* destination, int value, std::size_t bytes, hipStream_t stream)
 {
-    if(bytes == 0 ||
-       ck_tile::cuda_model::deferred_zeroing::of_thread().take(destination, value, bytes))
+    if(bytes == 0 || ck_tile::cuda_model::deferred_zeroing::of_thread().take(
+                         {destination, bytes, bytes, 1}, value))
     {
         return hipSuccess;
     }
     return cudaMemsetAsync(destination, value, bytes, stream);
+}
+
+// `height` rows of `width` bytes that start `pitch` bytes apart.
+inline hipError_t hipMemset2DAsync(void* destination,
+                                   std::size_t pitch,
+                                   int value,
+                                   std::size_t width,
+                                   std::size_t height,
+                                   hipStream_t stream)
+{
+    if(width == 0 || height == 0 ||
+       ck_tile::cuda_model::deferred_zeroing::of_thread().take({destination, pitch, width, height},
+                                                               value))
+    {
+        return hipSuccess;
+    }
+    return cudaMemset2DAsync(destination, pitch, value, width, height, stream);
 }
 
 inline hipError_t hipStreamSynchronize(hipStream_t stream) { return cudaStreamSynchronize(stream); }

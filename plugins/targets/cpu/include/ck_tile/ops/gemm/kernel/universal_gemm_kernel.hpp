@@ -189,7 +189,7 @@ struct UniversalGemmKernel
         call.stride_b = kargs.stride_Bs[0];
         call.stride_e = kargs.stride_E;
         call.batch    = 1;
-        for(std::size_t d = 0; d < std::size_t{NumDTensor}; ++d)
+        for(std::size_t d = 0; d != std::size_t{NumDTensor}; ++d)
         {
             call.d[d]        = kargs.ds_ptr[d];
             call.stride_d[d] = kargs.stride_Ds[d];

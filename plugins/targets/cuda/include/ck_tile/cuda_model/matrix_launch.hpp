@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The launch of a product of two matrices: on engine W if its tile and its lines in memory allow
+// that, else on engine M.
+#pragma once
+
+#include <algorithm>
+
+#include "ck_tile/cuda_model/hopper_launch.hpp"
+#include "ck_tile/cuda_model/hopper_matrix_work.hpp"
+#include "ck_tile/cuda_model/matrix_config.hpp"
+#include "ck_tile/cuda_model/matrix_gemm.hpp"
+#include "ck_tile/cuda_model/start.hpp"
+#include "ck_tile/cuda_model/tensor_maps.hpp"
+
+namespace ck_tile::cuda_model::impl {
+
+constexpr CUtensorMapDataType map_type(data_type type)
+{
+    switch(type)
+    {
+    case data_type::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case data_type::fp16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    default: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    }
+}
+
+// Sums of several parts of K, a tile after the other, and behind them the counters of tiles.
+template <typename Config>
+void add_workspace(matrix_work& w)
+{
+    const auto tiles       = static_cast<std::size_t>(w.tiles) / w.g.k_batch;
+    const std::size_t sums = tiles * Config::m * Config::n * 4;
+    char* workspace        = zeroed_workspace(sums + tiles * 4);
+    w.partial              = workspace;
+    w.arrived              = reinterpret_cast<unsigned*>(workspace + sums);
+}
+
+// Starts engine W unless the problem is one for engine M.
+template <typename Kernel, typename Config>
+bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
+{
+    const tile_map_request a = make_a_map_request<Config>(g);
+    const tile_map_request b = make_b_map_request<Config>(g);
+    if(!makes_tensor_maps() || !is_possible(a) || !is_possible(b)) { return false; }
+    const int room = multiprocessors() * Config::resident;
+    hopper_matrix_params p{};
+    p.work = make_matrix_work<Config>(g, room);
+    if(p.work.tiles < 0) { return false; }
+
+    // Of this kernel alone.
+    static remembered_map<tile_map_request>& map_a = *new remembered_map<tile_map_request>;
+    static remembered_map<tile_map_request>& map_b = *new remembered_map<tile_map_request>;
+    p.a                                            = map_a.get(a, map_type(Config::ab_type));
+    p.b                                            = map_b.get(b, map_type(Config::ab_type));
+    if(g.k_batch > 1) { add_workspace<Config>(p.work); }
+    start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
+                              static_cast<unsigned>(std::min(p.work.tiles, room)),
+                              Config::threads,
+                              Config::shared_bytes,
+                              stream,
+                              g.e,
+                              p);
+    return true;
+}
+
+template <typename Kernel, int BlocksPerUnit>
+void launch_matrix(cudaStream_t stream, const host_model::plain_gemm_call& call)
+{
+    using plan        = matrix_config_of<Kernel, BlocksPerUnit>;
+    using partitioner = typename Kernel::TilePartitioner;
+    using native      = typename plan::native;
+    matrix_params p   = make_matrix_params(call, native::e_bytes);
+    if constexpr(hopper_tile<native> && has_warpgroup_product(native::ab_type) &&
+                 CKPROF_CUDA_ENGINE_W)
+    {
+        using hopper = hopper_config<native, plan::hopper_stages, plan::turns>;
+        if constexpr(hopper::stages >= 2)
+        {
+            if(launch_hopper_matrix<Kernel, hopper>(stream, p)) { return; }
+        }
+    }
+    using config = typename plan::type;
+    using layout = shared_layout<config>;
+    p.tiles      = partitioner::GridSize(p.m, p.n);
+    start<Kernel>(
+        &matrix_gemm<config, partitioner, plan::facts.k_mma, kernel_tag<Kernel, layout::bytes>>,
+        linear_blocks(p),
+        config::threads,
+        layout::bytes,
+        stream,
+        p.k_batch == 1 ? p.e : nullptr,
+        p);
+}
+
+} // namespace ck_tile::cuda_model::impl

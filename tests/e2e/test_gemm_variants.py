@@ -1,0 +1,285 @@
+"""Batched matrix products and those with D tensors, from the catalog to the verified result on the CPU."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ckprof
+from ckprof.errors import InputError, UsageError
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
+from ckprof_plugins.operations.gemm.operation import Gemm
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+from tests.run.fakes import ABI_FOLDER
+
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
+
+HEADERS = Gemm.interface.header.parent
+TILE = {
+    **{"tile_m": 32, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+    **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},
+    **{"scheduler": "intrawave", "epilogue": "cshuffle", "pad_m": True, "pad_n": True, "pad_k": True},
+}
+#: plain, batched, and each operation with one and two D tensors
+KERNELS = [
+    {},
+    {"batched": True},
+    {"elementwise_op": "MultiDAdd", "num_d_tensors": 2},
+    {"elementwise_op": "MultiDMultiply", "num_d_tensors": 1},
+]
+LAYOUTS = ["crr", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rcr", "rrr", "ccr"))]
+
+
+def catalog(folder: Path, layout: str, dtype: str, **changes: object) -> Path:
+    head = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
+    instances = [{"id": index, **TILE, **changes, **kernel} for index, kernel in enumerate(KERNELS)]
+    path = folder / f"{layout}_{dtype}.json"
+    path.write_text(json.dumps({**head, "instances": instances}))
+    return path
+
+
+def random_lines(layout: str, count: int) -> list[str]:
+    """Lines of all kinds of problems: odd M, gaps between rows and between matrices, whole vectors."""
+    draw = random.Random(layout)
+    lines = []
+    for _ in range(count):
+        splits = draw.choice((1, 1, 2))
+        # each split must have a whole step of the MMA tile
+        m, n, k = draw.choice((8, 24, 40, 56)), 8 * draw.randint(1, 9), 8 * draw.randint(4 * splits - 2, 8)
+        if layout[0] == "r":
+            m += draw.randint(-7, 7)
+        runs = {"a": k if layout[0] == "r" else m, "b": n if layout[1] == "r" else k, "e": n}
+        rows = {"a": m + k - runs["a"], "b": n + k - runs["b"], "e": m}
+        strides = {name: run + draw.choice((0, 8, 16)) for name, run in runs.items()}
+        options = [f"-m={m} -n={n} -k={k}", *(f"-stride_{name}={value}" for name, value in strides.items())]
+        kind = draw.choice(("plain", "batch", "d"))
+        if kind == "batch":
+            options.append(f"-batch={draw.randint(1, 4)}")
+            for name, count_of in rows.items():
+                extent = (count_of - 1) * strides[name] + runs[name]
+                # matrices that touch, with and without a gap behind the last row, and others
+                apart = draw.choice((0, extent, extent + 8, count_of * strides[name] + 64))
+                options.append(f"-batch_stride_{name}={apart}")
+        if kind == "d":
+            op = draw.choice(("MultiDAdd -num_d_tensors=2", "MultiDMultiply -num_d_tensors=1"))
+            options.append(f"-elementwise_op={op} -stride_ds={draw.choice((0, n, n + 24))}")
+        options.append(f"-split_k={splits}")
+        lines.append(" ".join(options))
+    return lines
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_random_problems(ckprof, tmp_path: Path, layout: str) -> None:
+    """Results are right, what lies between rows and matrices stays as it is, and splits add to nothing."""
+    lines = random_lines(layout, 30)
+    (tmp_path / "lines.txt").write_text("\n".join(lines))
+    called = ckprof(
+        "run", "gemm", "--conf", catalog(tmp_path, layout, "fp16"), "--problems", tmp_path / "lines.txt",
+        "--max-time", "0.01", "--format", "json", timeout=600,
+    )  # fmt: skip
+    assert called.out, called.err
+    problems = json.loads(called.out)["problems"]
+    assert len(problems) == len(lines)
+    for line, problem in zip(lines, problems, strict=True):
+        able = {0, 1} if problem["batch"] == 1 else {1}
+        with_d = "elementwise_op" in line
+        if with_d:
+            able = {2 if "MultiDAdd" in line else 3}
+        for outcome in problem["outcomes"]:
+            if outcome["instance"] in able and not (with_d and "-split_k=2" in line):
+                assert outcome["status"] == "ok", (line, outcome)
+                elements = problem["m"] * problem["n"] * problem["batch"]
+                assert outcome["verification"]["elements"] == elements
+                continue
+            conditions = {one["condition"] for one in outcome["refusals"]}
+            assert outcome["status"] == "unsupported", (line, outcome)
+            assert conditions == {"split-k" if outcome["instance"] in able else "problem"}, (line, outcome)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp32"])
+@pytest.mark.parametrize("level", ["2025-07", "2026-06"])
+def test_other_types_and_levels(ckprof, tmp_path: Path, dtype: str, level: str) -> None:
+    if dtype == "fp32" and level == "2025-07":
+        pytest.skip("headers of that time multiply no fp32")
+    changes = {"warp_tile_k": 32, "tile_k": 32} if dtype == "fp8" else {}
+    conf = catalog(tmp_path, "rcr", dtype, **changes)
+    lines = [line for line in random_lines("rcr", 20) if "-split_k=2" not in line]
+    (tmp_path / "lines.txt").write_text("\n".join(line.replace("-k=", "-k=1") for line in lines))
+    called = ckprof(
+        "run", "gemm", "--conf", conf, "--problems", tmp_path / "lines.txt", "--max-time", "0.01",
+        "--api-level", level, "--format", "json", timeout=600,
+    )  # fmt: skip
+    assert called.out, called.err
+    seen = [one for problem in json.loads(called.out)["problems"] for one in problem["outcomes"]]
+    assert {one["status"] for one in seen} <= {"ok", "unsupported"}, called.out
+    assert {one["instance"] for one in seen if one["status"] == "ok"} == {0, 1, 2, 3}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of all kernels in fp32."""
+    folder = tmp_path_factory.mktemp("library")
+    command = [sys.executable, "-m", "ckprof", "build", "gemm", "--conf", catalog(folder, "rrr", "fp32")]
+    done = subprocess.run(
+        [*command, "--build-dir", "lib"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    path = folder / "lib" / "libckprof_gemm.so"
+    assert path.is_file(), done.stderr
+    return path
+
+
+def test_a_batch_of_one_is_one_product(built: Path) -> None:
+    library = ckprof.KernelLibrary(built)
+    draw = np.random.default_rng(1)
+    a, b = (draw.uniform(-1, 1, shape).astype(np.float32) for shape in ((37, 24), (24, 40)))
+    problem = GemmProblem(m=37, n=40, k=24)
+    plain, batched = (library.run(problem, {"a": a, "b": b}, number).output for number in (0, 1))
+    assert np.array_equal(plain, batched)
+    three = {"a": np.stack([a, 2 * a, -a]), "b": np.stack([b] * 3)}
+    apart = StridedBatchProblem(
+        m=37, n=40, k=24, batch=3, stride_e=48, batch_stride_a=2000, batch_stride_e=4000
+    )
+    for many in (GemmProblem(m=37, n=40, k=24, batch=3), apart):
+        found = library.run(many, three)
+        assert found.kernel.fields["batched"] is True
+        assert np.array_equal(found.output, np.stack([plain, 2 * plain, -plain]))
+    assert library.rejection(0, apart) == "a kernel for one product, the problem has a batch of 3"
+    wrong = GemmProblem(m=37, n=40, k=24, batch=70_000)
+    assert "70000 is more than a launch has blocks along y" in library.rejection(1, wrong)
+    assert "the last product" in library.rejection(1, StridedBatchProblem(
+        m=37, n=40, k=24, batch=3, batch_stride_b=2_000_000_000
+    )) or "32-bit" in library.rejection(1, StridedBatchProblem(
+        m=37, n=40, k=24, batch=3, batch_stride_b=2_000_000_000
+    ))  # fmt: skip
+
+
+def test_d_tensors_of_a_python_object(built: Path) -> None:
+    library = ckprof.KernelLibrary(built)
+    draw = np.random.default_rng(2)
+    shapes = {"a": (9, 16), "b": (16, 12), "d0": (9, 12), "d1": (9, 12)}
+    operands = {name: draw.integers(-3, 4, shape).astype(np.float32) for name, shape in shapes.items()}
+    product = operands["a"] @ operands["b"]
+    add = MultiDProblem(m=9, n=12, k=16, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 20))
+    found = library.run(add, operands)
+    assert np.array_equal(found.output, product + operands["d0"] + operands["d1"])
+    multiply = MultiDProblem(m=9, n=12, k=16, elementwise_op=ElementwiseOp.MULTI_D_MULTIPLY, strides_d=(16,))
+    one = {name: operands[name] for name in ("a", "b", "d0")}
+    assert np.array_equal(library.run(multiply, one).output, product * operands["d0"])
+    assert library.rejection(2, multiply) == (
+        "the kernel computes MultiDAdd with 2 D tensors, the problem asks for MultiDMultiply with 1 D tensor"
+    )
+    assert library.rejection(2, GemmProblem(m=9, n=12, k=16)).endswith("asks for the product alone")
+    assert "does not split K" in library.rejection(3, multiply, 2)
+    with pytest.raises(UsageError, match="d1: gemm kernels read a and b and d0"):
+        library.run(multiply, operands)
+    with pytest.raises(InputError, match=r"no kernel of .* supports"):
+        library.run(
+            MultiDProblem(m=9, n=12, k=16, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0,)), one
+        )
+
+
+C_PROGRAM = r"""
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include "ckprof_gemm_api.h"
+
+enum { M = 5, N = 8, K = 16, COUNT = 2 };
+
+int main(void)
+{
+    float a[COUNT * M * K], b[COUNT * K * N], d[M * N], e[COUNT * M * N + 3];
+    char why[256];
+    for(int i = 0; i < COUNT * M * K; ++i) a[i] = (float)(i % 5 - 2);
+    for(int i = 0; i < COUNT * K * N; ++i) b[i] = (float)(i % 7 - 3);
+    for(int i = 0; i < M * N; ++i) d[i] = (float)(i % 3 - 1);
+    float products[COUNT][M * N];
+    for(int g = 0; g < COUNT; ++g)
+        for(int i = 0; i < M * N; ++i)
+        {
+            products[g][i] = 0;
+            for(int k = 0; k < K; ++k)
+                products[g][i] += a[(g * M + i / N) * K + k] * b[(g * K + k) * N + i % N];
+        }
+    const ckprof_gemm_problem problem = {M, N, K, 0, 0, 0, 1};
+    ckprof_gemm_extra none = {0}, batch = {.batch = COUNT, .batch_stride_e = M * N + 4};
+    assert(ckprof_gemm_is_supported_with(0, &problem, &none, why, sizeof(why)) == 1);
+    assert(ckprof_gemm_is_supported_with(0, &problem, &batch, why, sizeof(why)) == 0);
+    assert(strstr(why, "a batch of 2") != NULL);
+    batch.batch_stride_e = M * N - 4;
+    assert(ckprof_gemm_is_supported_with(1, &problem, &batch, why, sizeof(why)) == 0);
+    assert(strstr(why, "the batch stride of E is 36, each matrix takes 40 elements") != NULL);
+    batch.batch_stride_e = 0;
+    e[COUNT * M * N] = 99;
+    assert(ckprof_gemm_run_with(1, &problem, &batch, a, b, NULL, e, 0, 2, why, sizeof(why)) > 0);
+    for(int i = 0; i < COUNT * M * N; ++i) assert(e[i] == products[i / (M * N)][i % (M * N)]);
+    assert(e[COUNT * M * N] == 99);
+    ckprof_gemm_extra multiply = {.elementwise_op = 2, .d_count = 1};
+    const void* matrices[] = {d};
+    assert(ckprof_gemm_run_with(3, &problem, &multiply, a, b, matrices, e, 1, 1, why, sizeof(why)) > 0);
+    for(int i = 0; i < M * N; ++i) assert(e[i] == products[0][i] * d[i]);
+    assert(ckprof_gemm_run_with(3, &problem, &multiply, a, b, NULL, e, 1, 1, why, sizeof(why)) == -1);
+    assert(strcmp(why, "a buffer is missing") == 0);
+    assert(ckprof_gemm_run(3, &problem, a, b, e, 1, 1, why, sizeof(why)) == -3);
+    multiply.d_count = 3;
+    assert(ckprof_gemm_is_supported_with(3, &problem, &multiply, why, sizeof(why)) == -1);
+    multiply.d_count = 0;
+    assert(ckprof_gemm_is_supported_with(3, &problem, &multiply, why, sizeof(why)) == -1);
+    assert(ckprof_gemm_is_supported_with(3, &problem, NULL, why, sizeof(why)) == -1);
+    assert(dispatcher_initialize() == 0);
+    char name[256];
+    assert(dispatcher_select_kernel(M, N, K, name, sizeof(name)) == 0);
+    assert(strcmp(name, ckprof_gemm_kernel_name(0)) == 0);
+    return 0;
+}
+"""
+
+
+def test_the_c_interface(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "user.c").write_text(C_PROGRAM)
+    subprocess.run(
+        ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}", f"-I{ABI_FOLDER}", "user.c",
+         built, f"-Wl,-rpath,{built.parent}", "-o", "user"], cwd=tmp_path, check=True,
+    )  # fmt: skip
+    done = subprocess.run(["./user"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_one_call_as_json(ckprof, built: Path) -> None:
+    line = "-m=9 -n=12 -k=16 -elementwise_op=MultiDAdd -num_d_tensors=2"
+    called = ckprof("call", "gemm", built, "--problem", line)
+    answer = json.loads(called.out)
+    assert answer["success"] and answer["verified"], answer
+    assert answer["kernel"]["elementwise_op"] == "MultiDAdd" and answer["kernel"]["num_d_tensors"] == 2
+    assert answer["problem"] == "M9 N12 K16 MultiDAdd d2" and answer["result"]["shape"] == [9, 12]
+    called = ckprof("call", "gemm", built, "--problem", "-m=9 -n=12 -k=16 -batch=3")
+    answer = json.loads(called.out)
+    assert answer["success"] and answer["kernel"]["batched"] and answer["result"]["shape"] == [3, 9, 12]
+
+
+def test_the_cuda_target_says_what_its_engines_lack(ckprof, tmp_path: Path) -> None:
+    """The answers are computed by the host: no device is needed."""
+    called = ckprof(
+        "check-support", "gemm", "--target", "cuda", "--conf", catalog(tmp_path, "rcr", "fp16"),
+        "--problem", "-m=64 -n=64 -k=64", "--problem", "-m=64 -n=64 -k=64 -batch=2",
+        "--problem", "-m=64 -n=64 -k=64 -elementwise_op=MultiDMultiply", "--format", "json",
+    )  # fmt: skip
+    found = {
+        kernel["name"].rpartition("16x16x16")[2]: (kernel["supported"], kernel["model"])
+        for kernel in json.loads(called.out)["kernels"]
+    }
+    assert found == {
+        "": ([True, False, False], [True, False, False]),
+        # one product is computed as by any other kernel
+        "_batched": ([True, False, False], [True, True, False]),
+        "_multid_MultiDAdd_d2": ([False] * 3, [False] * 3),
+        "_multid_MultiDMultiply_d1": ([False] * 3, [False, False, True]),
+    }
