@@ -349,3 +349,29 @@ def test_products_compile(
     for variant in variants:
         assert set(variant["matrix_instructions"]) == ({product} if product else set())
         assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+def test_patches_compile(tmp_path: Path) -> None:
+    """Tiles of 64 columns have a second kernel of engine W, whose pipeline is no part of its code."""
+    common = {
+        **{"tile_m": 128, "tile_n": 64, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+        **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16, "scheduler": "intrawave"},
+        **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8, "epilogue": "cshuffle"},
+        **{"pipeline": "mem", "double_smem_buffer": False, "num_groups_to_merge": 1, "num_wave_groups": 1},
+        **{"specialization": "default", "two_stage": False, "explicit_gemm": False, "split_image": False},
+        **{"streamk_enabled": False, "streamk_reduction_strategy": None, "streamk_persistent": False},
+    }
+    catalog = {
+        **{"variant": "bwd_data", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "bf16"},
+        "instances": [{"id": 0, **common}],
+    }
+    path = tmp_path / "patches.json"
+    path.write_text(json.dumps(catalog))
+    variants = inspected("bwd_data", "--conf", str(path), folder=tmp_path, function="hopper_patch_gemm")
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    # four steps of 16 of K, and two copies: of a patch and of weights
+    assert all(variant["matrix_instructions"]["HGMMA"] == 4 for variant in variants)
+    assert all(variant["tensor_copies"] == 2 and variant["loads"] == {} for variant in variants)

@@ -12,8 +12,7 @@ namespace ck_tile::cuda_model {
 template <typename Base, int WantedStages, bool TakeTurns>
 struct hopper_config : Base
 {
-    using tile                         = Base;
-    static constexpr int wanted_stages = WantedStages;
+    using tile = Base;
 
     // Tiles that the register file cannot hold are computed in halves.
     static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;

@@ -193,8 +193,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     }
     if constexpr(hopper_patch_tile<Config>)
     {
-        using patches =
-            hopper_patch_config<hopper_config<typename Config::tile, Config::wanted_stages, true>>;
+        using patches = hopper_patch_config<typename Config::tile>;
         if(launch_patches<Kernel, patches>(stream, g, joined, expanded)) { return true; }
     }
     const bool pixels                = has_pixel_windows(g);

@@ -21,10 +21,12 @@ struct hopper_patch_params
     hopper_patch patch;
 };
 
-// Base is the hopper_config of the same tile, with consumers that take turns.
-template <typename Base>
-struct hopper_patch_config : Base
+// The tile's pipeline means nothing here: stages are what memory holds, and consumers take turns.
+template <typename Tile>
+struct hopper_patch_config : hopper_config<Tile, 1, true>
 {
+    using Base = hopper_config<Tile, 1, true>;
+
     static constexpr int positions     = Base::m + 128; // of a patch
     static constexpr int patch_bytes   = positions * hopper_row_bytes;
     static constexpr int patch_stages  = 3;
