@@ -119,7 +119,8 @@ struct matrix_config_of
         AB,
         facts.e_type,
         same_text(plan.name, "MEMORY"),
-        decltype(combination_of(std::make_index_sequence<static_cast<std::size_t>(facts.d_count)>{})),
+        decltype(combination_of(
+            std::make_index_sequence<static_cast<std::size_t>(facts.d_count)>{})),
         tile_shape<AB,
                    facts.e_type,
                    facts.rounding,
