@@ -102,7 +102,7 @@ struct matrix_config_of
     static constexpr int hopper_stages  = plan.hopper_stages;
     static constexpr bool turns         = plan.turns || double_buffer;
     static constexpr int stages         = impl::fitting_stages(
-        double_buffer && plan.stages < 4 ? 4 : plan.stages, stage_bytes, blocks);
+        double_buffer && plan.stages < 4 ? 4 : plan.stages, stage_bytes, 0, blocks);
 
     // Parts of K start at multiples of the MMA tile's depth.
     static constexpr int vector(int width, bool along_k)

@@ -58,6 +58,9 @@ struct matrix_result
     const tile_place& at;
     bool add; // several parts of K share the result
 
+    // Elements are put into memory one vector at a time, found each by itself.
+    static constexpr bool separable = false;
+
     static constexpr int vector = Config::result_vector;
     // A problem's rows are whole numbers of these.
     static constexpr int piece = Config::vector_c < vector ? Config::vector_c : vector;
