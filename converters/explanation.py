@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
 from ckprof.model.explanation import (
     ExplainedField,
     ExplainedKey,
@@ -166,6 +168,9 @@ class _Explanation:
         positions = {name: position for position, name in enumerate(self._argument_names(), 1)}
         keys = []
         for name in self._record_keys():
+            if values[name] is UNSET:
+                # the record leaves the key out
+                continue
             if name in self._origins:
                 origin = self._origins[name].id
             elif name in positions:
