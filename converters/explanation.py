@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
 from ckprof.model.explanation import (
     ExplainedField,
     ExplainedKey,
@@ -167,7 +169,8 @@ class _Explanation:
         keys = []
         left_out = self._left_out()
         for name in self._record_keys():
-            if name in left_out and values[name] is None:
+            if values[name] is UNSET or (name in left_out and values[name] is None):
+                # the record leaves the key out
                 continue
             if name in self._origins:
                 origin = self._origins[name].id
