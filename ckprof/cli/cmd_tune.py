@@ -343,6 +343,10 @@ def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespac
 
     if not result.chosen:
         raise InputError("nothing was measured: there is no kernel to write", arguments.emit)
-    written = write_atomically(arguments.emit, emitted.content(arguments.emit))
-    state = "written" if written else "unchanged"
-    session.console.info(f"{state} {arguments.emit}: {emitted.kernels} kernels")
+    for path, content in emitted.files(arguments.emit).items():
+        state = "written" if write_atomically(path, content) else "unchanged"
+        what = f"{emitted.kernels} kernels"
+        if emitted.unsaid and path.suffix == ".json":
+            count = sum(len(one.records) for one in emitted.unsaid)
+            what = f"{count} of {what}, as a catalog: a list has no spelling for them"
+        session.console.info(f"{state} {path}: {what}")
