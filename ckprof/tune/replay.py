@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckprof.selection.selector import precedence
 from ckprof.selection.validation import candidates_of
-from ckprof.tune.costs import BuildCosts, Costs, SeenBuild
+from ckprof.tune.costs import Costs, SeenBuild
 from ckprof.tune.knowledge import Knowledge
 from ckprof.tune.loop import BuildOutcome, MeasuredCell
 from ckprof.tune.space import Choice, SearchKernel, SearchSpace
@@ -19,40 +18,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
     from ckprof.selection.measurements import Measurements
+    from ckprof.tune.replay_costs import ReplayCosts
     from ckprof.tune.space import Cell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayCosts:
-    """Seconds that a replay counts: those of :class:`~ckprof.tune.costs.BuildCosts`, and measuring.
-
-    The defaults are a build that compiles one kernel after the other.
-    """
-
-    #: of each kernel in a translation unit
-    build_s: float = 3.0
-    #: of measuring one kernel on one problem
-    visit_s: float = 0.02
-    #: of a build without its compilers
-    start_s: float = 0.0
-    #: of a translation unit without its kernels
-    unit_s: float = 0.0
-    #: compilers at once
-    jobs: int = 1
-    #: most kernels of a translation unit
-    per_unit: int = 1
-    #: kernels are measured while others are built
-    overlap: bool = False
-
-    def builds(self) -> BuildCosts:
-        """Return what builds cost."""
-        return BuildCosts(
-            start_s=self.start_s,
-            unit_s=self.unit_s,
-            kernel_s=self.build_s,
-            jobs=self.jobs,
-            per_unit=self.per_unit,
-        )
 
 
 def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = None) -> SearchSpace:

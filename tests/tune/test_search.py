@@ -16,7 +16,8 @@ from ckprof.tune.knowledge import Knowledge
 from ckprof.tune.library_plan import confirm_library, plan_libraries
 from ckprof.tune.loop import BuildOutcome, MeasuredCell, TuneLimits, TuneLoop, TuneStop
 from ckprof.tune.outlook import Forecaster, certainty_of
-from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
+from ckprof.tune.replay import ReplayBench, replay_space
+from ckprof.tune.replay_costs import ReplayCosts
 from ckprof.tune.result import tune_result
 from ckprof.tune.space import Cell, Choice, SearchKernel, SearchSpace
 from ckprof.tune.strategies import SearchStrategies
