@@ -1,10 +1,11 @@
 """Kernels on an NVIDIA GPU against the vendor's library, in one process and under the same conditions.
 
-Every figure is the median of event times after a flush of the caches, in bf16 with channels last; torch
-measures its algorithms beforehand. The instances are tiles that the shipped lists have, and others by hand.
-Each result is compared with torch's. Goals, as ratios of torch's time to the best instance's, are printed
-beside what was reached; ratios below the floor fail. Further tables are for engine M alone, and for the
-depthwise kernels, which exist for the forward direction.
+Every figure is the median of event times after a flush of the caches, with channels last, in bf16, or in
+fp32 whose operands are rounded to TF32, which torch is allowed, too; torch measures its algorithms
+beforehand. The instances are tiles that the shipped lists have, and others by hand. Each result is compared
+with torch's. Goals, as ratios of torch's time to the best instance's, are printed beside what was reached;
+ratios below the floor fail. Further tables are for engine M alone, and for the depthwise kernels, which
+exist for the forward direction.
 
 Needs a GPU, nvcc and torch: ``pytest -s tests/benchmarks/test_cuda.py -m cuda``.
 """
@@ -62,6 +63,8 @@ WARP_TILES = (
 )
 #: makes nvcc leave engine W out
 ENGINE_M = {"NVCC_APPEND_FLAGS": "-DCKPROF_CUDA_ENGINE_W=0"}
+#: local memory of the modelled device
+LDS_BYTES = 65536
 RECORD = {
     **{"warp_m": 2, "warp_n": 2, "warp_k": 1},
     **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
@@ -137,6 +140,32 @@ GOALS = {
 }
 ENGINE_M_GOAL = (0.45, 0.6)
 DEPTHWISE_GOAL = (1.0, 2.0)
+#: case -> (floor, goal), forward
+TF32_GOALS = dict.fromkeys("ABCF", (0.93, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """The type of tensors, and what is multiplied."""
+
+    datatype: str
+    element_bytes: int
+    #: relative error that a result may have in comparison with torch's, which rounds as much
+    error: float
+    #: what records say differently
+    record: tuple[tuple[str, object], ...] = ()
+
+
+BF16 = Precision(datatype="bf16", element_bytes=2, error=0.01)
+TF32 = Precision(
+    datatype="fp32",
+    element_bytes=4,
+    error=0.003,
+    record=(
+        *(("compute_type", "tf32"), ("warp_tile_k", 8)),
+        *((f"vector_size_{tensor}", 4) for tensor in "abc"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +180,23 @@ class Best:
 class Tensors:
     """A case's tensors on the device, and torch's views of them."""
 
-    def __init__(self, torch: Any, case: Case, direction: str, *, channels_last: bool = True) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        case: Case,
+        direction: str,
+        *,
+        precision: Precision = BF16,
+        channels_last: bool = True,
+    ) -> None:
         problem = case.problem
         ndim = problem.ndim
+        kind = torch.bfloat16 if precision.datatype == "bf16" else torch.float32
 
         def random(*shape: int) -> Any:
-            return torch.randn(*shape, device="cuda").to(torch.bfloat16)
+            return torch.randn(*shape, device="cuda").to(kind)
 
-        self.case, self.direction = case, direction
+        self.case, self.direction, self.error = case, direction, precision.error
 
         def image(size: tuple[int, ...], first: int, channels: int) -> Any:
             return random(first, *size, channels) if channels_last else random(first, channels, *size)
@@ -193,19 +231,28 @@ class Tensors:
         return results[0] if mask[0] else results[1]
 
 
-def tile_k(m: int, n: int, double_smem_buffer: bool) -> int:
-    """Return the depth of a tile: two buffers must fit into the modelled device's local memory."""
-    return 32 if double_smem_buffer and m + n > 256 else 64
+def tile_k(m: int, n: int, double_smem_buffer: bool, element_bytes: int) -> int:
+    """Return the depth of a tile: its buffers must fit into the modelled device's local memory."""
+    room = LDS_BYTES // 2 if double_smem_buffer else LDS_BYTES
+    return next(depth for depth in (64, 32, 16) if (m + n) * depth * element_bytes <= room)
 
 
-def gemm_record(number: int, tile: tuple[int, int], pipeline: str, waves: tuple[int, int]) -> dict[str, Any]:
+def gemm_record(
+    number: int,
+    tile: tuple[int, int],
+    pipeline: str,
+    waves: tuple[int, int],
+    precision: Precision = BF16,
+) -> dict[str, Any]:
     """Return an instance for a catalog."""
     double = pipeline == "compv4"
+    depth = tile_k(*tile, double, precision.element_bytes)
     return {
         **RECORD,
-        **{"id": number, "tile_m": tile[0], "tile_n": tile[1], "tile_k": tile_k(*tile, double)},
+        **{"id": number, "tile_m": tile[0], "tile_n": tile[1], "tile_k": depth},
         **{"warp_m": waves[0], "warp_n": waves[1]},
         **{"pipeline": pipeline, "double_smem_buffer": double},
+        **dict(precision.record),
     }
 
 
@@ -237,16 +284,19 @@ def load(
 
 
 @lru_cache(maxsize=16)
-def build(folder: Path, direction: str, ndim: int) -> Library:
+def build(folder: Path, direction: str, ndim: int, precision: Precision = BF16) -> Library:
     """Build the instances of a direction and load them."""
     chosen = [(tile, pipeline) for tile, pipelines in TILES[direction].items() for pipeline in pipelines]
     catalog = {
         "variant": VARIANTS[direction],
         "ndim_spatial": ndim,
         "layout": "nhwgc" if ndim == 2 else "ndhwgc",
-        "instances": [gemm_record(i, tile, pipeline, (2, 2)) for i, (tile, pipeline) in enumerate(chosen)],
+        "datatype": precision.datatype,
+        "instances": [
+            gemm_record(i, tile, pipeline, (2, 2), precision) for i, (tile, pipeline) in enumerate(chosen)
+        ],
     }
-    return load(folder, f"{direction}-{ndim}", catalog)
+    return load(folder, f"{direction}-{ndim}-{precision.datatype}", catalog)
 
 
 def build_engine_m(folder: Path) -> Library:
@@ -304,7 +354,7 @@ def best_instance(torch: Any, library: Library, tensors: Tensors) -> Best:
             assert status is AbiStatus.OK, f"{kernel.name}: {reason}"
             seen = tensors.result.permute(tensors.order).float()
             error = ((seen - expected).norm() / expected.norm()).item()
-            assert error < 0.01, f"{kernel.name}, {split_k} splits: relative error {error}"
+            assert error < tensors.error, f"{kernel.name}, {split_k} splits: relative error {error}"
             if first_ms > HOPELESS * best.time_ms:
                 continue
             times = []
@@ -352,6 +402,22 @@ def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFa
         library = build(folder, direction, len(case.filter))
         tensors = Tensors(torch, case, direction)
         short.append(compare(torch, f"{name} {direction}", library, tensors, GOALS[direction][name]))
+    assert not any(short), "; ".join(filter(None, short))
+
+
+@pytest.mark.cuda
+def test_ratio_to_the_vendor_in_tf32(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same for forward kernels of fp32 that multiply in TF32."""
+    torch = require_device()
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    folder = tmp_path_factory.mktemp("cuda")
+    short = []
+    for name, goal in TF32_GOALS.items():
+        library = build(folder, "fwd", len(CASES[name].filter), TF32)
+        tensors = Tensors(torch, CASES[name], "fwd", precision=TF32)
+        short.append(compare(torch, f"{name} fwd tf32", library, tensors, goal))
     assert not any(short), "; ".join(filter(None, short))
 
 

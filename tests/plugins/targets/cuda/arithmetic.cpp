@@ -222,6 +222,11 @@ void windows()
             }
             EXPECT(walk_of_engine(request) == expected);
             EXPECT(request.size[0] == static_cast<std::uint64_t>(p->image.stride[2]));
+            // A row in shared memory is 128 bytes of channels, whatever their type.
+            const auto wide = make_window_map_request(
+                *p, nullptr, static_cast<int>(s.N), 4, 64, i % 2 == 1 || s.input[0] > 1);
+            EXPECT(request.channels == 64 && wide.channels == 32);
+            EXPECT(wide.byte_stride[0] == 2 * request.byte_stride[0]);
         }
     }
 }
@@ -250,6 +255,8 @@ void pixel_windows()
         }
         const auto request = make_pixel_map_request(nullptr, s.G * s.C, row, 2, 64);
         EXPECT(request.rank == 2 && request.size[1] == static_cast<std::uint64_t>(row));
+        const auto wide = make_pixel_map_request(nullptr, s.G * s.C, row, 4, 64);
+        EXPECT(request.box[0] == 64 && wide.box[0] == 32);
     }
     EXPECT(matrices > 3);
 }
@@ -327,17 +334,21 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
         // Taps times chunks of channels, of every tile.
         const std::int64_t taps = host_model::volume(call.shape.filter);
         EXPECT(all % (gemms == 1 ? taps : 1) == 0);
+        const int channels =
+            Config::direction == host_model::direction::forward ? p.in_channels : p.out_channels;
+        constexpr int row = 128 / Config::ab_bytes;
+        EXPECT(static_cast<int>(w.chunks.divisor) == (channels + row - 1) / row);
         EXPECT(all == taps * static_cast<int>(w.chunks.divisor) * m_tiles *
                           static_cast<int>(w.n_tiles.divisor) * p.blocks_y *
                           (p.blocks_z / p.k_batch));
     }
 }
 
-template <host_model::direction Direction>
+template <host_model::direction Direction, data_type Type = data_type::bf16>
 using config = hopper_config<tile_config<Direction,
                                          3,
-                                         data_type::bf16,
-                                         data_type::bf16,
+                                         Type,
+                                         Type == data_type::tf32 ? data_type::fp32 : Type,
                                          bf16_rounding_mode::truncate,
                                          128,
                                          128,
@@ -364,6 +375,8 @@ void tile_walks()
         const int parts    = 1 + i % 3;
         const auto forward = facts_of(direction::forward);
         walk<config<direction::forward>>(forward, host_model::make_forward_call(forward, s, 1));
+        walk<config<direction::forward, data_type::tf32>>(
+            forward, host_model::make_forward_call(forward, s, 1));
         const auto data = facts_of(direction::backward_data);
         const auto call = host_model::make_backward_data_call(data, s, parts);
         if(!call.gemms.empty()) { walk<config<direction::backward_data>>(data, call); }
@@ -467,6 +480,17 @@ void patches()
     EXPECT(used > 20);
 }
 
+// Which operands engine W takes.
+void engines()
+{
+    using host_model::direction;
+    EXPECT((hopper_tile<config<direction::forward, data_type::tf32>>));
+    EXPECT((!hopper_tile<config<direction::backward_data, data_type::tf32>>));
+    EXPECT((!hopper_tile<config<direction::backward_weight, data_type::tf32>>));
+    EXPECT((!hopper_tile<config<direction::forward, data_type::fp32>>));
+    EXPECT((hopper_tile<config<direction::backward_data>>));
+}
+
 void joining()
 {
     conv_shape s;
@@ -516,6 +540,7 @@ int main()
     descriptors();
     tile_walks();
     patches();
+    engines();
     joining();
     splits();
     return test::finish("arithmetic");

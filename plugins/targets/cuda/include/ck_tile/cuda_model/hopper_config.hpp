@@ -80,10 +80,12 @@ struct hopper_config : Base
     static constexpr int shared_bytes = 1024 + stages * stage_bytes + staging_bytes + 1024;
 };
 
-// Elements of 16 bits; 8-bit ones are multiplied as they are where all lie along K.
+// Elements of 16 bits; 8-bit ones and TF32 are multiplied as they are where all lie along K, as
+// they do forward.
 template <typename Base>
 inline constexpr bool hopper_elements =
-    Base::ab_bytes == 2 || (Base::ab_bytes == 1 && Base::a_k_major && Base::b_k_major);
+    Base::ab_bytes == 2 || ((Base::ab_bytes == 1 || Base::ab_type == data_type::tf32) &&
+                            Base::a_k_major && Base::b_k_major);
 
 // Whether engine W can compute the instance's tile at all.
 template <typename Base>

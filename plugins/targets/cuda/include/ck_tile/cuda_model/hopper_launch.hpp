@@ -16,7 +16,7 @@ namespace ck_tile::cuda_model {
 
 namespace impl {
 
-// Fewer channels than that leave most of the 64 that a copy brings unused.
+// Fewer channels than that leave most of the 64 (of TF32: 32) that a copy brings unused.
 inline constexpr int fewest_channels = 16;
 
 // What windows are cut from.
@@ -58,8 +58,11 @@ tile_map_request tile_request(const gemm_params& g)
     else
     {
         constexpr bool forward = Config::direction == direction::forward;
-        return make_weight_map_request(
-            g, g.b, Config::ab_bytes, 64, forward ? static_cast<unsigned>(Config::n) : 64u);
+        return make_weight_map_request(g,
+                                       g.b,
+                                       Config::ab_bytes,
+                                       Config::k_elements,
+                                       forward ? static_cast<unsigned>(Config::n) : 64u);
     }
 }
 
@@ -92,40 +95,45 @@ struct hopper_tag;
 template <typename Kernel>
 struct hopper_patch_tag;
 
+// Copies round what is to become TF32.
 template <typename Config>
 constexpr CUtensorMapDataType map_type()
 {
-    return Config::ab_type == data_type::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                              : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    return Config::ab_type == data_type::tf32   ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+           : Config::ab_type == data_type::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 }
 
 // Expanded weights; nothing is expected of what is in it.
-inline std::uint16_t* expanded_workspace(std::size_t bytes)
+inline void* expanded_workspace(std::size_t bytes)
 {
     static DeviceMem& memory = *new DeviceMem;
     if(memory.GetBufferSize() < bytes) { memory.Realloc(bytes); }
-    return static_cast<std::uint16_t*>(memory.GetDeviceBuffer());
+    return memory.GetDeviceBuffer();
 }
 
-inline expansion plan_expansion(const host_model::conv_shape& s, const void* weights, int joined)
+template <typename Element>
+expansion<Element> plan_expansion(const host_model::conv_shape& s, const void* weights, int joined)
 {
-    expansion e{};
-    e.from     = static_cast<const std::uint16_t*>(weights);
+    expansion<Element> e{};
+    e.from     = static_cast<const Element*>(weights);
     e.joined   = joined;
     e.k        = static_cast<int>(s.K);
     e.taps     = static_cast<int>(host_model::volume(s.filter));
     e.c        = static_cast<int>(s.C);
     e.elements = s.G * s.K * e.taps * s.C * joined;
-    e.to       = expanded_workspace(static_cast<std::size_t>(e.elements) * 2);
+    e.to       = static_cast<Element*>(
+        expanded_workspace(static_cast<std::size_t>(e.elements) * sizeof(Element)));
     return e;
 }
 
-inline void expand(cudaStream_t stream, const expansion& e)
+template <typename Element>
+void expand(cudaStream_t stream, const expansion<Element>& e)
 {
     if(e.to == nullptr) { return; }
     const auto parts =
         static_cast<unsigned>(std::min<std::int64_t>((e.elements + 255) / 256, 4096));
-    expand_weights<std::uint16_t><<<parts, 256, 0, stream>>>(e);
+    expand_weights<Element><<<parts, 256, 0, stream>>>(e);
 }
 
 // Starts engine W with patches if the windows allow that.
@@ -133,7 +141,7 @@ template <typename Kernel, typename Config>
 bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
                     int joined,
-                    const expansion& expanded)
+                    const expansion<stored_t<Config::ab_type>>& expanded)
 {
     constexpr bool data = Config::direction == direction::backward_data;
     constexpr bool deep = Config::dimensions == 3;
@@ -176,10 +184,11 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
                              ? g.out_channels
                              : g.in_channels * Config::merged;
     if(channels < fewest_channels || g.explicit_gemm || !makes_tensor_maps()) { return false; }
-    expansion expanded{};
+    using element = stored_t<Config::ab_type>;
+    expansion<element> expanded{};
     if(!Config::weight && joined > 1)
     {
-        expanded = plan_expansion(call.shape, call.wei, joined);
+        expanded = plan_expansion<element>(call.shape, call.wei, joined);
         g.b      = expanded.to;
     }
     if constexpr(hopper_patch_tile<Config>)

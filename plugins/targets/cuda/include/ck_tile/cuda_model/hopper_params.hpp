@@ -18,7 +18,7 @@ struct hopper_work
     int tiles; // of everything
     fast_divisor n_tiles, m_tiles, gemms, batch;
     fast_divisor parts;  // of K
-    fast_divisor chunks; // of 64 channels (or columns) per tap
+    fast_divisor chunks; // of 128 bytes of channels (or columns) per tap
     int pixels;          // all positions of the GEMM's rows or depth, of a split of the images
     float* partial;      // sums of several parts of K; zero between launches
     unsigned* arrived;   // parts that are done, per tile of the result
@@ -39,7 +39,7 @@ hopper_work make_hopper_work(const gemm_params& g, int joined = 1)
                           : Config::direction == direction::backward_data
                               ? g.out_channels
                               : g.in_channels * Config::merged;
-    const int per_chunk = Config::weight ? Config::columns_per_chunk : 64;
+    const int per_chunk = Config::weight ? Config::columns_per_chunk : Config::k_elements;
     const int chunks    = (channels + per_chunk - 1) / per_chunk;
     const int taps      = g.filter[0] * g.filter[1] * g.filter[2];
     const int column_chunks =

@@ -139,7 +139,7 @@ struct hopper_producer : hopper_ring<Config>
         {
             const std::uint32_t barrier = claim();
             const std::uint32_t stage   = shared.stage(at.stage);
-            copy_window(stage, barrier, p.a, first + chunk * 64, o, tap);
+            copy_window(stage, barrier, p.a, first + chunk * Config::k_elements, o, tap);
             int filter = 0;
 #pragma unroll
             for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
@@ -154,7 +154,7 @@ struct hopper_producer : hopper_ring<Config>
                 copy_tile(b,
                           p.b,
                           barrier,
-                          chunk * 64,
+                          chunk * Config::k_elements,
                           filter,
                           place.at.first_column,
                           place.at.first_group);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ck_tile/cuda_model/gemm_params.hpp"
+#include "ck_tile/cuda_model/matrix_descriptor.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -48,7 +49,7 @@ inline window_map_request make_window_map_request(const gemm_params& p,
     r.rank         = deep ? 5 : 4;
     r.base         = base;
     r.size[0]      = static_cast<std::uint64_t>(p.image.stride[2]);
-    r.channels     = 64;
+    r.channels     = static_cast<unsigned>(128 / element_bytes); // a row in shared memory
     r.pixels       = pixels;
     r.step[0]      = 1;
     const int axes = deep ? 3 : 2;
@@ -107,7 +108,7 @@ inline tile_map_request make_weight_map_request(
             {channels, 1, rows, 1}};
 }
 
-// A matrix of pixels times the channels of all groups, in boxes of 64 channels.
+// A matrix of pixels times the channels of all groups, in boxes of 128 bytes of channels.
 inline tile_map_request make_pixel_map_request(
     const void* base, std::int64_t channels, std::int64_t pixels, int element_bytes, unsigned rows)
 {
@@ -115,7 +116,7 @@ inline tile_map_request make_pixel_map_request(
             base,
             {static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(pixels)},
             {static_cast<std::uint64_t>(channels * element_bytes)},
-            {64, rows}};
+            {static_cast<unsigned>(hopper_row_bytes / element_bytes), rows}};
 }
 
 // Whether every window is one pixel, and the positions are all pixels in order: such windows are
