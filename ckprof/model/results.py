@@ -54,6 +54,8 @@ class BuildSummary:
     jobs: int = 1
     #: (kernel name, wall seconds), slowest first
     slowest: tuple[tuple[str, float], ...] = ()
+    #: (kernels, wall seconds) of each translation unit of kernels that was compiled
+    units: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,8 @@ from ckprof.run.verify import compare, comparison_of
 from ckprof_plugins.directions.bwd_data import BackwardData
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS as MATRIX_LAYOUTS
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
@@ -430,3 +432,15 @@ def test_what_devices_cannot_be_told_is_said(contraction, text):
     specs = spec("a", "MK", (3, 4)), spec("b", "KN", (4, 5)), spec("e", "MN", (3, 5))
     with pytest.raises(NotExpressibleError, match=text):
         lower(contraction, specs, TypeSet.shared(DataType.FP32))
+
+
+def test_products_that_devices_cannot_be_told_of_are_verified_by_the_host(tmp_path):
+    sizes = {"m": 4, "n": 5, "k": 6}
+    with_d = MultiDProblem(**sizes, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0,))
+    apart = StridedBatchProblem(**sizes, batch=3, batch_stride_b=40)
+    for problem, said in ((with_d, "combined with d0"), (apart, "at distances of their own")):
+        given = (Gemm(), problem, MATRIX_LAYOUTS[0], Gemm().types(DataType.FP16))
+        with pytest.raises(UsageError, match=f"--reference device: .*{said}"):
+            prepare_problem(*given, ON_DEVICE, tmp_path, can_check=True)
+        anywhere = replace(ON_DEVICE, reference=ReferencePlace.AUTO)
+        assert prepare_problem(*given, anywhere, tmp_path, can_check=True).reference is not None

@@ -182,7 +182,8 @@ class _Tile:
         a_line, a_lines = (self.k, self.m) if self.a_along_k else (self.m, self.k)
         b_line, b_lines = (self.k, self.n) if self.b_along_k else (self.n, self.k)
         stage = self._padded(a_line) * a_lines + self._padded(b_line) * b_lines
-        room = SHARED_BYTES // self.blocks - 1024 - 8192
+        rows = 0 if self.weight or self.product else -(-self.m * 24 // 128) * 128
+        room = SHARED_BYTES // self.blocks - 1024 - rows
         return max(1, min(wanted, room // stage))
 
     def _padded(self, elements: int) -> int:
@@ -205,7 +206,7 @@ class _HopperTile:
         b_bytes = -(-n * 128 // 1024) * 1024 if tile.b_along_k else chunks * 8192
         self._stage = self.m * 128 + b_bytes
         columns = next(width for width in (64, 32, 16) if n % width == 0)
-        line = columns * (4 if tile.weight else tile.result_bytes) + 16
+        line = columns * tile.result_bytes + 16
         self._other = 1024 + self._warpgroups * 4 * 16 * line
         #: resident blocks of a multiprocessor
         self.resident = 3 if self._warpgroups == 1 else tile.blocks

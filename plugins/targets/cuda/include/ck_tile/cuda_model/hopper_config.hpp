@@ -12,6 +12,9 @@ namespace ck_tile::cuda_model {
 template <typename Base, int WantedStages, bool TakeTurns>
 struct hopper_config : Base
 {
+    using tile                         = Base;
+    static constexpr int wanted_stages = WantedStages;
+
     // Tiles that the register file cannot hold are computed in halves.
     static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;
     static constexpr int n        = Base::n;
@@ -35,11 +38,9 @@ struct hopper_config : Base
         a_bytes + (Base::b_k_major ? n * hopper_row_bytes : b_bytes);
 
     // On its way to memory a warp's result is 16 rows of up to 64 columns.
-    static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
-    // Sums of several parts of K are staged in fp32.
-    static constexpr int staging_line_bytes =
-        staged_columns * (Base::weight ? 4 : Base::e_bytes) + 16;
-    static constexpr int staging_bytes = warpgroups * 4 * 16 * staging_line_bytes;
+    static constexpr int staged_columns     = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+    static constexpr int staging_line_bytes = staged_columns * Base::e_bytes + 16;
+    static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
 
     static constexpr int accumulators = own_blocks * n / 2; // of a thread
 

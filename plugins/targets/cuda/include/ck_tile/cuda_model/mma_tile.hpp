@@ -178,20 +178,42 @@ struct mma_tile
 #pragma unroll
                 for(int half = 0; half < 2; ++half)
                 {
-                    element* pair = at(lane / 4 + half * 8, column);
-                    pair[0]       = result(i, j, half * 2);
-                    pair[1]       = result(i, j, half * 2 + 1);
+                    store_pair(at(lane / 4 + half * 8, column),
+                               result(i, j, half * 2),
+                               result(i, j, half * 2 + 1));
                 }
             }
             __syncwarp();
             constexpr int pieces = warp_n / Vector;
-#pragma unroll 4
-            for(int index = lane; index < 16 * pieces; index += 32)
+            if constexpr(Put::separable)
             {
-                const int row = index / pieces, column = index % pieces * Vector;
-                put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+                put.template store_lines<16, warp_n>(
+                    warp_row + i * 16, warp_column, own, staging_line_bytes);
+            }
+            else
+            {
+#pragma unroll 4
+                for(int index = lane; index < 16 * pieces; index += 32)
+                {
+                    const int row = index / pieces, column = index % pieces * Vector;
+                    put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+                }
             }
             __syncwarp();
+        }
+    }
+
+    __device__ __forceinline__ static void
+    store_pair(stored_t<Config::e_type>* to, stored_t<Config::e_type> a, stored_t<Config::e_type> b)
+    {
+        if constexpr(sizeof(*to) == 2)
+        {
+            *reinterpret_cast<unsigned*>(to) = unsigned{a} | (unsigned{b} << 16);
+        }
+        else
+        {
+            to[0] = a;
+            to[1] = b;
         }
     }
 

@@ -11,34 +11,32 @@ namespace ck_tile::cuda_model {
 __device__ inline std::uint32_t shared_address(const void* pointer)
 { return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer)); }
 
-// Copies Bytes from global to shared memory, or writes zeros if the source is null. Only copies of
-// 2 bytes are done when the function returns. `anywhere` is some valid address.
+// Copies Bytes from global to shared memory, or writes zeros if the source does not exist: its
+// address is not used then. Only copies of 2 bytes are done when the function returns.
 template <int Bytes>
 __device__ __forceinline__ void
-copy_async(std::uint32_t destination, const void* source, const void* anywhere)
+copy_async(std::uint32_t destination, const void* source, bool exists)
 {
     if constexpr(Bytes == 2)
     {
-        const std::uint16_t value = source == nullptr
-                                        ? std::uint16_t{0}
-                                        : __ldg(static_cast<const unsigned short*>(source));
+        const std::uint16_t value =
+            exists ? __ldg(static_cast<const unsigned short*>(source)) : std::uint16_t{0};
         asm volatile("st.shared.u16 [%0], %1;" ::"r"(destination), "h"(value) : "memory");
     }
     else
     {
-        const int bytes      = source == nullptr ? 0 : Bytes;
-        const void* readable = source == nullptr ? anywhere : source;
+        const int bytes = exists ? Bytes : 0;
         if constexpr(Bytes == 16)
         {
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination),
-                         "l"(readable),
+                         "l"(source),
                          "r"(bytes)
                          : "memory");
         }
         else
         {
             asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination),
-                         "l"(readable),
+                         "l"(source),
                          "n"(Bytes),
                          "r"(bytes)
                          : "memory");

@@ -145,10 +145,10 @@ constexpr int resident_blocks(int wanted, int tile_elements, int threads)
     return blocks;
 }
 
-constexpr int fitting_stages(int wanted, int stage_bytes, int blocks)
+constexpr int fitting_stages(int wanted, int stage_bytes, int rows, int blocks)
 {
-    // The runtime keeps 1 KiB per block; the rows of a tile take some more.
-    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - 8192;
+    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 24 bytes.
+    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 24 + 127) / 128 * 128;
     const int most = room / stage_bytes;
     return most < 1 ? 1 : (wanted < most ? wanted : most);
 }
@@ -208,8 +208,10 @@ struct tile_config_of
                     scalar ? 1
                            : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
                     facts.direction == direction::backward_data ? 1 : facts.groups_to_merge,
-                    impl::fitting_stages(
-                        facts.double_smem_buffer&& wanted < 4 ? 4 : wanted, stage_bytes, blocks),
+                    impl::fitting_stages(facts.double_smem_buffer&& wanted < 4 ? 4 : wanted,
+                                         stage_bytes,
+                                         weight ? 0 : facts.m_per_block,
+                                         blocks),
                     blocks>;
 };
 
