@@ -28,17 +28,22 @@ if TYPE_CHECKING:
 class EmittedList:
     """Kernels as a list, proved to be read as the same kernels again."""
 
-    #: one kernel a line
+    #: one kernel a line; empty where no list has a spelling for them
     text: str
     catalogs: tuple[Catalog, ...]
     kernels: int
+    #: why only a catalog can hold them; empty if a list can
+    unlisted: str = ""
 
     def content(self, path: Path) -> str:
         """Return what belongs into a file: a catalog for a name that ends in ``.json``, otherwise the list.
 
-        :raises UsageError: a catalog holds one type and layout, and the kernels are of several.
+        :raises UsageError: a catalog holds one type and layout, and the kernels are of several; or no list
+            has a spelling for them.
         """
         if path.suffix != ".json":
+            if self.unlisted:
+                raise UsageError(f"{path}: {self.unlisted}; name a catalog, {path.with_suffix('.json')}")
             return self.text
         if len(self.catalogs) != 1:
             raise UsageError(
@@ -60,8 +65,13 @@ def emitted_list(session: Session, selection: Selection, names: Sequence[str]) -
     chosen = [by_name[name] for name in names]
     if not chosen:
         return EmittedList(text="", catalogs=(), kernels=0)
-    if not chosen:
-        return EmittedList(text="", catalogs=(), kernels=0)
+    records = _records_without_lines(session, selection, [one.instance.key for one in chosen])
+    if records.kernels:
+        if records.kernels < len(chosen):
+            raise InputError(
+                f"{len(chosen) - records.kernels} of the kernels are in no list: none can be written"
+            )
+        return records
     said = _lines_of_records(session, selection)
     lines = [said.get(one.instance.key) or _line_of_instance(session, one) for one in chosen]
     text = "".join(f"{line}\n" for line in lines)
@@ -71,6 +81,35 @@ def emitted_list(session: Session, selection: Selection, names: Sequence[str]) -
         if one.instance.key not in keys:
             raise InputError(f"{one.name} has no spelling in a list that is read as the same kernel again")
     return EmittedList(text=text, catalogs=tuple(conversion.catalogs), kernels=len(chosen))
+
+
+def _records_without_lines(session: Session, selection: Selection, keys: Sequence[str]) -> EmittedList:
+    """Return those of some instances whose catalogs no list has a spelling for, in their order."""
+    registry = session.registry
+    order = {key: place for place, key in enumerate(keys)}
+    catalogs = []
+    variants = dict.fromkeys(catalog.variant for one in selection.conversions for catalog in one.catalogs)
+    for conversion in selection.conversions:
+        for catalog in conversion.catalogs:
+            variant = registry.variants.find(catalog.variant)
+            if variant.native is not None:
+                continue
+            found: dict[int, CatalogRecord] = {}
+            for record in catalog.records:
+                pipeline = registry.pipeline_of(catalog, record)
+                key = pipeline.make_instance(catalog, variant.direction, record).key
+                if key in order:
+                    found.setdefault(order.pop(key), record)
+            records = [record for _, record in sorted(found.items())]
+            if records:
+                numbered = (msgspec.structs.replace(record, id=place) for place, record in enumerate(records))
+                catalogs.append(replace(catalog, records=tuple(numbered)))
+    return EmittedList(
+        text="",
+        catalogs=tuple(catalogs),
+        kernels=len(keys) - len(order),
+        unlisted=f"no list has a spelling for instances of {', '.join(variants)}",
+    )
 
 
 def _line_of_instance(session: Session, candidate: Candidate) -> str:

@@ -202,6 +202,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         splits=chosen_splits(arguments),
         strict_layout=arguments.strict_layout,
     )
+    if arguments.emit is not None:
+        # what cannot be written is said before the search, not behind it
+        one = request.selection.candidates[0].name
+        session.profiler.list_text(request.selection, [one]).content(arguments.emit)
     result = session.profiler.execute_tune(request, _options(arguments, session))
     _show(result, arguments, session)
     if arguments.emit is not None:
