@@ -235,6 +235,9 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
 
     :raises StringError: the name is that of no kernel that old strings could mean.
     """
+    layout = found["layout"] or ""
+    if layout[3:] != (layout[2] if "_multid" in (found["variant"] or "") else ""):
+        raise StringError("a name has the layout of D tensors, that of E, if, and only if, there are any")
     tile, grid, mma = (_numbers(found[name]) for name in ("tile", "grid", "mma"))
     pipeline = found["pipeline"] or ""
     version = _OF_PIPELINE.get(pipeline)
