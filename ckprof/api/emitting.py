@@ -13,14 +13,15 @@ from ckprof.catalog.writer import render_catalog
 from ckprof.errors import InputError, UsageError
 from ckprof.flow.candidates import list_candidates
 from ckprof.flow.list_files import read_list
+from ckprof.model.catalog import Catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.api.instances import Selection
     from ckprof.api.session import Session
     from ckprof.flow.candidates import Candidate
-    from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import Conversion
 
 
@@ -28,49 +29,128 @@ if TYPE_CHECKING:
 class EmittedList:
     """Kernels as a list, proved to be read as the same kernels again."""
 
-    #: one kernel a line
+    #: one kernel a line: those that a line can say
     text: str
+    #: all kernels
     catalogs: tuple[Catalog, ...]
     kernels: int
+    #: those that no line says
+    unsaid: tuple[Catalog, ...] = ()
 
     def content(self, path: Path) -> str:
         """Return what belongs into a file: a catalog for a name that ends in ``.json``, otherwise the list.
 
-        :raises UsageError: a catalog holds one type and layout, and the kernels are of several.
+        :raises UsageError: a catalog holds one type and layout, and the kernels are of several; or a list
+            cannot say some of them.
         """
-        if path.suffix != ".json":
-            return self.text
-        if len(self.catalogs) != 1:
+        if path.suffix == ".json":
+            if len(self.catalogs) != 1:
+                raise UsageError(
+                    f"{path}: the kernels make {len(self.catalogs)} catalogs; name a list, such as "
+                    f"{path.with_suffix('.conf')}"
+                )
+            return render_catalog(self.catalogs[0])
+        if self.unsaid:
+            missing = sum(len(one.records) for one in self.unsaid)
             raise UsageError(
-                f"{path}: the kernels make {len(self.catalogs)} catalogs; name a list, such as "
-                f"{path.with_suffix('.conf')}"
+                f"{path}: a list has no spelling for {missing} of the {self.kernels} kernels; "
+                f"name a catalog, such as {path.with_suffix('.json')}"
             )
-        return render_catalog(self.catalogs[0])
+        return self.text
+
+    def files(self, path: Path) -> dict[Path, str]:
+        """Return all files that say the kernels: the one of that name, and catalogs for what it cannot say.
+
+        :raises UsageError: a catalog was asked for, and the kernels make several.
+        """
+        if path.suffix == ".json" or not self.unsaid:
+            return {path: self.content(path)}
+        found = {path: self.text} if self.text else {}
+        single = len(self.unsaid) == 1
+        for one in self.unsaid:
+            name = path.stem if single else f"{path.stem}_{one.variant}_{one.layout.name}_{one.dtype.value}"
+            found[path.with_name(f"{name}.json")] = render_catalog(one)
+        return found
 
 
 def emitted_list(session: Session, selection: Selection, names: Sequence[str]) -> EmittedList:
     """Return some kernels of a selection, in the order of their names, as a list and as catalogs.
 
-    :raises InputError: one is not in the selection, or has no spelling in a list.
+    :raises InputError: one is not in the selection, or neither a list nor a catalog can say it.
     """
     by_name = {one.name: one for one in selection.candidates}
     missing = [name for name in names if name not in by_name]
     if missing:
         raise InputError(f"{missing[0]} is not among the {len(by_name)} instances of {selection.source}")
     chosen = [by_name[name] for name in names]
-    if not chosen:
-        return EmittedList(text="", catalogs=(), kernels=0)
-    if not chosen:
-        return EmittedList(text="", catalogs=(), kernels=0)
-    said = _lines_of_records(session, selection)
-    lines = [said.get(one.instance.key) or _line_of_instance(session, one) for one in chosen]
-    text = "".join(f"{line}\n" for line in lines)
-    conversion = _read(session, text)
-    keys = {one.instance.key for one in list_candidates([conversion], session.registry)}
+    lines = _lines_of_records(session, selection)
     for one in chosen:
-        if one.instance.key not in keys:
-            raise InputError(f"{one.name} has no spelling in a list that is read as the same kernel again")
-    return EmittedList(text=text, catalogs=tuple(conversion.catalogs), kernels=len(chosen))
+        lines.setdefault(one.instance.key, _line_of_instance(session, one))
+    wanted = {one.instance.key: lines[one.instance.key] for one in chosen}
+    said = _exactly_said(session, wanted)
+    text = _text(line for key, line in wanted.items() if key in said)
+    conversion = _read(session, text) if text else None
+    unsaid = _joined(_record_of(session, one) for one in chosen if one.instance.key not in said)
+    listed = conversion.catalogs if conversion is not None else ()
+    return EmittedList(text=text, catalogs=_joined((*listed, *unsaid)), unsaid=unsaid, kernels=len(chosen))
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in dict.fromkeys(lines))
+
+
+def _exactly_said(session: Session, lines: Mapping[str, str]) -> set[str]:
+    """Return the content keys of the kernels whose lines are read as nothing but wanted kernels.
+
+    A line may stand for kernels of several types, and nothing is read from what is no line of a list.
+
+    :param lines: content key of a wanted kernel -> its line.
+    """
+    if not lines:
+        return set()
+    keys: dict[str, set[str]] = {}
+    for one in list_candidates([_read(session, _text(lines.values()))], session.registry):
+        keys.setdefault(one.source, set()).add(one.instance.key)
+    return {key for found in keys.values() if found <= set(lines) for key in found}
+
+
+def _record_of(session: Session, candidate: Candidate) -> Catalog:
+    """Return a catalog of one kernel, made of the fields of its instance.
+
+    :raises InputError: no kind of catalog has these fields and gives the same kernel again.
+    """
+    instance = candidate.instance
+    fields = instance.fields()
+    for variant in session.registry.variants:
+        names = variant.record_type.__struct_fields__[1:]
+        if variant.direction != instance.direction or not set(names) <= set(fields):
+            continue
+        record = msgspec.convert({"id": 0, **{name: fields[name] for name in names}}, variant.record_type)
+        catalog = Catalog(
+            variant=variant.name,
+            ndim=instance.ndim,
+            layout=instance.layout,
+            dtype=instance.dtype,
+            records=(record,),
+        )
+        pipeline = session.registry.pipeline_of(catalog, record)
+        if pipeline.make_instance(catalog, variant.direction, record).key == instance.key:
+            return catalog
+    raise InputError(f"{candidate.name} has no spelling in a list, nor in a catalog")
+
+
+def _joined(catalogs: Iterable[Catalog]) -> tuple[Catalog, ...]:
+    """Return catalogs such that each kind, type and layout has one, with ids in order."""
+    groups: dict[tuple[object, ...], list[Catalog]] = {}
+    for one in catalogs:
+        groups.setdefault((one.variant, one.ndim, one.layout.name, one.dtype), []).append(one)
+    joined = []
+    for some in groups.values():
+        records = [record for one in some for record in one.records]
+        if len(some) > 1:
+            records = [msgspec.structs.replace(record, id=place) for place, record in enumerate(records)]
+        joined.append(replace(some[0], records=tuple(records)))
+    return tuple(joined)
 
 
 def _line_of_instance(session: Session, candidate: Candidate) -> str:

@@ -6,11 +6,14 @@ import math
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.api.building import build_dir_for, build_library, build_limits
+from ckprof.api.background_build import BuildTask, KernelBuild
+from ckprof.api.build_costs import declared_costs
+from ckprof.api.building import build_dir_for, build_limits
 from ckprof.api.events import SweepProgress, SweepRound, SweepWarning
 from ckprof.api.observers import observers
 from ckprof.api.searched_device import SearchedDevice
@@ -31,8 +34,9 @@ from ckprof.sweep.engine import Sweep, Watch
 from ckprof.sweep.identity import built_kernels, new_session, shared_key
 from ckprof.sweep.kernel_bench import KernelBench, PluginHooks, bench_library
 from ckprof.sweep.plan import KernelCell, PlanRequest, make_plan
-from ckprof.tune.knowledge import Costs, Knowledge
-from ckprof.tune.loop import MeasuredCell
+from ckprof.tune.costs import Costs, SeenBuild
+from ckprof.tune.knowledge import Knowledge
+from ckprof.tune.loop import BuildOutcome, MeasuredCell
 from ckprof.tune.space import Cell, Choice, SearchKernel, SearchSpace
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckprof.api.requests import BuildOptions
     from ckprof.api.running import RunRequest
     from ckprof.api.session import Session
     from ckprof.api.tune_requests import TuneOptions
@@ -51,6 +56,11 @@ if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt
     from ckprof.store.attempt import Session as Evidence
     from ckprof.sweep.plan import PlannedContest
+
+#: CPUs that measuring on a device keeps busy: this process, and the one that launches kernels
+_MEASURING_CPUS: Final = 2
+#: kernels that are asked for support together, for each CPU: what compiling the question takes seconds for
+_ASKED_PER_CPU: Final = 40
 
 
 @contextmanager
@@ -129,8 +139,10 @@ class DeviceBench:
         self._unstored: list[int] = []
         #: measurements of earlier sessions count
         self._remembers = False
-        jobs = build_limits(session, request.build).jobs or available_cpus()
-        self.knowledge = Knowledge(self.space, Costs(at_once=jobs))
+        self._build: KernelBuild | None = None
+        self._building: frozenset[int] = frozenset()
+        self._build_options = self._with_jobs(request.build)
+        self.knowledge = Knowledge(self.space, Costs(builds=declared_costs(recipe, self._build_options.jobs)))
         self._forbid_other_splits()
         self._remember()
 
@@ -138,6 +150,8 @@ class DeviceBench:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self._build is not None:
+            self._build.abandon(wait=error[0] is None)
         self._stack.close()
 
     def seconds(self) -> float:
@@ -147,10 +161,18 @@ class DeviceBench:
     # --- support ------------------------------------------------------------------------------------------
 
     def unsupported(self, cells: Sequence[Cell]) -> Iterable[Cell]:
-        """Ask kernels that were not asked yet about all problems; return everything that they reject."""
-        kernels = sorted({int(self.space.kernel_of[cell.choice]) for cell in cells} - self._asked)
-        if not kernels:
+        """Ask kernels that were not asked yet about all problems; return everything that they reject.
+
+        Others are asked with them: several cost little more than one.
+        """
+        wanted = {int(self.space.kernel_of[cell.choice]) for cell in cells} - self._asked
+        if not wanted:
             return ()
+        further = (
+            one for one in range(len(self._candidates)) if one not in self._asked and one not in wanted
+        )
+        wanted.update(islice(further, max(0, _ASKED_PER_CPU * available_cpus() - len(wanted))))
+        kernels = sorted(wanted)
         self._asked.update(kernels)
         splits = sorted({choice.splits for choice in self.space.choices})
         queries = [
@@ -182,24 +204,62 @@ class DeviceBench:
 
     # --- builds -------------------------------------------------------------------------------------------
 
-    def build(self, kernels: Sequence[int]) -> Mapping[int, str]:
-        """Build kernels, together with those that are in the library already and the best ones so far.
+    @property
+    def overlaps(self) -> bool:
+        """Whether kernels run on a device, so that compilers do not disturb their times."""
+        return not self._target.embedded
 
-        :raises CkprofError: no toolchain, or no worker starts.
-        """
+    def begin_build(self, kernels: Sequence[int]) -> None:
+        """Begin to build kernels, with those that are in the library already and the best ones so far."""
         known = self.knowledge
         wanted = {*kernels, *(int(one) for one in known.built.nonzero()[0]), *self._leaders()}
         wanted -= {int(one) for one in known.broken.nonzero()[0]}
-        self._bench_stack.close()
-        self._bench_stack = self._stack.enter_context(ExitStack())
-        candidates = [self._candidates[one] for one in sorted(wanted)]
-        library = build_library(
-            self._session,
-            candidates,
-            self._request.build,
-            Purpose.RUN,
+        task = BuildTask(
+            candidates=[self._candidates[one] for one in sorted(wanted)],
+            options=self._build_options,
             keep_invalid=self._request.selection.keep_invalid,
         )
+        self._build = KernelBuild(self._session, task)
+        self._building = frozenset(kernels)
+        if self.overlaps:
+            self._build.begin()
+
+    def build_is_over(self) -> bool:
+        """Say whether the library is there, or would be built now."""
+        return self._build is not None and self._build.is_over
+
+    def end_build(self) -> BuildOutcome:
+        """Wait for the library, and measure with it from now on.
+
+        :raises CkprofError: no toolchain, or no worker starts.
+        """
+        if self._build is None:
+            raise ValueError("nothing is being built")
+        started = time.monotonic()
+        build, kernels, self._build = self._build, self._building, None
+        library = build.wait()
+        waited_s = time.monotonic() - started
+        self._open(library)
+        opened_s = time.monotonic() - started - waited_s
+        failures = {self._place[one.candidate.instance.key]: one.reason for one in library.rejected}
+        self._unstored += [one for one in failures if one in kernels]
+        return BuildOutcome(
+            failures={kernel: f"it cannot be built: {reason}" for kernel, reason in failures.items()},
+            seen=SeenBuild(
+                kernels=len(kernels), seconds=build.seconds + opened_s, units=library.summary.units
+            ),
+        )
+
+    def abandon_build(self) -> None:
+        """End a build that nobody waits for any more."""
+        if self._build is not None:
+            self._build.abandon()
+            self._build = None
+
+    def _open(self, library: BuiltLibrary) -> None:
+        """Close the library of before and have a worker load this one."""
+        self._bench_stack.close()
+        self._bench_stack = self._stack.enter_context(ExitStack())
         bench = KernelBench(
             bench_library(library),
             self._run,
@@ -210,9 +270,13 @@ class DeviceBench:
         self._kernels = self._bench_stack.enter_context(bench)
         self._library = library
         self._check_device(bench)
-        failures = {self._place[one.candidate.instance.key]: one.reason for one in library.rejected}
-        self._unstored += [one for one in failures if one in set(kernels)]
-        return {kernel: f"it cannot be built: {reason}" for kernel, reason in failures.items()}
+
+    def _with_jobs(self, options: BuildOptions) -> BuildOptions:
+        """Leave some CPUs to what measures while others compile, unless a number of compilers is given."""
+        jobs = build_limits(self._session, options).jobs
+        if jobs is None and self.overlaps:
+            jobs = max(1, available_cpus() - _MEASURING_CPUS)
+        return replace(options, jobs=jobs)
 
     def _leaders(self) -> set[int]:
         """Return the best kernel of each problem: what new ones are measured against."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
 from ckprof.rounds.options import RoundOptions
+from ckprof.tune.replay_costs import ReplayCosts
 from ckprof.tune.strategies import DEFAULT_STRATEGY
 
 if TYPE_CHECKING:
@@ -99,13 +100,21 @@ class ReplayOptions:
     selection: Selection | None = None
     #: occurrences of problems; 1 for those that are missing
     counts: tuple[tuple[Problem, int], ...] = ()
-    #: seconds that are counted for building one kernel, and for measuring it on one problem
-    build_s: float = 3.0
-    visit_s: float = 0.02
+    #: seconds that are counted for building and measuring
+    costs: ReplayCosts = field(default_factory=ReplayCosts)
 
     def __post_init__(self) -> None:
-        for option, value in (("--replay-build-time", self.build_s), ("--replay-visit-time", self.visit_s)):
+        costs = self.costs
+        for option, value in (
+            ("--replay-build-time", costs.build_s),
+            ("--replay-visit-time", costs.visit_s),
+            ("--replay-unit-time", costs.unit_s),
+            ("--replay-start-time", costs.start_s),
+        ):
             if not (math.isfinite(value) and value >= 0):
                 raise UsageError(f"{option} is {value}, expected at least 0 seconds")
-        if self.build_s + self.visit_s == 0:
+        for option, count in (("--replay-kernels-per-unit", costs.per_unit), ("--jobs", costs.jobs)):
+            if count < 1:
+                raise UsageError(f"{option} is {count}, expected at least 1")
+        if costs.build_s + costs.visit_s == 0:
             raise UsageError("--replay-build-time and --replay-visit-time are both 0: nothing takes time")

@@ -17,7 +17,7 @@ from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
 from ckprof.tune.library_plan import confirm_library
 from ckprof.tune.loop import TuneLimits, TuneLoop, TuneStop
 from ckprof.tune.outlook import Forecaster
-from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
+from ckprof.tune.replay import ReplayBench, replay_space
 from ckprof.tune.result import TuneResult, tune_result
 from ckprof.tune.strategies import SearchStrategies
 from ckprof.tune.strategy import SearchRequest
@@ -53,7 +53,7 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     if options.selection is not None:
         table = _restricted(table, {one.name for one in options.selection.candidates}, options.files[0])
     space = replay_space(table, dict(options.counts))
-    bench = ReplayBench(table, space, ReplayCosts(build_s=options.build_s, visit_s=options.visit_s))
+    bench = ReplayBench(table, space, options.costs)
     known = architectures().get(table.arch)
     units = options.units or table.units or (known.compute_units if known is not None else 0)
     searched = SearchedDevice(

@@ -117,6 +117,8 @@ class _Cost:
     peak_memory_bytes: int = 0
     compiled: int = 0
     times: list[tuple[str, float]] = field(default_factory=list)
+    #: kernels and wall seconds of translation units of kernels
+    units: list[tuple[int, float]] = field(default_factory=list)
 
     def add(self, step: Step, result: StepResult, *, kernels: int) -> None:
         self.cpu_s += result.cpu_s
@@ -125,6 +127,8 @@ class _Cost:
             self.times.append((step.name, result.wall_s))
         if result.ok:
             self.compiled += kernels
+            if kernels:
+                self.units.append((kernels, result.wall_s))
 
 
 class _Build:
@@ -191,6 +195,7 @@ class _Build:
                 peak_memory_bytes=self._cost.peak_memory_bytes,
                 jobs=self._jobs,
                 slowest=tuple(sorted(self._cost.times, key=lambda item: -item[1])[:_SLOWEST]),
+                units=tuple(self._cost.units),
             ),
         )
 

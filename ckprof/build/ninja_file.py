@@ -84,7 +84,7 @@ def run(root: Path, jobs: int, on_progress: Callable[[int, int, str], None] | No
     try:
         process = subprocess.Popen(
             # killed ninja would leave its steps behind; asked to end, it ends them
-            bound((*ninja_command(), "-k", "0", "-j", str(jobs)), SIGTERM),
+            bound((*ninja_command(), "-k", "0", "-j", str(jobs)), SIGTERM, waited_for=True),
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -32,12 +32,13 @@ def end_with_parent(parent: int, number: int) -> None:
         os.kill(os.getpid(), number)
 
 
-def bound(command: tuple[str, ...], number: int) -> tuple[str, ...]:
+def bound(command: tuple[str, ...], number: int, *, waited_for: bool = False) -> tuple[str, ...]:
     """Return the command that runs a command and ends with this process.
 
     :param number: the signal that the command gets when this process is gone.
+    :param waited_for: the thread that starts the command waits for its end.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() and not waited_for:
         # For the system the parent is the thread, and any other one may end before its process.
         return command
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), str(number), *command)

@@ -86,13 +86,23 @@ def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most:
     return [*groups, *_balanced(fresh, jobs, most)]
 
 
+def unit_count(kernels: int, functions: int, jobs: int, most: int) -> int:
+    """Return into how many translation units kernels are put: full rounds of all compilers, if they suffice.
+
+    :param kernels: that must be compiled.
+    :param functions: their device functions together.
+    :param jobs: compilers at once.
+    :param most: device functions of one unit.
+    """
+    return min(kernels, -(-functions // (most * jobs)) * jobs)
+
+
 def _balanced(units: Sequence[Unit], jobs: int, most: int) -> list[list[Unit]]:
     """Deal kernels out, the heaviest first, each to the group that is lightest so far."""
     large = [unit for unit in units if _weight(unit) >= most]
     small = [unit for unit in units if _weight(unit) < most]
-    total = sum(map(_weight, small))
-    rounds = -(-total // (most * jobs))
-    groups: list[list[Unit]] = [[] for _ in range(min(len(small), rounds * jobs))]
+    count = unit_count(len(small), sum(map(_weight, small)), jobs, most)
+    groups: list[list[Unit]] = [[] for _ in range(count)]
     weights = [0] * len(groups)
     for unit in sorted(small, key=_weight, reverse=True):
         lightest = weights.index(min(weights))

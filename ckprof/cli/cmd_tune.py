@@ -14,9 +14,10 @@ from ckprof.cli.problem_options import add_problem_options
 from ckprof.cli.problem_set_options import problems_of_sets
 from ckprof.cli.run_options import add_timing_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import DataType, spellings
 from ckprof.rounds.options import RoundOptions
 from ckprof.sweep.defaults import round_run_options
+from ckprof.tune.replay_costs import ReplayCosts
 
 if TYPE_CHECKING:
     import argparse
@@ -169,9 +170,12 @@ def _add_replay_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of the device of a table that does not say it (default: those of its architecture)",
     )
+    default = ReplayCosts()
     for option, value, text in (
-        ("--replay-build-time", 3.0, "building one kernel"),
-        ("--replay-visit-time", 0.02, "measuring one kernel on one problem"),
+        ("--replay-build-time", default.build_s, "each kernel of a translation unit"),
+        ("--replay-visit-time", default.visit_s, "measuring one kernel on one problem"),
+        ("--replay-unit-time", default.unit_s, "each translation unit, without its kernels"),
+        ("--replay-start-time", default.start_s, "each build, without its compilers"),
     ):
         group.add_argument(
             option,
@@ -180,6 +184,19 @@ def _add_replay_options(parser: argparse.ArgumentParser) -> None:
             metavar="S",
             help=f"seconds counted for {text} (default: {value:g})",
         )
+    group.add_argument(
+        "--replay-kernels-per-unit",
+        type=int,
+        default=default.per_unit,
+        metavar="N",
+        help=f"kernels of a translation unit at most (default: {default.per_unit}); --jobs says how many are "
+        f"compiled at once (here {default.jobs} by default)",
+    )
+    group.add_argument(
+        "--replay-overlap",
+        action="store_true",
+        help="kernels are measured while others are built, as on a device",
+    )
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -258,7 +275,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.store is not None:
         raise UsageError("--replay measures nothing: --store contradicts it")
     if arguments.dtype is None:
-        raise UsageError("--replay requires --dtype: fp32, fp16 or bf16")
+        raise UsageError(f"--replay requires --dtype: {spellings(DataType)}")
     query = _named_instances(arguments, session)
     selection = session.profiler.instances(query).require() if query is not None else None
     if arguments.emit is not None and selection is None:
@@ -288,8 +305,15 @@ def _replay_options(
         search=_search_options(arguments),
         selection=selection,
         counts=tuple(counts.items()),
-        build_s=arguments.replay_build_time,
-        visit_s=arguments.replay_visit_time,
+        costs=ReplayCosts(
+            build_s=arguments.replay_build_time,
+            visit_s=arguments.replay_visit_time,
+            start_s=arguments.replay_start_time,
+            unit_s=arguments.replay_unit_time,
+            jobs=arguments.jobs if arguments.jobs is not None else ReplayCosts().jobs,
+            per_unit=arguments.replay_kernels_per_unit,
+            overlap=arguments.replay_overlap,
+        ),
     )
 
 
@@ -319,6 +343,10 @@ def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespac
 
     if not result.chosen:
         raise InputError("nothing was measured: there is no kernel to write", arguments.emit)
-    written = write_atomically(arguments.emit, emitted.content(arguments.emit))
-    state = "written" if written else "unchanged"
-    session.console.info(f"{state} {arguments.emit}: {emitted.kernels} kernels")
+    for path, content in emitted.files(arguments.emit).items():
+        state = "written" if write_atomically(path, content) else "unchanged"
+        what = f"{emitted.kernels} kernels"
+        if emitted.unsaid and path.suffix == ".json":
+            count = sum(len(one.records) for one in emitted.unsaid)
+            what = f"{count} of {what}, as a catalog: a list has no spelling for them"
+        session.console.info(f"{state} {path}: {what}")

@@ -113,6 +113,10 @@ class BuildRecipe:
     #: most device functions of several kernels in one translation unit; with more than one, what kernels
     #: share is paid once
     functions_per_unit: int = 1
+    #: seconds that compiling takes a CPU, as a first guess before any build was seen: of a translation unit,
+    #: and of each device function in it
+    unit_s: float = 1.0
+    function_s: float = 3.0
     #: how to call what links a library, if that is not the compiler
     linker: tuple[str, ...] = ()
     product: Product = Product.LIBRARY

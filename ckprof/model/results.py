@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.compute_type import ComputeType
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
     from ckprof.model.problem import Problem
@@ -37,6 +38,8 @@ class RunInstance:
     source: str = ""
     #: name of its layout
     layout: str = ""
+    #: what its operands are rounded to before they are multiplied; ``None`` for nothing
+    compute_type: ComputeType | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,8 @@ class BuildSummary:
     jobs: int = 1
     #: (kernel name, wall seconds), slowest first
     slowest: tuple[tuple[str, float], ...] = ()
+    #: (kernels, wall seconds) of each translation unit of kernels that was compiled
+    units: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

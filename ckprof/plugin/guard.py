@@ -60,6 +60,10 @@ def guarded(item: object, contract: Contract, provider: str, culprit: Culprit = 
     return checked.guard()
 
 
+def _passed_on(name: str) -> property:
+    return property(lambda guard: getattr(guard._guarded, name))
+
+
 class _Checked:
     """One object while it is checked."""
 
@@ -88,6 +92,10 @@ class _Checked:
             namespace[member.name] = (
                 self._attribute(member) if member.parameters is None else self._method(member)
             )
+        for name in dir(self._item):
+            # since Python 3.12, isinstance() looks for a protocol's members without __getattr__
+            if not name.startswith("_") and name not in namespace:
+                namespace[name] = _passed_on(name)
         return type(f"Guarded{type(self._item).__name__}", (Guard,), namespace)()
 
     def copy(self) -> object:

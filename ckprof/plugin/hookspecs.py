@@ -276,7 +276,10 @@ def ckprof_modify_instances(direction: str, instances: list[Instance]) -> None:
 
 @hookspec
 def ckprof_before_build(direction: str, instances: Sequence[Instance]) -> None:
-    """Be notified that the build of these instances starts. Called once per build."""
+    """Be notified that the build of these instances starts. Called once per build.
+
+    A search calls it, and the hook of the build's end, in a thread while kernels are measured.
+    """
 
 
 @hookspec

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
 from ckprof.model.accumulation import SplitSum
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import DEVICE_MEMORY, UnmetRequirement
 from ckprof.run import messages
@@ -389,7 +390,10 @@ class Executor:
 
     def _least_ms(self, problem: PreparedProblem) -> float:
         """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
-        peak = dict(self._options.peak_flops).get(problem.types.compute, 0.0)
+        multiplied = problem.types.compute
+        if isinstance(multiplied, ComputeType):
+            multiplied = multiplied.properties.no_faster_than
+        peak = dict(self._options.peak_flops).get(multiplied, 0.0)
         return problem.problem.real_flop / peak * 1e3 if peak else 0.0
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
@@ -151,6 +152,8 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     #: id of the direction and name of the layout: kernels know theirs, baselines are told
     direction: str = ""
     layout: str = ""
+    #: what operands are rounded to before they are multiplied: likewise
+    compute_type: ComputeType | None = None
     #: the reference that the device computes; ``None`` where results are verified elsewhere
     contraction: ContractionWork | None = None
 

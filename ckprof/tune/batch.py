@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _WORTH: Final = 0.35
 #: a problem on which nothing was measured gains this much by its first measurement, as a logarithm
 _FIRST: Final = 0.5
+#: a further round of kernels joins a build if one later would take so many times as long
+_AHEAD: Final = 3.0
 #: measurements of one problem in a batch, where kernels are compiled beside others
 _MOST_OF_PROBLEM: Final = 3
 
@@ -33,6 +35,10 @@ class Offer:
     draws: Array
     #: problem -> what its relative improvement is worth
     weights: Array
+    #: expected improvement by a kernel for which it is built ahead
+    worth: float
+    #: problems x places -> it is going to be measured anyway
+    pending: NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -41,6 +47,9 @@ class _Group:
 
     problems: NDArray[np.int64]
     places: NDArray[np.int64]
+    #: expected improvement of all of them, weighted
+    gain: float
+    #: the same per second
     rate: float
 
 
@@ -52,51 +61,95 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
     are alike the second gains little once the first is in the batch. A problem gets one measurement, because
     the next one is chosen better after that; more only with kernels that are compiled beside others anyhow.
 
+    Then further kernels are built ahead, of which some improvement is expected: in a build that begins,
+    as long as a further round of kernels takes little of the time that a later build of them would; and where
+    kernels are measured while others are built, by compilers that would be idle meanwhile.
+
     :param least_s: go on to this many seconds, even with less worth it.
     """
-    now = _present(offer, knowledge)
-    built = knowledge.built.copy()
-    kernel_of = knowledge.space.kernel_of[offer.choices]
-    costs = knowledge.costs
-    gains = _gains(offer, now)
-    most = min(costs.at_once, _MOST_OF_PROBLEM)
-    taken = np.zeros(len(offer.choices), dtype=np.int64)
-    batch: list[Cell] = []
-    first, seconds, builds = 0.0, 0.0, 0
-    while True:
-        gains[taken >= most] = 0.0
-        kernel_s = costs.further_build_s(builds)
-        group = _best_group(gains, kernel_of, built, kernel_s, costs.visit_s)
-        if group is None or (group.rate < _WORTH * first and seconds >= least_s):
-            return batch
+    batch = _Batch(offer, knowledge)
+    first = 0.0
+    while (group := batch.best()) is not None:
+        if group.rate < _WORTH * first and batch.seconds >= least_s:
+            break
         first = first or group.rate
-        kernels = np.unique(kernel_of[group.problems, group.places])
-        added = int((~built[kernels]).sum())
-        builds += added
-        seconds += kernel_s * added + costs.visit_s * len(group.problems)
-        built[kernels] = True
-        taken[group.problems] += 1
-        if most > 1:
-            drawn = offer.draws[:, group.problems, group.places]
-            now[:, group.problems] = np.minimum(now[:, group.problems], drawn)
-            gains = _gains(offer, now)
+        batch.add(group)
+    if batch.count or (knowledge.overlaps and batch.cells):
+        batch.open_all()
+        while batch.adds_cheaply() and (group := batch.best()) is not None and group.gain >= offer.worth:
+            batch.add(group)
+    return batch.cells
+
+
+class _Batch:
+    """A batch that grows."""
+
+    def __init__(self, offer: Offer, knowledge: Knowledge) -> None:
+        self._offer, self._costs = offer, knowledge.costs
+        self._now = _present(offer, knowledge)
+        self._built = knowledge.built.copy()
+        self._kernel_of = knowledge.space.kernel_of[offer.choices]
+        self._gains = _gains(offer, self._now)
+        self._most = min(self._costs.builds.round, _MOST_OF_PROBLEM)
+        self._taken = np.zeros(len(offer.choices), dtype=np.int64)
+        self.cells: list[Cell] = []
+        self.seconds = 0.0
+        #: kernels to be built
+        self.count = 0
+
+    def best(self) -> _Group | None:
+        """Return what gains most per second; nothing if nothing gains anything."""
+        gains = np.where((self._taken >= self._most)[:, None], 0.0, self._gains)
+        kernel_s = self._costs.builds.further_s(self.count)
+        return _best_group(gains, self._kernel_of, self._built, kernel_s, self._costs.visit_s)
+
+    def add(self, group: _Group) -> None:
+        """Take cells into the batch."""
+        kernels = np.unique(self._kernel_of[group.problems, group.places])
+        added = int((~self._built[kernels]).sum())
+        self.seconds += self._costs.builds.further_s(self.count) * added
+        self.seconds += self._costs.visit_s * len(group.problems)
+        self.count += added
+        self._built[kernels] = True
+        self._taken[group.problems] += 1
+        if self._most > 1:
+            drawn = self._offer.draws[:, group.problems, group.places]
+            self._now[:, group.problems] = np.minimum(self._now[:, group.problems], drawn)
+            self._gains = _gains(self._offer, self._now)
         for problem, place in zip(group.problems.tolist(), group.places.tolist(), strict=True):
-            batch.append(Cell(problem, int(offer.choices[problem, place])))
+            self.cells.append(Cell(problem, int(self._offer.choices[problem, place])))
+
+    def open_all(self) -> None:
+        """From now on only kernels are added that are to be built, for problems with any number of cells."""
+        self._most = self._offer.choices.shape[1] + 1
+        self._offer = replace(self._offer, pending=self._offer.pending | self._built[self._kernel_of])
+        self._gains = _gains(self._offer, self._now)
+
+    def adds_cheaply(self) -> bool:
+        """Say whether a further round of kernels takes little more than building them later would."""
+        builds = self._costs.builds
+        return self.count == 0 or _AHEAD * builds.further_s(self.count) <= builds.seconds(1)
 
 
 def _present(offer: Offer, knowledge: Knowledge) -> Array:
-    """Return draws x problems -> logarithm of the time now; worse than all choices without a measurement."""
+    """Return draws x problems -> logarithm of the time when all that is pending is measured.
+
+    It is worse than all choices where nothing was measured.
+    """
     draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
     slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
     best = knowledge.best_log_us
     now = np.where(np.isfinite(best), best, slowest)
-    return np.repeat(now[None], len(offer.draws), axis=0)
+    coming = np.where(offer.pending[None], offer.draws, np.inf).min(axis=2, initial=np.inf)
+    found: Array = np.minimum(now[None], coming)
+    return found
 
 
 def _gains(offer: Offer, now: Array) -> Array:
     """Return problems x places -> expected improvement, weighted."""
     saved = np.clip(now[:, :, None] - offer.draws, 0.0, None)
     gains: Array = np.where(np.isfinite(saved), saved, 0.0).mean(axis=0) * offer.weights[:, None]
+    gains[offer.pending] = 0.0
     return gains
 
 
@@ -130,4 +183,9 @@ def _best_group(
     end = int(rates.argmax())
     begin = int(starts[np.searchsorted(starts, end, side="right") - 1])
     chosen = kept[begin : end + 1]
-    return _Group(problems=problems[chosen], places=places[chosen], rate=float(rates[end]))
+    return _Group(
+        problems=problems[chosen],
+        places=places[chosen],
+        gain=float(total[end]),
+        rate=float(rates[end]),
+    )

@@ -1,4 +1,4 @@
-"""What a search knows so far: times, failures, what is built, and what each of these costs."""
+"""What a search knows so far: times, failures, what is built and what is under way."""
 
 from __future__ import annotations
 
@@ -7,39 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckprof.tune.costs import Costs
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.tune.space import Cell, SearchSpace
-
-#: weight of the latest figure in running averages of costs
-_LATEST = 0.3
-
-
-@dataclass(slots=True, kw_only=True)
-class Costs:
-    """Seconds that building and measuring take; learned while the search goes on."""
-
-    #: of compiling as many kernels as run at once, with generating, linking and starting a worker
-    build_s: float = 4.0
-    #: kernels that are compiled at once: the first of them costs the time, the others come with it
-    at_once: int = 1
-    #: of measuring a kernel on a problem for the first time
-    visit_s: float = 0.1
-
-    def saw_build(self, kernels: int, seconds: float) -> None:
-        """Learn from a build."""
-        if kernels > 0:
-            self.build_s += _LATEST * (seconds / -(-kernels // self.at_once) - self.build_s)
-
-    def further_build_s(self, before: int) -> float:
-        """Return the seconds that one kernel more adds to a batch with some kernels to be built."""
-        return self.build_s if before % self.at_once == 0 else 0.0
-
-    def saw_visits(self, visits: int, seconds: float) -> None:
-        """Learn from measured kernels."""
-        if visits > 0:
-            self.visit_s += _LATEST * (seconds / visits - self.visit_s)
 
 
 @dataclass(slots=True)
@@ -59,12 +32,19 @@ class Knowledge:
     built: NDArray[np.bool_] = field(init=False)
     #: kernel -> it was tried and cannot be built
     broken: NDArray[np.bool_] = field(init=False)
+    #: problems x choices -> it will be measured next, or as soon as its kernel is built
+    pending: NDArray[np.bool_] = field(init=False)
+    #: a build is under way, so that only what is built can be measured meanwhile
+    building: bool = False
+    #: kernels are measured while others are built
+    overlaps: bool = False
 
     def __post_init__(self) -> None:
         self.log_us = np.full(self.space.shape, np.nan)
         self.possible = np.ones(self.space.shape, dtype=bool)
         self.built = np.zeros(len(self.space.kernels), dtype=bool)
         self.broken = np.zeros(len(self.space.kernels), dtype=bool)
+        self.pending = np.zeros(self.space.shape, dtype=bool)
 
     @property
     def measured(self) -> NDArray[np.bool_]:
@@ -80,8 +60,10 @@ class Knowledge:
 
     @property
     def open(self) -> NDArray[np.bool_]:
-        """Problems x choices -> it could be measured."""
-        found: NDArray[np.bool_] = self.possible & ~self.measured
+        """Problems x choices -> it may be proposed: it could be measured, and is not going to be anyway."""
+        found: NDArray[np.bool_] = self.possible & ~self.measured & ~self.pending
+        if self.building:
+            found &= self.built[self.space.kernel_of][None]
         return found
 
     @property

@@ -1,4 +1,10 @@
-"""The search itself: propose, ask for support, build, measure, learn; until it is enough or time is over."""
+"""The search itself: propose, ask for support, build, measure, learn; until it is enough or time is over.
+
+Where kernels run on a device, the CPU is free meanwhile: what is to be built next is chosen, and its build
+begun, before the kernels of the build before are measured. What is known then is what was measured so far,
+and which measurements are to come; and while a build is under way, what is built already may be measured
+further. So building costs little time of its own where measuring takes as long.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +16,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from ckprof.tune.strategy import replans
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ckprof.tune.costs import SeenBuild
     from ckprof.tune.knowledge import Knowledge
     from ckprof.tune.space import Cell
     from ckprof.tune.strategy import Search
@@ -32,8 +41,22 @@ class MeasuredCell:
     time_us: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOutcome:
+    """What became of a build."""
+
+    #: kernel -> why it cannot be built
+    failures: Mapping[int, str] = field(default_factory=dict)
+    #: what it took
+    seen: SeenBuild
+
+
 class TuneBench(Protocol):
     """Where kernels are asked, built and measured."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether kernels can be measured while others are built, without disturbing each other."""
 
     def seconds(self) -> float:
         """Return the seconds that were spent so far."""
@@ -44,8 +67,17 @@ class TuneBench(Protocol):
         Nothing is built for the device.
         """
 
-    def build(self, kernels: Sequence[int]) -> Mapping[int, str]:
-        """Build kernels beside those that are built; return why for each that cannot be built."""
+    def begin_build(self, kernels: Sequence[int]) -> None:
+        """Begin to build kernels beside those that are built; there is one build at a time."""
+
+    def build_is_over(self) -> bool:
+        """Say whether :meth:`end_build` need not wait."""
+
+    def end_build(self) -> BuildOutcome:
+        """Wait for the build; from now on its kernels can be measured, and those from before as well."""
+
+    def abandon_build(self) -> None:
+        """End a build that nobody waits for any more; do nothing if there is none."""
 
     def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
         """Measure cells of built kernels, problem by problem, in rounds.
@@ -113,43 +145,94 @@ class TuneLoop:
     #: kernel -> why it cannot be built
     failures: dict[int, str] = field(default_factory=dict)
     planning_s: float = 0.0
+    #: cells of built kernels that are measured next
+    _ready: list[Cell] = field(default_factory=list)
+    #: cells whose kernels are being built
+    _waiting: list[Cell] = field(default_factory=list)
+    #: kernels that are being built
+    _building: list[int] = field(default_factory=list)
 
     def run(self, search: Search) -> TuneStop:
         """Search until the strategy has no proposal, or a limit is reached.
 
         :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
         """
-        while True:
-            stop = self._reason_to_stop()
-            if stop is not None:
-                return stop
-            batch = self._legal(search)
-            if not batch:
-                return TuneStop.SETTLED
-            stop = self.measure(batch)
-            if stop is not None:
-                return stop
+        self.knowledge.overlaps = self.bench.overlaps
+        try:
+            while True:
+                stop = self._step(search)
+                if stop is not None:
+                    return stop
+        finally:
+            self._forget_plans()
 
     def measure(self, batch: Sequence[Cell]) -> TuneStop | None:
         """Build what a batch needs and measure it; return why it ended early."""
-        knowledge, bench = self.knowledge, self.bench
-        kernel_of = knowledge.space.kernel_of
-        wanted = {int(kernel_of[cell.choice]) for cell in batch}
-        missing = sorted(kernel for kernel in wanted if not knowledge.built[kernel])
-        if missing:
-            before = bench.seconds()
-            failures = bench.build(missing)
-            knowledge.costs.saw_build(len(missing), bench.seconds() - before)
-            self.failures.update(failures)
-            for kernel in missing:
-                if kernel in failures:
-                    knowledge.note_broken(kernel)
-                else:
-                    knowledge.built[kernel] = True
+        try:
+            self._accept(batch, wishes=False)
+            if self._building:
+                self._end_build(wishes=False)
+            return self._reason_to_stop() or self._measure_ready()
+        finally:
+            self._forget_plans()
+
+    def _step(self, search: Search) -> TuneStop | None:
+        """Choose, measure, or wait for a build; return why the search is over."""
         stop = self._reason_to_stop()
         if stop is not None:
             return stop
-        cells = [cell for cell in batch if knowledge.open[cell]]
+        looks_ahead = self.bench.overlaps and not self._building
+        if looks_ahead or not self._ready:
+            self._accept(self._legal(search), wishes=replans(search))
+            if not self._ready:
+                if not self._building:
+                    return TuneStop.SETTLED
+                self._end_build(wishes=replans(search))
+                return None
+        stop = self._measure_ready()
+        if stop is None and self._building and self.bench.build_is_over():
+            self._end_build(wishes=replans(search))
+        return stop
+
+    def _accept(self, batch: Sequence[Cell], *, wishes: bool) -> None:
+        """Take a batch over: what is built is measured next, the build of everything else begins.
+
+        :param wishes: what is to be measured of kernels that are not built is chosen again then.
+        """
+        knowledge = self.knowledge
+        kernel_of = knowledge.space.kernel_of
+        for cell in batch:
+            is_built = knowledge.built[kernel_of[cell.choice]]
+            (self._ready if is_built else self._waiting).append(cell)
+            knowledge.pending[cell] = is_built or not wishes
+        missing = sorted({int(kernel_of[cell.choice]) for cell in self._waiting})
+        if missing and not self._building:
+            self._building = missing
+            knowledge.building = True
+            self.bench.begin_build(missing)
+
+    def _end_build(self, *, wishes: bool) -> None:
+        """Wait for the build; what was to be measured then is measured next, or chosen again."""
+        knowledge = self.knowledge
+        outcome = self.bench.end_build()
+        knowledge.costs.builds.saw(outcome.seen)
+        self.failures.update(outcome.failures)
+        for kernel in self._building:
+            if kernel in outcome.failures:
+                knowledge.note_broken(kernel)
+            else:
+                knowledge.built[kernel] = True
+        self._building, knowledge.building = [], False
+        if not wishes:
+            self._ready += [cell for cell in self._waiting if knowledge.possible[cell]]
+        self._waiting = []
+
+    def _measure_ready(self) -> TuneStop | None:
+        knowledge, bench = self.knowledge, self.bench
+        cells, self._ready = self._ready, []
+        for cell in cells:
+            knowledge.pending[cell] = False
+        cells = [cell for cell in cells if knowledge.possible[cell] and not knowledge.measured[cell]]
         before = bench.seconds()
         seen = 0
         for one in bench.measure(cells, self._left_s()):
@@ -161,6 +244,13 @@ class TuneLoop:
         knowledge.costs.saw_visits(seen, bench.seconds() - before)
         self._report()
         return self._reason_to_stop()
+
+    def _forget_plans(self) -> None:
+        """Leave nothing pending: what is not measured now stays open."""
+        self.bench.abandon_build()
+        self._ready, self._waiting, self._building = [], [], []
+        self.knowledge.pending[:] = False
+        self.knowledge.building = False
 
     def _legal(self, search: Search) -> Sequence[Cell]:
         """Return the next batch, of cells that are supported."""
@@ -181,7 +271,8 @@ class TuneLoop:
 
     def _cut(self, batch: Sequence[Cell]) -> Sequence[Cell]:
         most = self.limits.most_cells
-        return batch if most is None else batch[: max(0, most - int(self.knowledge.measured.sum()))]
+        known = self.knowledge
+        return batch if most is None else batch[: max(0, most - int((known.measured | known.pending).sum()))]
 
     def _reason_to_stop(self) -> TuneStop | None:
         if self.limits.should_stop():

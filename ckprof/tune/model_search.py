@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from ckprof.tune.strategy import SearchRequest
     from ckprof.tune.surrogate import Array
 
+#: a kernel is built ahead if it is expected to improve some problem by this share of the tie
+_AHEAD = 0.5
+
 
 class ModelSearch:
     """Searches by expected gain per second.
 
     :param request: what is searched.
     """
+
+    #: what is measured is chosen again when kernels are built: among all that are, by all that is known
+    replans = True
 
     def __init__(self, request: SearchRequest) -> None:
         self._request = request
@@ -36,13 +42,22 @@ class ModelSearch:
         listed = self._forecaster.shortlist(knowledge)
         draws = listed.draws(DRAWS, self._request.seed + self._batches)
         self._batches += 1
-        best = knowledge.best_log_us
-        outlook = certainty_of(draws, best, self._request.tie)
+        pending = np.take_along_axis(knowledge.pending, listed.choices, axis=1) & listed.used
+        coming = np.where(pending[None], draws, np.inf).min(axis=2, initial=np.inf)
+        best = np.minimum(knowledge.best_log_us[None], coming)
+        outlook = certainty_of(np.where(pending[None], np.inf, draws), best, self._request.tie)
         worth = np.array([one.gain >= self._request.tie for one in outlook])
         if not worth.any():
             return []
-        draws = np.where(worth[None, :, None], draws, np.inf)
-        offer = Offer(choices=listed.choices, draws=draws, weights=_weights(knowledge, listed.mean))
+        draws = np.where(worth[None, :, None] | pending[None], draws, np.inf)
+        weights = np.where(worth, _weights(knowledge, listed.mean), 0.0)
+        offer = Offer(
+            choices=listed.choices,
+            draws=draws,
+            weights=weights,
+            worth=_AHEAD * self._request.tie,
+            pending=pending,
+        )
         share = self._request.planning_share
         least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
         return best_batch(offer, knowledge, least_s=least_s)

@@ -60,9 +60,12 @@ class Forecaster:
         )
 
     def shortlist(self, knowledge: Knowledge, length: int = LENGTH) -> Shortlist:
-        """Return the most promising open choices of each problem, after learning from all measurements."""
+        """Return the most promising choices of each problem, after learning from all measurements.
+
+        They are open, or pending: what is to come decides on what is worth adding to it.
+        """
         self._learn(knowledge)
-        return self.surrogate.shortlist(knowledge.open, length, self._count)
+        return self.surrogate.shortlist(knowledge.open | knowledge.pending, length, self._count)
 
     def _learn(self, knowledge: Knowledge) -> None:
         problem, choice = np.nonzero(knowledge.measured)
@@ -102,10 +105,11 @@ def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:
     """Return how sure the best of each problem is, from draws of the times of open choices.
 
     :param draws: draws x problems x choices.
-    :param best: logarithm of the best time of each problem; infinity without one.
+    :param best: logarithm of the best time of each problem, or draws of it; infinity without one.
     """
     least = draws.min(axis=2, initial=np.inf)
-    saved = np.where(np.isfinite(best)[None], best[None] - least, np.inf)
+    with np.errstate(invalid="ignore"):
+        saved = np.where(np.isfinite(best), best - least, np.inf)
     # where nothing is open, nothing can be better
     saved = np.where(np.isfinite(least), saved, -np.inf)
     better = (saved > np.log1p(tie)).mean(axis=0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckprof.selection.selector import precedence
 from ckprof.selection.validation import candidates_of
-from ckprof.tune.knowledge import Costs, Knowledge
-from ckprof.tune.loop import MeasuredCell
+from ckprof.tune.costs import Costs, SeenBuild
+from ckprof.tune.knowledge import Knowledge
+from ckprof.tune.loop import BuildOutcome, MeasuredCell
 from ckprof.tune.space import Choice, SearchKernel, SearchSpace
 
 if TYPE_CHECKING:
@@ -18,17 +18,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
     from ckprof.selection.measurements import Measurements
+    from ckprof.tune.replay_costs import ReplayCosts
     from ckprof.tune.space import Cell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayCosts:
-    """Seconds that a replay counts."""
-
-    #: of building one kernel
-    build_s: float = 3.0
-    #: of measuring one kernel on one problem
-    visit_s: float = 0.02
 
 
 def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = None) -> SearchSpace:
@@ -60,7 +51,10 @@ class ReplayBench:
 
     def __init__(self, table: Measurements, space: SearchSpace, costs: ReplayCosts) -> None:
         self._costs = costs
+        self._builds = costs.builds()
         self._seconds = 0.0
+        #: kernels of the build under way, when it began, and when it is over
+        self._building: tuple[int, float, float] | None = None
         self._times = np.full(space.shape, np.nan)
         places = {(space.kernels[one.kernel].name, one.splits): i for i, one in enumerate(space.choices)}
         for (problem, name, splits), time_us in table.times.items():
@@ -68,12 +62,13 @@ class ReplayBench:
         self.possible = np.isfinite(self._times)
         #: least time of each problem in microseconds
         self.best_us = np.where(self.possible, self._times, np.inf).min(axis=1)
-        #: seconds of building everything and measuring it once
-        self.exhaustive_s = costs.build_s * len(space.kernels) + costs.visit_s * int(self.possible.sum())
+        #: seconds of building everything at once, and measuring it once afterwards
+        self.exhaustive_s = self._builds.seconds(len(space.kernels))
+        self.exhaustive_s += costs.visit_s * int(self.possible.sum())
 
     def knowledge(self, space: SearchSpace) -> Knowledge:
         """Return what a search knows at its beginning: what is supported, and what things cost."""
-        found = Knowledge(space, Costs(build_s=self._costs.build_s, visit_s=self._costs.visit_s))
+        found = Knowledge(space, Costs(builds=self._costs.builds(), visit_s=self._costs.visit_s))
         found.possible[:] = self.possible
         return found
 
@@ -86,10 +81,36 @@ class ReplayBench:
         del cells
         return ()
 
-    def build(self, kernels: Sequence[int]) -> Mapping[int, str]:
-        """Count the seconds."""
-        self._seconds += self._costs.build_s * len(kernels)
-        return {}
+    @property
+    def overlaps(self) -> bool:
+        """Whether kernels are measured while others are built."""
+        return self._costs.overlap
+
+    def begin_build(self, kernels: Sequence[int]) -> None:
+        """Note when the build will be over."""
+        seconds = self._builds.seconds(len(kernels))
+        self._building = len(kernels), self._seconds, self._seconds + seconds
+
+    def build_is_over(self) -> bool:
+        """Say whether as many seconds have passed."""
+        return self._building is not None and self._seconds >= self._building[2]
+
+    def end_build(self) -> BuildOutcome:
+        """Let the seconds pass that are left.
+
+        :raises ValueError: nothing is being built.
+        """
+        if self._building is None:
+            raise ValueError("nothing is being built")
+        kernels, began, over = self._building
+        self._building = None
+        # without overlap, the build waits until it is waited for
+        self._seconds = max(self._seconds, over) if self.overlaps else self._seconds + over - began
+        return BuildOutcome(seen=SeenBuild(kernels=kernels, seconds=over - began))
+
+    def abandon_build(self) -> None:
+        """Forget the build."""
+        self._building = None
 
     def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
         """Look the times up, as many as there is time for."""

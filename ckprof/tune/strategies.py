@@ -8,7 +8,7 @@ from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.failure import STOPPING, failed
 from ckprof.tune.space import Cell
-from ckprof.tune.strategy import SearchStrategy
+from ckprof.tune.strategy import SearchStrategy, replans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +73,7 @@ class _CheckedSearch:
             raise
         except BaseException as error:
             raise failed(plugin, f"{self._what}: start", error) from error
+        self.replans = replans(self._search)
 
     def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
         """Return the proposal of the search.

@@ -40,13 +40,22 @@ class SearchRequest:
 
 
 class Search(Protocol):
-    """One search of a strategy."""
+    """One search of a strategy.
+
+    One with an attribute ``replans`` that is true chooses again what to measure when kernels are built; for
+    others, what was proposed with the kernels is measured.
+    """
 
     def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
         """Return what to build and measure next; nothing if no further measurement is worth it.
 
         :param knowledge: everything that is known; do not change it. Only open cells may be returned.
         """
+
+
+def replans(search: Search) -> bool:
+    """Say whether what a search proposes of kernels that are not built is only a wish to have them built."""
+    return bool(getattr(search, "replans", False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

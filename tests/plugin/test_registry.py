@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from ckprof import hookimpl
+from ckprof import Profiler, hookimpl
 from ckprof.errors import PluginError, UsageError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import InspectableTarget, RuleSet
 from ckprof.plugin.registry import Registry
+from ckprof.plugin.timing import GemmDirection
 from ckprof_plugins.directions.fwd import Forward
 from tests.plugin.stubs import StubConverter, StubPipeline, StubRuleSet
 
@@ -217,3 +219,11 @@ def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: P
             guilty.step()
     with pytest.raises(KeyError), PluginManager().blaming("'ckprof run'"):
         {}["ours"]
+
+
+def test_what_a_guard_passes_on_is_found_statically() -> None:
+    """Since Python 3.12, ``isinstance()`` finds the members of a protocol that way alone."""
+    registry = Profiler().registry
+    direction = next(iter(registry.directions))
+    assert callable(inspect.getattr_static(type(direction), "gemm_sizes").fget(direction))
+    assert isinstance(direction, GemmDirection)

@@ -12,7 +12,8 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.selection.csv_tables import read_csv
 from ckprof.selection.measurements import Measurements
 from ckprof.tune.loop import TuneLimits, TuneLoop
-from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
+from ckprof.tune.replay import ReplayBench, replay_space
+from ckprof.tune.replay_costs import ReplayCosts
 from ckprof.tune.strategies import SearchStrategies
 from ckprof.tune.strategy import SearchRequest
 from ckprof_plugins.directions.gemm_sizes import forward_sizes

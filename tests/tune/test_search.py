@@ -11,11 +11,13 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.plugin.markers import hookimpl
 from ckprof.selection.training import train
 from ckprof.tune.batch import Offer, best_batch
-from ckprof.tune.knowledge import Costs, Knowledge
+from ckprof.tune.costs import BuildCosts, Costs, SeenBuild
+from ckprof.tune.knowledge import Knowledge
 from ckprof.tune.library_plan import confirm_library, plan_libraries
-from ckprof.tune.loop import MeasuredCell, TuneLimits, TuneLoop, TuneStop
+from ckprof.tune.loop import BuildOutcome, MeasuredCell, TuneLimits, TuneLoop, TuneStop
 from ckprof.tune.outlook import Forecaster, certainty_of
-from ckprof.tune.replay import ReplayBench, ReplayCosts, replay_space
+from ckprof.tune.replay import ReplayBench, replay_space
+from ckprof.tune.replay_costs import ReplayCosts
 from ckprof.tune.result import tune_result
 from ckprof.tune.space import Cell, Choice, SearchKernel, SearchSpace
 from ckprof.tune.strategies import SearchStrategies
@@ -34,9 +36,15 @@ def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
     )
 
 
-def offer(draws: np.ndarray, kernels: int) -> Offer:
+def offer(draws: np.ndarray, kernels: int, pending: np.ndarray | None = None) -> Offer:
     choices = np.tile(np.arange(kernels), (draws.shape[1], 1))
-    return Offer(choices=choices, draws=draws, weights=np.ones(draws.shape[1]))
+    return Offer(
+        choices=choices,
+        draws=draws,
+        weights=np.ones(draws.shape[1]),
+        worth=0.01,
+        pending=np.zeros(choices.shape, dtype=bool) if pending is None else pending,
+    )
 
 
 # --- batches ----------------------------------------------------------------------------------------------
@@ -44,7 +52,7 @@ def offer(draws: np.ndarray, kernels: int) -> Offer:
 
 def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
     space = small_space()
-    knowledge = Knowledge(space, Costs(build_s=10.0, visit_s=0.1))
+    knowledge = Knowledge(space, Costs(builds=BuildCosts(start_s=0.0, kernel_s=10.0), visit_s=0.1))
     for problem in range(3):
         knowledge.note_time(Cell(problem, 0), 100.0)
     knowledge.built[0] = True
@@ -56,7 +64,7 @@ def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
 
 
 def test_what_is_built_is_measured_before_anything_is_compiled() -> None:
-    knowledge = Knowledge(small_space(), Costs(build_s=10.0, visit_s=0.1))
+    knowledge = Knowledge(small_space(), Costs(builds=BuildCosts(start_s=0.0, kernel_s=10.0), visit_s=0.1))
     for problem in range(3):
         knowledge.note_time(Cell(problem, 0), 100.0)
     knowledge.built[[0, 3]] = True
@@ -72,8 +80,9 @@ def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
     draws[:, :, 2] = draws[:, :, 1]
     draws[:, :, 3] = np.log([[99.0], [92.0]])  # ... and one that is good where they are not
     batches = []
-    for at_once in (1, 2):
-        knowledge = Knowledge(small_space(), Costs(build_s=10.0, visit_s=0.1, at_once=at_once))
+    for jobs in (1, 2):
+        builds = BuildCosts(start_s=0.0, kernel_s=10.0, jobs=jobs)
+        knowledge = Knowledge(small_space(), Costs(builds=builds, visit_s=0.1))
         for problem in range(3):
             knowledge.note_time(Cell(problem, 0), 100.0)
         knowledge.built[0] = True
@@ -166,6 +175,8 @@ def test_occurrences_decide_which_problem_is_improved(strategies, few) -> None:
 class Stubborn:
     """A bench whose kernels support nothing but what is said, and of which one does not compile."""
 
+    overlaps = False
+
     def __init__(self, space: SearchSpace) -> None:
         self.space, self.now = space, 0.0
 
@@ -175,9 +186,20 @@ class Stubborn:
     def unsupported(self, cells):
         return [cell for cell in cells if cell.choice == 1]
 
-    def build(self, kernels):
+    def begin_build(self, kernels):
+        self.building = kernels
+
+    def build_is_over(self):
+        return True
+
+    def abandon_build(self):
+        pass
+
+    def end_build(self):
+        kernels = self.building
         self.now += len(kernels)
-        return {2: "it cannot be built: no such instruction"} if 2 in kernels else {}
+        failures = {2: "it cannot be built: no such instruction"} if 2 in kernels else {}
+        return BuildOutcome(failures=failures, seen=SeenBuild(kernels=len(kernels), seconds=len(kernels)))
 
     def measure(self, cells, most_s):
         assert not {cell.choice for cell in cells} & {1, 2}

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.kernel_traits import Reduction, RunAxis, RunChunks, Schedule
 from ckprof_plugins.operations.gemm.element_types import types_of
@@ -33,7 +34,7 @@ SHARED_BYTES: Final = 233472
 REGISTERS: Final = 65536
 #: bytes of a row of shared memory in engine W
 ROW_BYTES: Final = 128
-#: elements of a run that the copy engine brings at once, and the shortest runs that engine W takes
+#: columns that belong together in engine W, and the shortest runs that it takes
 CHUNK: Final = 64
 LEAST_RUN: Final = 16
 
@@ -53,7 +54,7 @@ _ALONG_K: Final = frozenset({"fwd"})
 class PipelinePlan:
     """What a GEMM pipeline means here."""
 
-    #: stages of ``tile_k`` in engine M, and of 64 elements in engine W, before memory bounds them
+    #: stages of ``tile_k`` in engine M, and of 128 bytes in engine W, before memory bounds them
     stages: int
     hopper_stages: int
     #: engine W: consumers take turns with tiles of their own
@@ -91,7 +92,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
     if kernel.direction == _PRODUCT:
         return replace(
             traits,
-            tile=(hopper.m, tile.n, ROW_BYTES // tile.memory_bytes),
+            tile=(hopper.m, tile.n, tile.row),
             reduction=Reduction.ARRIVAL if traits.reduction is Reduction.ATOMIC else traits.reduction,
             lds_stages=hopper.stages,
             workgroups_per_unit=hopper.resident,
@@ -99,14 +100,14 @@ def executed(kernel: TimedKernel) -> KernelTraits:
         )
     chunks = RunChunks(
         axis=RunAxis.COLUMNS if weight else RunAxis.REDUCTION,
-        size=min(tile.n, CHUNK) if weight else CHUNK,
+        size=min(tile.n, CHUNK) if weight else tile.row,
         least=LEAST_RUN,
         short_k=tile.k,
     )
     arrival = weight and traits.reduction is Reduction.ATOMIC
     return replace(
         traits,
-        tile=(hopper.m, tile.n, CHUNK),
+        tile=(hopper.m, tile.n, tile.row),
         reduction=Reduction.ARRIVAL if arrival else traits.reduction,
         lds_stages=hopper.stages,
         workgroups_per_unit=hopper.resident,
@@ -137,7 +138,10 @@ class _Tile:
             self.product and pipeline.properties.buffering is SmemBuffering.DOUBLE
         )
         self.dtype = DataType.parse(kernel.dtype)
+        self.tf32 = fields.get("compute_type") == ComputeType.TF32.value
         self.memory_bytes = self.dtype.properties.size_bytes
+        #: elements of a run that the copy engine brings at once
+        self.row = ROW_BYTES // self.memory_bytes
         #: engine M decodes what is shorter
         self.element_bytes = max(2, self.memory_bytes)
         result = types_of(self.dtype).result if self.product else self.dtype
@@ -172,7 +176,7 @@ class _Tile:
         )
 
     def _has_warpgroup_product(self) -> bool:
-        if self.dtype is DataType.INT8:
+        if self.dtype is DataType.INT8 or self.tf32:
             return self.a_along_k and self.b_along_k
         return self.memory_bytes == 2
 
@@ -182,7 +186,8 @@ class _Tile:
         a_line, a_lines = (self.k, self.m) if self.a_along_k else (self.m, self.k)
         b_line, b_lines = (self.k, self.n) if self.b_along_k else (self.n, self.k)
         stage = self._padded(a_line) * a_lines + self._padded(b_line) * b_lines
-        room = SHARED_BYTES // self.blocks - 1024 - 8192
+        rows = 0 if self.weight or self.product else -(-self.m * 24 // 128) * 128
+        room = SHARED_BYTES // self.blocks - 1024 - rows
         return max(1, min(wanted, room // stage))
 
     def _padded(self, elements: int) -> int:
@@ -205,7 +210,7 @@ class _HopperTile:
         b_bytes = -(-n * 128 // 1024) * 1024 if tile.b_along_k else chunks * 8192
         self._stage = self.m * 128 + b_bytes
         columns = next(width for width in (64, 32, 16) if n % width == 0)
-        line = columns * (4 if tile.weight else tile.result_bytes) + 16
+        line = columns * tile.result_bytes + 16
         self._other = 1024 + self._warpgroups * 4 * 16 * line
         #: resident blocks of a multiprocessor
         self.resident = 3 if self._warpgroups == 1 else tile.blocks

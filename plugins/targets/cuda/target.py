@@ -71,6 +71,9 @@ _PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataTyp
 _COMPILE_MEMORY: Final = 500 * 2**20
 _FURTHER_MEMORY: Final = 40 * 2**20
 _KERNELS_PER_UNIT: Final = 12
+#: seconds that nvcc 13.0 takes, 14 at once: of a source, and of each kernel in it, about
+_UNIT_S: Final = 8.0
+_KERNEL_S: Final = 0.6
 
 
 class CudaTarget:
@@ -186,6 +189,8 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
         kernel_flags=("-x", "cu", *(("-cubin", "-DCKPROF_CUDA_OWN_CODE") if inspected else ())),
         functions_per_unit=1 if inspected else _KERNELS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
+        unit_s=_UNIT_S,
+        function_s=_KERNEL_S,
         compile_memory_bytes=_COMPILE_MEMORY,
         # nvcc reads no response files
         linker=tools.host.command,

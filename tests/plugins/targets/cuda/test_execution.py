@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ckprof
+from ckprof.model.compute_type import ComputeType
+from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
 from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof.plugin.timing import TimedKernel, TimedTarget
@@ -118,9 +121,8 @@ def cpp_kernel(number: int, instance: Instance) -> str:
         "m_waves": fields["wave_grid_m"],
         "n_waves": fields["wave_grid_n"],
         "k_waves": fields["wave_grid_k"],
-        "a_type": "ck_tile::host_model::data_type::bf16",
-        "b_type": "ck_tile::host_model::data_type::bf16",
-        "e_type": "ck_tile::host_model::data_type::bf16",
+        **{f"{tensor}_type": f"ck_tile::host_model::data_type::{fields['dtype']}" for tensor in "abe"},
+        "tf32": str("compute_type" in fields).lower(),
         "pipeline_name": f'"{GemmPipeline(fields["gemm_pipeline"]).properties.enumerator}"',
         "scheduler": f'"{str(fields["scheduler"]).capitalize()}"',
         "double_smem_buffer": str(fields["double_smem_buffer"]).lower(),
@@ -222,8 +224,14 @@ def compiled_and_run(source: str, count: int, folder: Path) -> list[str]:
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> None:
-    chosen = instances()
-    assert len(chosen) > 60
+    listed = [replace(one, dtype=DataType.BF16) for one in instances()]
+    assert len(listed) > 60
+    chosen = [
+        *listed,
+        # the same tiles with other operands; no kernel of theirs is made here
+        *(replace(one, dtype=DataType.FP32) for one in listed[::7]),
+        *(replace(one, dtype=DataType.FP32, compute_type=ComputeType.TF32) for one in listed[::3]),
+    ]
     source = PRINTER + "".join(cpp_kernel(number, one) for number, one in enumerate(chosen))
     printed = compiled_and_run(source, len(chosen), tmp_path)
     engines = set()
@@ -232,16 +240,23 @@ def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> Non
         engine, *numbers = line.split()
         m, n, stages, blocks, turns = map(int, numbers)
         found = executed(
-            TimedKernel(direction=instance.direction, dtype="bf16", fields=fields, traits=gemm_traits(fields))
+            TimedKernel(
+                direction=instance.direction,
+                dtype=instance.dtype.value,
+                fields=fields,
+                traits=gemm_traits(fields),
+            )
         )
-        where = (instance.direction, traits_key(fields))
+        where = (instance.direction, instance.types.compute, traits_key(fields))
         assert found.labels[0] == f"engine {engine}", where
         assert (found.tile[:2], found.lds_stages, found.workgroups_per_unit) == ((m, n), stages, blocks), (
             where
         )
         assert (found.labels[1] == "turns") == bool(turns), where
-        engines.add((instance.direction, engine, turns))
-    assert len(engines) > 6
+        engines.add((instance.direction, instance.types.compute.value, engine))
+    hopper = {(direction, kind) for direction, kind, engine in engines if engine == "W"}
+    assert hopper == {("fwd", "bf16"), ("bwd_data", "bf16"), ("bwd_weight", "bf16"), ("fwd", "tf32")}
+    assert {kind for _, kind, engine in engines if engine == "M"} == {"bf16", "fp32", "tf32"}
 
 
 def test_the_table_of_pipelines_is_read_whole() -> None:
@@ -254,10 +269,11 @@ def test_the_table_of_pipelines_is_read_whole() -> None:
     )
 
 
-def told(name: str, direction: str = "fwd", dtype: str = "bf16") -> KernelTraits:
+def told(name: str, direction: str = "fwd", dtype: str = "bf16", **further: str) -> KernelTraits:
     fields, traits = fields_of_name(name), traits_of_name(name)
     assert fields is not None
     assert traits is not None
+    fields = {**fields, **further}
     return executed(TimedKernel(direction=direction, dtype=dtype, fields=fields, traits=traits))
 
 
@@ -269,7 +285,12 @@ def test_runs_are_taken_in_chunks_by_engine_w_alone() -> None:
     assert weight.chunks == RunChunks(axis=RunAxis.COLUMNS, size=32, least=16, short_k=32)
     assert weight.reduction is Reduction.ARRIVAL
     assert told("compv3_intrawave_32x64x32_2x2x1_32x32x16_v8_8_8").chunks is None
-    assert told("compv3_intrawave_128x64x32_2x2x1_32x32x16_v8_8_8", dtype="fp32").chunks is None
+    single = "compv3_intrawave_128x64x32_2x2x1_32x32x8_v4_4_4"
+    assert told(single, dtype="fp32").chunks is None
+    rounded = told(single, dtype="fp32", compute_type="tf32")
+    assert rounded.chunks == RunChunks(axis=RunAxis.REDUCTION, size=32, least=16, short_k=32)
+    assert rounded.tile == (128, 64, 32)
+    assert told(single, direction="bwd_data", dtype="fp32", compute_type="tf32").chunks is None
 
 
 def test_what_is_not_a_matrix_product_stays_what_it_is() -> None:

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "ck_tile/core/numeric/integral_constant.hpp"
-#include "ck_tile/host_model/gemm_device.hpp"
 #include "ck_tile/host_model/gemm_level.hpp"
 #include "ck_tile/host_model/plain_gemm_facts.hpp"
 #include "ck_tile/ops/common/tensor_layout.hpp"
@@ -116,8 +115,6 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
     facts.deals_steps = gemm_level::deals_steps;
     facts.overruns    = gemm_level::overruns<Pipeline>;
     facts.store       = gemm_level::store<Epilogue>;
-    facts.device_combines = gemm_device::d_tensors;
-    facts.device_batches  = gemm_device::batches;
     // The basic pipeline has no tail.
     if(gemm_level::fixed_tails && !Pipeline::facts.basic)
     {

@@ -63,8 +63,6 @@ struct plain_gemm_facts
     bool deals_steps; // which rule divides K, see k_split.hpp
     bool overruns;    // multiplies blocks behind the end of K where a part has one or three
     gemm_store store;
-    bool device_combines; // products with D tensors
-    bool device_batches;  // many products in a launch
     // Null where each part finds out for itself how its loop ends.
     loop_end (*fixed_tail)(std::int32_t num_loop);
 };

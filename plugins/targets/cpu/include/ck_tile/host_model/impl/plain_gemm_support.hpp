@@ -109,19 +109,6 @@ inline bool check_plain_problem(const plain_gemm_facts& facts, const plain_gemm_
     return indexable && unmet_requirements().size() == before;
 }
 
-// What the device itself cannot do.
-inline bool check_device(const plain_gemm_facts& facts, const plain_gemm_call& call)
-{
-    const bool combines =
-        facts.d_count == 0 || facts.device_combines ||
-        reject("multi-d-device", "kernels of this target do not combine products with D tensors");
-    const bool batches = call.batch == 1 || facts.device_batches ||
-                         reject("batch-device",
-                                equation("the number of products", call.batch) +
-                                    ": kernels of this target compute one product per launch");
-    return combines && batches;
-}
-
 inline bool check_tile(
     const char* condition, const char* what, std::int64_t value, std::int64_t tile, bool padded)
 {
@@ -264,7 +251,7 @@ CK_TILE_HOST_MODEL_API bool supports_plain_gemm(const plain_gemm_facts& facts,
 {
     using namespace impl;
     clear_rejection();
-    if(!check_plain_problem(facts, call) || !check_device(facts, call)) { return false; }
+    if(!check_plain_problem(facts, call)) { return false; }
     if(!check_odd_atomics(facts.vector_size_c, facts.e_type, call.k_batch)) { return false; }
     if(facts.deals_steps && call.k < call.k_batch * facts.k_mma &&
        !reject("split-k",
