@@ -76,7 +76,7 @@ class CompiledFamily:
             *family.dtype_fields,
         )
         names = [field.name for field in family.fields]
-        #: element-wise operations and compute types: catalogs have no field for them
+        #: element-wise operations and compute types: catalogs have no field for most of them
         self.operations = tuple(name for name in names if name.startswith("operation_"))
         self.compute_types = tuple(name for name in names if name.startswith("compute_type_"))
         #: values that decide layout and data type of a line

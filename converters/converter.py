@@ -119,7 +119,7 @@ def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LinePro
     said += [
         f"{name} {values[name]} of {dtype} operands"
         for name in compiled.compute_types
-        if dtype and values.get(name, dtype) != dtype
+        if dtype and values.get(name, dtype) not in (dtype, values.get("compute_type"))
     ]
     return ", ".join((*said, *values.get(LOST, ())))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.compute_type import ComputeType
 from ckprof_converters.conf_family import LineProperties, Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.directions import string_kinds
@@ -23,6 +24,9 @@ WAVE_SIZE: Final = 64
 
 #: K extents of the MMA tiles of the 32-bit type, (for 32-wide, for all others)
 FLOAT_MMA_K: Final = (2, 4)
+
+#: compute type of a line, where catalogs have a word for it -> type of the operands
+_MADE_FROM: Final = MappingProxyType({one.value: one.properties.operands for one in ComputeType})
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline; the old fifth lives on as CK Tile's sixth
 PIPELINES: Final = MappingProxyType(
@@ -76,6 +80,14 @@ def mma_k(values: dict[str, Any], properties: LineProperties) -> None:
     table = FLOAT_MMA_K if properties.is_float else properties.mma_k_table
     least = table[0] if values["mma_m"] == 32 else table[1]
     values["warp_tile_k"] = min(max(values["k1"], least), values["tile_k"])
+
+
+def compute_type(values: dict[str, Any], properties: LineProperties) -> None:
+    """Keep the type that products are computed in where operands are rounded to it."""
+    first = values["compute_type_a"]
+    made_from = _MADE_FROM.get(first)
+    if first == values["compute_type_b"] and made_from is not None and properties.dtype is made_from:
+        values["compute_type"] = first
 
 
 def short_mma_k(values: dict[str, Any], properties: LineProperties) -> None:
@@ -268,6 +280,7 @@ STEPS: Final = MappingProxyType[str, Step](
             square_mma,
             waves,
             mma_k,
+            compute_type,
             short_mma_k,
             pipeline_of_version,
             k_from_k0,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
 from ckprof.model.explanation import (
     ExplainedField,
     ExplainedKey,
@@ -165,7 +167,11 @@ class _Explanation:
     def _keys(self, values: Mapping[str, Any]) -> list[ExplainedKey]:
         positions = {name: position for position, name in enumerate(self._argument_names(), 1)}
         keys = []
+        left_out = self._left_out()
         for name in self._record_keys():
+            if values[name] is UNSET or (name in left_out and values[name] is None):
+                # the record leaves the key out
+                continue
             if name in self._origins:
                 origin = self._origins[name].id
             elif name in positions:
@@ -203,6 +209,14 @@ class _Explanation:
     def _record_keys(self) -> tuple[str, ...]:
         record_type = self._compiled.family.record_type
         return record_type.__struct_fields__[1:] if record_type is not None else ()
+
+    def _left_out(self) -> frozenset[str]:
+        """Return the keys that a file does not have where nothing is said about them."""
+        record_type = self._compiled.family.record_type
+        if record_type is None or not record_type.__struct_config__.omit_defaults:
+            return frozenset()
+        defaults = len(record_type.__struct_defaults__)
+        return frozenset(record_type.__struct_fields__[len(record_type.__struct_fields__) - defaults :])
 
     def _start_of(self, name: str) -> int:
         for field, argument in zip(self._compiled.family.fields, self._arguments, strict=False):

@@ -79,6 +79,6 @@ FAMILIES: Final = (
         layout_fields=("layout_input", "layout_weight", "layout_output"),
         dtype_fields=("type_a", "type_b", "type_input"),
         fixed=GEMM_DEFAULTS,
-        steps=STEPS,
+        steps=(*STEPS, "compute-type"),
     ),
 )

@@ -81,7 +81,7 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvBwdWeight_Xdl_CShuffle",),
         fields=(*_HEAD, *TILE_MN, number("k0"), *_BODY, *COMPUTE_TYPES, *TRANSPOSE),
         fixed=GEMM_DEFAULTS,
-        steps=("k-from-k0", *_DERIVED),
+        steps=("k-from-k0", *_DERIVED, "compute-type"),
         **_COMMON,
     ),
     ConfFamily(
@@ -102,7 +102,7 @@ FAMILIES: Final = (
         ),
         counts=(45, 46),
         fixed=GEMM_DEFAULTS,
-        steps=_DERIVED,
+        steps=(*_DERIVED, "compute-type"),
         **_COMMON,
     ),
     ConfFamily(
@@ -111,7 +111,7 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle",),
         fields=(*_HEAD, *TILE, *_BODY, SCHEDULER, VERSION, MERGED_GROUPS, *COMPUTE_TYPES, *TRANSPOSE),
         fixed={**GEMM_DEFAULTS, "two_stage": True},
-        steps=_DERIVED,
+        steps=(*_DERIVED, "compute-type"),
         **_COMMON,
     ),
     ConfFamily(

@@ -70,7 +70,7 @@ _COMMON: Final[dict[str, Any]] = {
     "ndim_field": "ndim",
     "layout_fields": ("layout_input", "layout_weight", "layout_output"),
     "dtype_fields": ("type_a", "type_b", "type_output"),
-    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k"),
+    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
 }
 
 FAMILIES: Final = (

@@ -17,10 +17,11 @@ Extent = Annotated[int, msgspec.Meta(ge=1)]
 Padding = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
+class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One implicit-GEMM kernel, of any direction.
 
-    ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction.
+    ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction. Files have
+    ``compute_type`` only where it is set.
     """
 
     id: RecordId
@@ -49,6 +50,8 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=Fals
     streamk_enabled: bool
     streamk_reduction_strategy: str | None
     streamk_persistent: bool
+    #: what operands are rounded to before they are multiplied, e.g. ``tf32``; absent for their own type
+    compute_type: str | None = None
 
 
 class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -85,5 +88,6 @@ GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
         "streamk_enabled": False,
         "streamk_reduction_strategy": None,
         "streamk_persistent": False,
+        "compute_type": None,
     }
 )

@@ -42,6 +42,7 @@ FORWARD_RECORD = {
     "streamk_enabled": False,
     "streamk_reduction_strategy": None,
     "streamk_persistent": False,
+    "compute_type": None,
 }
 
 

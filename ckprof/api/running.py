@@ -13,6 +13,7 @@ from ckprof.api.library_run import Run
 from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
 from ckprof.flow.profile import as_run_instance
+from ckprof.flow.same_kernels import same_kernels
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
 from ckprof.run.baselines import Baselines
@@ -137,6 +138,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
             error = exc
             outcomes += [one for one in run.abandoned if one not in outcomes]
     stages.done("run")
+    target = session.registry.targets.find(library.recipe.target)
     results = RunResults(
         direction=library.direction.id,
         target=library.recipe.target,
@@ -149,6 +151,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         outcomes=tuple(outcomes),
         stages_s=stages.seconds,
         why=request.why,
+        same_kernels=same_kernels(target, selection.candidates) if request.why else (),
         partial=error is not None,
         warnings=run.warnings,
         baseline_ids=request.baselines,

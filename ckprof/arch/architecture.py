@@ -43,7 +43,9 @@ class Architecture:
     clang_major: int
     #: arrangements of the waves of a block, in the order of the table
     wave_grids: tuple[Sizes, ...]
-    #: data type -> tiles of its matrix instructions, in the order of the table; a missing type has none
+    #: data type or compute type -> tiles of its matrix instructions, in the order of the table; a missing
+    #: type has none. A tile may be several instructions deep. ``tf32`` stands for those of LLVM's feature
+    #: ``xf32-insts``: ``v_mfma_f32_16x16x8_xf32`` and ``v_mfma_f32_32x32x4_xf32``
     mma_tiles: Mapping[str, tuple[Sizes, ...]]
     #: registers, clocks and rates; ``None`` where they are unknown
     machine: Machine | None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli.problem_output import add_output_options, write_problems
 from ckprof.cli.problem_set_options import add_problem_set_options, problems_of_sets
 from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.plugin.protocols import OwnProblems, ProblemSampler
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.plugin.protocols import Operation
     from ckprof.problems.counted import CountedProblem
     from ckprof.problems.from_log import LogProblems
     from ckprof.problems.problem_set import ProblemSet
@@ -30,6 +32,13 @@ examples:
 
 Every file that these commands write is one that --problems takes.
 """
+
+#: options of synthetic convolutions -> default
+_SHAPE_OPTIONS: Final[dict[str, Any]] = {
+    "ndim": 2,
+    **{"batch": "1:128", "channels": "1:2048", "size": "1:224", "groups": "1:1"},
+    **{"multiples": "1,2,4,8,16,32,64", "edges": 0.1, "max_gflop": None},
+}
 
 _ACTIONS: Final = {
     "list": "list the problem sets that ship with ckprof",
@@ -131,7 +140,11 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.list_file import read_any
 
     operations = tuple(session.registry.operations)
+    asked = session.registry.operation(arguments.direction) if arguments.direction else None
     found: list[CountedProblem] = problems_of_sets(arguments)
+    if isinstance(asked, OwnProblems):
+        found += _read_for(asked, arguments, session)
+        arguments.problem, arguments.files = [], []
     for text in arguments.problem:
         log = problems_from_text(text, "--problem", operations, bare=True)
         _raise_first(log)
@@ -143,6 +156,23 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return write_problems(found, arguments, session, "converted by ckprof problems convert")
 
 
+def _read_for(
+    operation: Operation, arguments: argparse.Namespace, session: Session
+) -> Iterator[CountedProblem]:
+    """Yield the problems of lines that need not say which operation they are for."""
+    from ckprof.problems.counted import CountedProblem
+
+    for one in session.profiler.problems(operation.id, arguments.problem, files=arguments.files):
+        yield CountedProblem(
+            problem=one.problem,
+            count=one.count,
+            direction=operation.id,
+            dtype=one.dtype,
+            layout=one.layout,
+            splits=one.splits,
+        )
+
+
 def _raise_first(log: LogProblems) -> None:
     if log.errors:
         raise log.errors[0]
@@ -152,22 +182,33 @@ def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("count", type=int, metavar="COUNT", help="how many problems")
     group = parser.add_argument_group("shapes; ranges are LEAST:LARGEST, both included")
     group.add_argument("--seed", type=int, default=0, help="(default: 0)")
-    group.add_argument("--ndim", type=int, default=2, metavar="N", help="spatial dimensions (default: 2)")
-    for name, default, what in (
-        ("batch", "1:128", "batch size"),
-        ("channels", "1:2048", "channels of one group"),
-        ("size", "1:224", "lengths of the image"),
-        ("groups", "1:1", "groups"),
+    group.add_argument(
+        "--ndim",
+        type=int,
+        default=_SHAPE_OPTIONS["ndim"],
+        metavar="N",
+        help="spatial dimensions (default: 2)",
+    )
+    for name, what in (
+        ("batch", "batch size"),
+        ("channels", "channels of one group"),
+        ("size", "lengths of the image"),
+        ("groups", "groups"),
     ):
+        default = _SHAPE_OPTIONS[name]
         group.add_argument(f"--{name}", default=default, metavar="RANGE", help=f"{what} (default: {default})")
     group.add_argument(
         "--multiples",
-        default="1,2,4,8,16,32,64",
+        default=_SHAPE_OPTIONS["multiples"],
         metavar="LIST",
         help="channels are multiples of one of these, each as often as the others (default: %(default)s)",
     )
     group.add_argument(
-        "--edges", type=float, default=0.1, metavar="SHARE", help="share of edge cases (default: 0.1)"
+        "--edges",
+        type=float,
+        default=_SHAPE_OPTIONS["edges"],
+        metavar="SHARE",
+        help="share of edge cases (default: 0.1)",
     )
     group.add_argument("--max-gflop", type=float, metavar="N", help="no problem has more operations")
     add_output_options(parser)
@@ -178,6 +219,10 @@ def _sample(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     from ckprof.problems.sample import SampleSpec, sample
 
+    asked = session.registry.operation(arguments.direction) if arguments.direction else None
+    if isinstance(asked, OwnProblems):
+        drawn = [*_drawn(asked, arguments)]
+        return write_problems(drawn, arguments, session, f"sample of {len(drawn)}, seed {arguments.seed}")
     spec = SampleSpec(
         count=arguments.count,
         seed=arguments.seed,
@@ -191,6 +236,33 @@ def _sample(arguments: argparse.Namespace, session: Session) -> ExitCode:
         max_flop=arguments.max_gflop * 1e9 if arguments.max_gflop is not None else math.inf,
     )
     return write_problems(sample(spec), arguments, session, f"sample of {spec.count}, seed {spec.seed}")
+
+
+def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[CountedProblem]:
+    """Yield problems that an operation invents.
+
+    :raises UsageError: it invents none, or an option is about convolutions.
+    """
+    import random
+
+    from ckprof.problems.counted import CountedProblem
+
+    if not isinstance(operation, ProblemSampler):
+        raise UsageError(f"{operation.id} has no synthetic problems")
+    for name, usual in _SHAPE_OPTIONS.items():
+        if getattr(arguments, name) != usual:
+            raise UsageError(
+                f"--{name.replace('_', '-')} is about convolutions, --direction is {operation.id}"
+            )
+    draw = random.Random(arguments.seed)  # noqa: S311  # no secret
+    number = 0
+    while number < arguments.count:
+        try:
+            problem = operation.random_problem(draw)
+        except InputError:
+            continue  # sizes that do not fit together
+        number += 1
+        yield CountedProblem(problem=problem, name=f"sample {number}", direction=operation.id)
 
 
 def _range(text: str, option: str) -> tuple[int, int]:

@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--why",
         action="store_true",
         help="for each unsupported instance every condition that is not met, and how many instances each "
-        "condition rejects",
+        "condition rejects; and which instances differ only in fields without meaning on the target",
     )
     group.add_argument(
         "--format",

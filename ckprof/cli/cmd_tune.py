@@ -14,7 +14,7 @@ from ckprof.cli.problem_options import add_problem_options
 from ckprof.cli.problem_set_options import problems_of_sets
 from ckprof.cli.run_options import add_timing_options, chosen_run_options, chosen_splits
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.model.dtype import DataType
+from ckprof.model.dtype import DataType, spellings
 from ckprof.rounds.options import RoundOptions
 from ckprof.sweep.defaults import round_run_options
 from ckprof.tune.replay_costs import ReplayCosts
@@ -275,7 +275,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.store is not None:
         raise UsageError("--replay measures nothing: --store contradicts it")
     if arguments.dtype is None:
-        raise UsageError("--replay requires --dtype: fp32, fp16 or bf16")
+        raise UsageError(f"--replay requires --dtype: {spellings(DataType)}")
     query = _named_instances(arguments, session)
     selection = session.profiler.instances(query).require() if query is not None else None
     if arguments.emit is not None and selection is None:

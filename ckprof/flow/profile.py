@@ -122,4 +122,5 @@ def as_run_instance(candidate: Candidate) -> RunInstance:
         dtype=candidate.instance.dtype,
         source=candidate.source,
         layout=candidate.instance.layout.name,
+        compute_type=candidate.instance.types.compute_type,
     )

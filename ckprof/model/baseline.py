@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
+    from ckprof.model.compute_type import ComputeType
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import ConvLayout
     from ckprof.model.outcome import Outcome
@@ -25,6 +26,8 @@ class BaselineConvolution:
     dtype: DataType
     #: which of ``input``, ``weight``, ``output`` is computed
     result: str
+    #: what operands may be rounded to before they are multiplied; ``None`` for nothing
+    compute_type: ComputeType | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class BaselineOutcome:
     description: str
     layout: str
     dtype: DataType
+    #: what operands could be rounded to before they were multiplied; ``None`` for nothing
+    compute_type: ComputeType | None = None
     #: as of an instance; its ``key`` is the id of the baseline
     outcome: Outcome
 

@@ -47,6 +47,9 @@ class Instance(_Remembered):
     #: second name of a field of :meth:`fields` -> the field; for people who know the catalogs' spelling
     field_aliases: ClassVar[Mapping[str, str]] = {}
 
+    #: fields that part of the instances have; ``None`` in all others, whose identity does not mention them
+    optional_fields: ClassVar[frozenset[str]] = frozenset()
+
     #: id of the record in its catalog; for people, not part of the identity
     id: int
     #: id of the operation
@@ -109,6 +112,8 @@ class Instance(_Remembered):
         kind: Any = type(self)
         for name in _identity_fields(kind):
             value = getattr(self, name)
+            if value is None and name in kind.optional_fields:
+                continue
             values[name] = value if type(value) in _PLAIN_TYPES else _plain(value)
         return values
 

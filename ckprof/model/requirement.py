@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+#: id of the requirement that a device has enough memory of its own
+DEVICE_MEMORY: Final = "device-memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.compute_type import ComputeType
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
     from ckprof.model.problem import Problem
+    from ckprof.model.same_kernels import SameKernels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class RunInstance:
     source: str = ""
     #: name of its layout
     layout: str = ""
+    #: what its operands are rounded to before they are multiplied; ``None`` for nothing
+    compute_type: ComputeType | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,8 @@ class RunResults:
     stages_s: Mapping[str, float] = field(default_factory=dict)
     #: whether reports shall say every condition that rejected an instance
     why: bool = False
+    #: instances that are the same kernel on the target, where reports shall say so
+    same_kernels: tuple[SameKernels, ...] = ()
     #: the run was ended before its last outcome, by a signal or an error
     partial: bool = False
     #: what disturbed the times, e.g. a high load

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 
 
@@ -21,6 +22,8 @@ class TypeSet:
     #: whether 8-bit floating-point types are those of the OCP standard; else those without infinity and
     #: negative zero, whose exponent has a bias that is one more
     ocp: bool = True
+    #: what operands are rounded to before they are multiplied; ``None`` for nothing
+    compute_type: ComputeType | None = None
 
     @classmethod
     def shared(cls, dtype: DataType) -> TypeSet:
@@ -37,8 +40,13 @@ class TypeSet:
         return (self.a, self.b, *(self.result,) * (tensors - 2))
 
     @property
-    def compute(self) -> DataType:
-        """The type of lower precision among the operands: products are no better than that."""
+    def compute(self) -> DataType | ComputeType:
+        """What the operands are rounded to, else the type of lower precision among them.
+
+        Products are no better than that.
+        """
+        if self.compute_type is not None:
+            return self.compute_type
         return self.a if self.a.properties.mantissa_bits < self.b.properties.mantissa_bits else self.b
 
     @property

@@ -156,6 +156,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
                 protocols.ModellingTarget,
                 protocols.DeviceIdentifier,
                 protocols.RoofTarget,
+                protocols.FieldIgnoringTarget,
             ),
             late=frozenset({"default_arch"}),
         ),

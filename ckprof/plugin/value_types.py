@@ -36,6 +36,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "Field": "ckprof.strings.fields",
     "Finding": "ckprof.model.finding",
     "GemmWork": "ckprof.model.gemm_work",
+    "IgnoredFields": "ckprof.model.same_kernels",
     "Instance": "ckprof.model.instance",
     "KernelSource": "ckprof.plugin.protocols",
     "LibraryInterface": "ckprof.plugin.protocols",

@@ -39,6 +39,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "build": asdict(results.build),
         "stages_s": dict(results.stages_s),
         "instances": [_instance(instance) for instance in results.instances],
+        "same_kernels": [asdict(one) for one in results.same_kernels],
         "problems": [
             {
                 "index": index,
@@ -66,7 +67,10 @@ def _conversion(conversion: Conversion) -> dict[str, Any]:
 
 
 def _instance(instance: RunInstance) -> dict[str, Any]:
-    return {**asdict(instance), "dtype": instance.dtype.value}
+    plain = {**asdict(instance), "dtype": instance.dtype.value}
+    # only instances that have one say so
+    del plain["compute_type"]
+    return plain if instance.compute_type is None else {**plain, "compute_type": instance.compute_type.value}
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -88,6 +92,7 @@ def _baseline(row: Row) -> dict[str, Any]:
         "name": row.instance.name,
         "dtype": row.instance.dtype.value,
         "layout": row.instance.layout,
+        **({"compute_type": row.instance.compute_type.value} if row.instance.compute_type else {}),
         **_attempt(row),
     }
 

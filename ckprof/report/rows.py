@@ -79,12 +79,13 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
 def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
     """Return the rows of the baselines of one problem, in the order in which they were measured."""
     problem = results.problems[problem_index]
-    several = len({(one.dtype, one.layout) for one in results.baselines}) > 1
+    several = len({_computed(one) for one in results.baselines}) > 1
     rows = []
     for one in results.baselines:
         if one.outcome.problem_index != problem_index:
             continue
-        of = f" ({one.dtype.value} {one.layout})" if several else ""
+        types = one.dtype.value if one.compute_type is None else f"{one.dtype.value} {one.compute_type.value}"
+        of = f" ({types} {one.layout})" if several or one.compute_type else ""
         instance = RunInstance(
             key=one.baseline,
             index=-1,
@@ -94,6 +95,7 @@ def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
             pipeline="",
             dtype=one.dtype,
             layout=one.layout,
+            compute_type=one.compute_type,
         )
         rows.append(
             Row(
@@ -134,8 +136,13 @@ def _ratios(instance: RunInstance, outcome: Outcome, compared: Sequence[Baseline
     return {
         one.baseline: one.median_ms / measured.median_ms
         for one in compared
-        if one.median_ms and (one.dtype, one.layout) == (instance.dtype, instance.layout)
+        if one.median_ms and _computed(one) == _computed(instance)
     }
+
+
+def _computed(one: BaselineOutcome | RunInstance) -> tuple[object, ...]:
+    """Return what must be equal for times to be compared."""
+    return one.dtype, one.compute_type, one.layout
 
 
 def _noise(measured: Measurement | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tabulate import tabulate
 
-from ckprof.model.outcome import CUT_OFF, Status
+from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.plain_text import markdown_cell, one_line
 from ckprof.report.rows import (
     NOISY_SHARE,
@@ -71,6 +71,7 @@ def closing_lines(results: RunResults, problem_index: int, style: str) -> list[s
     """
     return [
         counts_line(results, problem_index),
+        *_verification_lines(results, problem_index),
         *_timing_lines(results, problem_index),
         *_baseline_lines(results, problem_index),
         *_why_lines(results, problem_index, style),
@@ -152,6 +153,14 @@ def counts_line(results: RunResults, problem_index: int) -> str:
     return f"{total}: {status_counts(Counter(o.status for o in outcomes))}"
 
 
+def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
+    """Return where results were verified, if that was not in this process."""
+    seen = (one.verification for one in results.of_problem(problem_index))
+    if any(one is not None and one.reference == DEVICE_REFERENCE for one in seen):
+        return ["verified on the device, against its reference in double precision"]
+    return []
+
+
 def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
     outcomes = results.of_problem(problem_index)
@@ -203,9 +212,13 @@ def status_counts(counts: Mapping[Status, int]) -> str:
 
 
 def _why_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
-    """Return the table of conditions, if it was asked for and anything was rejected."""
+    """Return the table of conditions and the instances that are one kernel, if that was asked for."""
     found = requirement_counts(results, problem_index) if results.why else []
-    return ["", *why_table(found, style)] if found else []
+    lines = ["", *why_table(found, style)] if found else []
+    keys = {outcome.key for outcome in results.outcomes if outcome.problem_index == problem_index}
+    indices = {instance.index for instance in results.instances if instance.key in keys}
+    same = [one.describe() for one in results.same_kernels if len(indices.intersection(one.instances)) > 1]
+    return [*lines, "", *same] if same else lines
 
 
 def why_table(found: Sequence[RequirementCount], style: str) -> list[str]:

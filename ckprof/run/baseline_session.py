@@ -116,6 +116,7 @@ class BaselineSession(KernelSession):
                 layout=layout,
                 dtype=request.result.dtype,
                 result=request.result.name,
+                compute_type=request.compute_type,
             )
         )
         return super()._load(request)

@@ -53,7 +53,7 @@ class Baselines:
         self._on_event: Callable[[RunEvent], None] = ignore_event
         self._executors: dict[str, Executor] = {}
         self._descriptions: dict[str, str] = {}
-        #: one per baseline, problem, layout and data type, in the order in which they were measured
+        #: one per baseline, problem, layout and types, in the order in which they were measured
         self.outcomes: list[BaselineOutcome] = []
 
     @contextmanager
@@ -113,6 +113,7 @@ class Baselines:
                 description=self._descriptions[id_],
                 layout=layout.name,
                 dtype=dtype,
+                compute_type=prepared.types.compute_type,
                 outcome=executor.measure(id_, problem_index),
             )
             self.outcomes.append(outcome)

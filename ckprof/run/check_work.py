@@ -183,7 +183,7 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
     if len(looped) > MAX_LOOPS:
         raise NotExpressibleError(f"it has {len(looped)} loops, devices take {MAX_LOOPS}")
     first, second = (_reach(contraction, spec, lengths) for spec in operands)
-    results = _strides(result)
+    results = dict(zip(result.axes, result.strides, strict=True))
 
     def loops(letters: Sequence[str]) -> tuple[Loop, ...]:
         nothing = _Use(0, (0,) * MAX_CHECKED)
@@ -240,23 +240,13 @@ def _slices(sizes: Sequence[int], total: int, stored: int) -> tuple[int, int]:
     return math.ceil(total / length), length
 
 
-def _strides(spec: TensorSpec) -> dict[str, int]:
-    strides: dict[str, int] = {}
-    step = 1
-    for axis, length in zip(reversed(spec.axes), reversed(spec.stored_shape), strict=True):
-        strides[axis] = step
-        step *= length
-    return strides
-
-
 def _reach(contraction: Contraction, spec: TensorSpec, lengths: Mapping[str, int]) -> _Operand:
     """Return how an operand is reached from the axes of the result and the summed ones."""
     given = contraction.indices.get(spec.name, {})
     offsets: dict[str, int] = {}
     checked: dict[str, list[int]] = {}
     checks: list[CheckedIndex] = []
-    strides = _strides(spec)
-    for axis, length in zip(spec.axes, spec.shape, strict=True):
+    for axis, length, stride in zip(spec.axes, spec.shape, spec.strides, strict=True):
         index = given.get(axis, AffineIndex(terms=((axis, 1),)))
         unknown = [letter for letter, _ in index.terms if letter not in lengths]
         if unknown:
@@ -264,7 +254,7 @@ def _reach(contraction: Contraction, spec: TensorSpec, lengths: Mapping[str, int
         lowest, highest = _range(index, lengths)
         if index.divisor == 1 and index.offset == 0 and lowest >= 0 and highest < length:
             for letter, factor in index.terms:
-                offsets[letter] = offsets.get(letter, 0) + factor * strides[axis]
+                offsets[letter] = offsets.get(letter, 0) + factor * stride
             continue
         if len(checks) == MAX_CHECKED or max(-lowest, highest) > _LARGEST_INDEX:
             raise NotExpressibleError(
@@ -272,9 +262,7 @@ def _reach(contraction: Contraction, spec: TensorSpec, lengths: Mapping[str, int
             )
         for letter, factor in index.terms:
             checked.setdefault(letter, [0] * MAX_CHECKED)[len(checks)] += factor
-        checks.append(
-            CheckedIndex(start=index.offset, divisor=index.divisor, length=length, stride=strides[axis])
-        )
+        checks.append(CheckedIndex(start=index.offset, divisor=index.divisor, length=length, stride=stride))
     uses = {
         letter: _Use(offsets.get(letter, 0), tuple(checked.get(letter, [0] * MAX_CHECKED)))
         for letter in (*offsets, *checked)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
 from ckprof.model.accumulation import SplitSum
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import DEVICE_MEMORY, UnmetRequirement
 from ckprof.run import messages
 from ckprof.run.events import FlushReduced, KernelStarted, KernelTimed, WorkerLost, WorkerReady, ignore_event
 from ckprof.run.gaps import without_gaps
@@ -331,7 +332,9 @@ class Executor:
         self._blocking_failure = Measured(
             status=Status.UNSUPPORTED,
             reason=reason,
-            unmet_requirements=(UnmetRequirement(rule="memory", message=reason),),
+            unmet_requirements=(
+                UnmetRequirement(rule=DEVICE_MEMORY if reply.of_device else "memory", message=reason),
+            ),
         )
         return self._blocking_failure
 
@@ -387,7 +390,10 @@ class Executor:
 
     def _least_ms(self, problem: PreparedProblem) -> float:
         """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
-        peak = dict(self._options.peak_flops).get(problem.types.compute, 0.0)
+        multiplied = problem.types.compute
+        if isinstance(multiplied, ComputeType):
+            multiplied = multiplied.properties.no_faster_than
+        peak = dict(self._options.peak_flops).get(multiplied, 0.0)
         return problem.problem.real_flop / peak * 1e3 if peak else 0.0
 
 

@@ -7,6 +7,7 @@ device has found, and digests tell whether operands and reference are still thos
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from ckprof.run import guards, messages
 from ckprof.run.batching import MOST_LAUNCHES
 from ckprof.run.messages import AbiStatus
 from ckprof.run.remote import RequestFailed
-from ckprof.run.samples import summarise
+from ckprof.run.samples import quantile, summarise
 from ckprof.run.storage import storage_type
 from ckprof.run.tolerance import Tolerance, derive_tolerance
 from ckprof.run.verify import compare, comparison_of
@@ -44,6 +45,8 @@ _CLOCK_SLACK_S: Final = 1e-3
 #: for what a launcher does before and after
 _MOST_SLOWDOWN: Final = 20.0
 _LAUNCH_MS: Final = 20.0
+#: what a rejected run may name first: the id of the condition that is not met
+_NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): (?P<message>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,8 +318,7 @@ def implausible(sampled: messages.Sampled, elapsed_s: float, least_ms: float) ->
     if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
         run_ms, whole_ms = mean_ms / launches, taken_ms / launches
         return f"the launcher reported {run_ms:.3g} ms per run, which took {whole_ms:.3g} ms"
-    # np.median would import masked arrays, which takes longer than many a measurement
-    median_ms = float(np.percentile(samples, 50))
+    median_ms = quantile(sorted(sampled.samples_ms), 0.5)
     if median_ms < least_ms:
         return f"the launcher reported {median_ms:.3g} ms, the device's peak allows {least_ms:.3g} ms"
     return ""
@@ -324,7 +326,12 @@ def implausible(sampled: messages.Sampled, elapsed_s: float, least_ms: float) ->
 
 def _not_run(ran: messages.Ran) -> Measured:
     if ran.status is AbiStatus.REJECTED:
-        rejection = UnmetRequirement(rule="run", message=ran.reason or "the kernel gave no reason")
+        named = _NAMED_CONDITION.fullmatch(ran.reason)
+        rejection = (
+            UnmetRequirement(rule=named["rule"], message=named["message"])
+            if named
+            else UnmetRequirement(rule="run", message=ran.reason or "the kernel gave no reason")
+        )
         return Measured(status=Status.UNSUPPORTED, reason=rejection.message, unmet_requirements=(rejection,))
     # An error may stay with the device, and the next kernel would be blamed for it.
     reason = ran.reason or "the run failed without a reason"

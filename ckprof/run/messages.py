@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
@@ -151,6 +152,8 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     #: id of the direction and name of the layout: kernels know theirs, baselines are told
     direction: str = ""
     layout: str = ""
+    #: what operands are rounded to before they are multiplied: likewise
+    compute_type: ComputeType | None = None
     #: the reference that the device computes; ``None`` where results are verified elsewhere
     contraction: ContractionWork | None = None
 
@@ -283,6 +286,8 @@ class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
     """The problem does not fit into target memory."""
 
     reason: str
+    #: whether that is memory of the device's own
+    of_device: bool = False
 
 
 class SupportAnswers(Message, frozen=True, tag="support_answers"):

@@ -166,6 +166,7 @@ def prepare_problem(
             result=files[-1],
             direction=operation.id,
             layout=layout.name,
+            compute_type=known.compute_type,
             contraction=contraction,
         ),
         problem=problem,

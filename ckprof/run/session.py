@@ -110,7 +110,9 @@ class KernelSession:
             facts = self._made_on_device(request, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
             self._release()
-            return messages.ProblemRejected(reason=str(exc))
+            identity = self._library.target.identify_device()
+            of_device = identity is not None and identity.memory_bytes > 0
+            return messages.ProblemRejected(reason=str(exc), of_device=of_device)
         if facts is None:
             for file in request.operands:
                 tensors[file.name].upload(StoredFile.open(Path(file.path)))

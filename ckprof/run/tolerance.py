@@ -8,6 +8,11 @@ With the unit roundoff ``u(T) = 0.5 * 2^-mantissa(T)`` and ``n`` accumulated pro
 and an element passes when ``|out - ref| <= atol + rtol * |ref|``. Of operands of two types, the one with the
 larger roundoff counts. Where all types are integers nothing is rounded, and both are 0.
 
+**Operands that are rounded first** (TF32). ``u(operands)`` is that of the type which they are rounded to.
+Both factors of a product err by up to ``u`` of their size, to nearest and so in no direction: with a variance
+of at most ``u^2 / 3``. Over ``n`` products of independent operands that adds up to a deviation of
+``u * d * sqrt(2 / 3)``, with the ``d`` of below. Six of these are allowed beyond the formulas above.
+
 **Truncated bf16.** CK Tile converts an accumulator to bf16 by cutting 16 bits off, unless it was built
 otherwise. That errs by less than one unit in the last place, ``2^-7 * |ref|``, twice the error of rounding.
 The bound still covers it: ``atol + rtol * |ref| = 2^-8 * (m + |ref|)``, and since no ``|ref|`` exceeds ``m``,
@@ -50,6 +55,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ckprof.model.accumulation import SplitSum
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.type_set import TypeSet
 
@@ -68,7 +74,7 @@ class Tolerance:
     atol: float
 
 
-def unit_roundoff(dtype: DataType) -> float:
+def unit_roundoff(dtype: DataType | ComputeType) -> float:
     """Return the largest relative error of rounding to nearest: ``0.5 * 2^-mantissa``."""
     return float(0.5 * 2.0**-dtype.properties.mantissa_bits)
 
@@ -101,6 +107,8 @@ def derive_tolerance(
     rtol += (roundings - 1) * (2 * unit if known.result in _TRUNCATED else unit)
     # Few elements may all be small by chance; what is summed up is not.
     atol = rtol * max(magnitude, deviation)
+    if known.compute_type is not None:
+        atol += _DEVIATIONS * math.sqrt(2 / 3) * unit_roundoff(known.compute_type) * deviation
     splits = min(split_k, reduction_length, _MOST_SPLITS)
     if splits > 1 and split_sum is SplitSum.RESULT_TYPE:
         lost = _second_stage(unit, splits, truncated=known.result in _TRUNCATED)

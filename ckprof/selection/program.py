@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ckprof.model.problem import ConvProblem
 from ckprof.selection.expression import Recorder, Symbol, compile_function, place
 from ckprof.selection.sizes import sizes_of
-from ckprof.selection.symbolic import field_names, symbolic_problem
+from ckprof.selection.symbolic import symbolic_problem
 from ckprof.selection.time_model import terms
 from ckprof.selection.work import work
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.symbolic import Form
     from ckprof.selection.time_model import Terms
 
 
@@ -56,20 +56,12 @@ class Lines:
 
 
 class Program:
-    """The code for one list of slots, one type of problems and one number of spatial dimensions."""
+    """The code for one list of slots and one form of problems."""
 
-    def __init__(
-        self,
-        model: TimeModel,
-        slots: Sequence[Slot],
-        gemm_sizes: GemmSizes,
-        ndim: int,
-        kind: type[object] = ConvProblem,
-    ) -> None:
-        self.ndim = ndim
-        self._names = field_names(kind)
+    def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, form: Form) -> None:
+        self._form = form
         self._recorder = Recorder()
-        problem = symbolic_problem(kind, self._recorder, ndim)
+        problem = symbolic_problem(form, self._recorder)
         sizes = sizes_of(problem, gemm_sizes, model.element_bytes)
         self._terms: list[Terms] = [
             terms(
@@ -141,11 +133,9 @@ class Program:
 
     def cpp_inputs(self) -> list[str]:
         """Return the C++ that reads the sizes of ``problem``."""
-        lines = [
-            f"const double {name} = static_cast<double>(problem.{name});" for name in self._names.scalars
-        ]
-        for name in self._names.vectors:
-            for axis in range(self.ndim):
+        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in self._form.scalars]
+        for name, count in self._form.vectors:
+            for axis in range(count):
                 lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
         return lines
 
@@ -160,9 +150,9 @@ class Program:
 
     def _unpacking(self) -> str:
         """Return the assignments of all sizes, in one line."""
-        parts = [f"{name} = problem.{name}" for name in self._names.scalars]
-        for name in self._names.vectors:
-            names = "".join(f"{name}_{axis}, " for axis in range(self.ndim))
+        parts = [f"{name} = problem.{name}" for name in self._form.scalars]
+        for name, count in self._form.vectors:
+            names = "".join(f"{name}_{axis}, " for axis in range(count))
             parts.append(f"{names}= problem.{name}")
         return "; ".join(parts)
 

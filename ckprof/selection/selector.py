@@ -11,6 +11,7 @@ from ckprof.selection.boost import correction, features
 from ckprof.selection.model import Prediction
 from ckprof.selection.program import Program, Slot
 from ckprof.selection.sizes import sizes_of
+from ckprof.selection.symbolic import convolutions, form_of
 from ckprof.selection.time_model import terms
 from ckprof.selection.work import work
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.selection.model import ModelKernel, TimeModel
     from ckprof.selection.sizes import GemmSizes
+    from ckprof.selection.symbolic import Form
     from ckprof.selection.work import Sizes
 
 
@@ -85,14 +87,14 @@ class Selector:
                     self._members.append([])
                 self._members[slots[key]].append((kernel, splits))
         self._programs: dict[int, Program] = {}
+        self._others: dict[Form, Program] = {}
 
     def best(self, problem: Problem) -> tuple[str, int]:
         """Return the name and the splits of the kernel with the smallest predicted time.
 
         Nothing is asked about support: the candidates must be kernels that support the problem.
         """
-        ndim = problem.ndim
-        program = self._programs.get(ndim) or self.program(ndim, _kind_of(problem))
+        program = self._program_of(problem)
         kernel, splits = self._members[program.best(problem)][0]
         return kernel.name, splits
 
@@ -135,7 +137,7 @@ class Selector:
 
     def _times(self, problem: Problem, sizes: Sizes) -> Sequence[float]:
         """Return the predicted time of every slot."""
-        times = self.program(problem.ndim, _kind_of(problem)).times(problem)
+        times = self._program_of(problem).times(problem)
         if not self._boost:
             return times
         return [
@@ -154,25 +156,30 @@ class Selector:
             limit=terms(done, self.model.shared, kernel.parameters).limit,
         )
 
-    def program(self, ndim: int, kind: type[object] = ConvProblem) -> Program:
-        """Return the code of the choice for problems of some dimensions.
-
-        :param kind: their type; no two types share a number of dimensions.
-        """
+    def program(self, ndim: int) -> Program:
+        """Return the code of the choice for convolutions of some dimensions."""
         known = self._programs.get(ndim)
         if known is None:
-            known = self._programs[ndim] = Program(self.model, self._slots, self._gemm_sizes, ndim, kind)
+            known = self._programs[ndim] = self._written(convolutions(ndim))
         return known
+
+    def _program_of(self, problem: Problem) -> Program:
+        if isinstance(problem, ConvProblem):
+            ndim = problem.ndim
+            return self._programs.get(ndim) or self.program(ndim)
+        form = form_of(problem)
+        known = self._others.get(form)
+        if known is None:
+            known = self._others[form] = self._written(form)
+        return known
+
+    def _written(self, form: Form) -> Program:
+        return Program(self.model, self._slots, self._gemm_sizes, form)
 
     @property
     def members(self) -> tuple[tuple[tuple[str, int], ...], ...]:
         """Per slot of :attr:`Program.times` the kernels that share it, with their splits, in order."""
         return tuple(tuple((kernel.name, splits) for kernel, splits in one) for one in self._members)
-
-
-def _kind_of(problem: Problem) -> type[object]:
-    # what programs derive from it has fields beside its sizes
-    return ConvProblem if isinstance(problem, ConvProblem) else type(problem)
 
 
 def precedence(candidates: Sequence[Candidate]) -> list[Candidate]:

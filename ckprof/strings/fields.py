@@ -54,7 +54,7 @@ VERSION = Field("version", kinds.VERSION)
 SCHEDULER = Field("scheduler", kinds.SCHEDULER)
 MERGED_GROUPS = number("num_groups_to_merge")
 SHUFFLE = unread_all(kinds.INT, "shuffle_repeat_m", "shuffle_repeat_n")
-#: read to tell what a catalog cannot say
+#: read to keep what a catalog can say, and to tell what it cannot
 COMPUTE_TYPES = (
     Field("compute_type_a", kinds.ELEMENT_TYPE),
     Field("compute_type_b", kinds.ELEMENT_TYPE),

@@ -6,6 +6,7 @@ import ctypes
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import tensor_shape
 from ckprof.model.requirement import UnmetRequirement
@@ -59,8 +60,8 @@ def make_engine(device: DeviceChoice, on_host: bool) -> TorchEngine:
 class TorchEngine:
     """A :class:`~ckprof.run.baseline_engine.BaselineEngine`.
 
-    Algorithms are measured beforehand where the library can do that, and reduced precision that the type does
-    not say (TF32 for fp32) is off.
+    Algorithms are measured beforehand where the library can do that, and reduced precision (TF32 for fp32) is
+    off unless the instances have it as well.
 
     :param device: where it computes.
     """
@@ -73,8 +74,6 @@ class TorchEngine:
         self._pattern = 0
         if self._on_gpu:
             torch.backends.cudnn.benchmark = True
-            torch.backends.cudnn.allow_tf32 = False
-            torch.backends.cuda.matmul.allow_tf32 = False
 
     @property
     def description(self) -> str:
@@ -137,6 +136,10 @@ class TorchEngine:
         """Compute the result once; return milliseconds, without those of copying it to its place."""
         views = {name: self._view(convolution, name, addresses[name]) for name in _JOINED}
         compute = _DIRECTIONS[convolution.direction]
+        if self._on_gpu:
+            allowed = convolution.compute_type is ComputeType.TF32
+            torch.backends.cudnn.allow_tf32 = allowed
+            torch.backends.cuda.matmul.allow_tf32 = allowed
         with torch.no_grad():
             result, time_ms = self._timed(lambda: compute(convolution, views))
             views[convolution.result].copy_(result)

@@ -1,9 +1,11 @@
 """Kernels on an NVIDIA GPU against the vendor's library, in one process and under the same conditions.
 
-Every figure is the median of event times after a flush of the caches, in bf16 with channels last; torch
-measures its algorithms beforehand. The instances are tiles that the shipped lists have, and others by hand.
-Each result is compared with torch's. Goals, as ratios of torch's time to the best instance's, are printed
-beside what was reached; ratios below the floor fail.
+Every figure is the median of event times after a flush of the caches, with channels last, in bf16, or in
+fp32 whose operands are rounded to TF32, which torch is allowed, too; torch measures its algorithms
+beforehand. The instances are tiles that the shipped lists have, and others by hand. Each result is compared
+with torch's. Goals, as ratios of torch's time to the best instance's, are printed beside what was reached;
+ratios below the floor fail. Further tables are for engine M alone, and for the depthwise kernels, which
+exist for the forward direction.
 
 Needs a GPU, nvcc and torch: ``pytest -s tests/benchmarks/test_cuda.py -m cuda``.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -29,14 +32,39 @@ FLUSH_BYTES = 256 * 2**20
 SAMPLES = 9
 #: beyond this many times the best so far, an instance is not measured further
 HOPELESS = 4.0
-SPLITS = (1, 2, 4, 8, 16, 32, 64)
+#: powers of two, and numbers of parts that fill a device's 132 multiprocessors once
+SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 32, 44)
 VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
-TILES = {
-    "fwd": ((128, 64), (128, 128), (128, 256), (192, 128), (64, 128), (64, 64), (256, 128)),
-    "bwd_data": ((128, 64), (128, 128), (128, 256), (192, 128), (64, 64), (64, 128)),
-    "bwd_weight": ((64, 64), (128, 128), (128, 192), (128, 256), (256, 64), (64, 128)),
+#: direction -> tile -> pipelines
+TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
+    "fwd": {
+        **{(256, 64): ("mem", "compv4"), (128, 64): ("compv4",), (64, 128): ("mem", "compv3")},
+        **{(128, 128): ("mem", "compv4"), (192, 128): ("compv4",)},
+        **{(64, 256): ("mem", "compv4"), (128, 256): ("compv3", "compv4")},
+    },
+    "bwd_data": {
+        **{
+            (256, 64): ("mem", "compv4"),
+            (64, 64): ("mem",),
+            (64, 128): ("mem",),
+            (128, 128): ("mem", "compv4"),
+        },
+        **{(192, 128): ("mem", "compv4"), (64, 256): ("compv4",), (128, 256): ("compv4",)},
+    },
+    "bwd_weight": {
+        **{(64, 64): ("mem",), (64, 128): ("compv3", "compv4"), (128, 64): ("compv4",)},
+        **{(128, 128): ("mem", "compv4"), (128, 192): ("mem",), (128, 256): ("compv4",)},
+    },
 }
-PIPELINES = (("mem", False), ("compv4", True))
+#: tile, waves, pipeline for engine M
+WARP_TILES = (
+    *((128, 128, (2, 2), "compv3"), (128, 128, (1, 2), "mem"), (128, 64, (2, 1), "compv4")),
+    *((256, 64, (2, 1), "compv3"), (256, 128, (2, 2), "compv3")),
+)
+#: makes nvcc leave engine W out
+ENGINE_M = {"NVCC_APPEND_FLAGS": "-DCKPROF_CUDA_ENGINE_W=0"}
+#: local memory of the modelled device
+LDS_BYTES = 65536
 RECORD = {
     **{"warp_m": 2, "warp_n": 2, "warp_k": 1},
     **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
@@ -101,12 +129,43 @@ CASES = {
     "G": Case(batch=4, out_channels=64, in_channels=64, filter=(3, 3, 3), input=(16, 56, 56)),
     "H": Case(groups=32, batch=128, out_channels=256, in_channels=256, filter=(3, 3), input=(56, 56)),
 }
+DEPTHWISE = Case(
+    groups=384, batch=64, out_channels=384, in_channels=384, filter=(7, 7), input=(28, 28), pad=3
+)
 #: direction -> case -> (floor, goal)
 GOALS = {
     "fwd": {**dict.fromkeys("ABCEF", (0.97, 1.0)), **dict.fromkeys("DG", (0.93, 1.0)), "H": (1.0, 2.0)},
     "bwd_data": {**dict.fromkeys("ABCDEFG", (0.90, 1.0)), "H": (1.0, 2.0)},
     "bwd_weight": {**dict.fromkeys("ABCDEFG", (0.95, 1.05)), "H": (1.0, 2.0)},
 }
+ENGINE_M_GOAL = (0.45, 0.6)
+DEPTHWISE_GOAL = (1.0, 2.0)
+#: case -> (floor, goal), forward
+TF32_GOALS = dict.fromkeys("ABCF", (0.93, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """The type of tensors, and what is multiplied."""
+
+    datatype: str
+    element_bytes: int
+    #: relative error that a result may have in comparison with torch's, which rounds as much
+    error: float
+    #: what records say differently
+    record: tuple[tuple[str, object], ...] = ()
+
+
+BF16 = Precision(datatype="bf16", element_bytes=2, error=0.01)
+TF32 = Precision(
+    datatype="fp32",
+    element_bytes=4,
+    error=0.003,
+    record=(
+        *(("compute_type", "tf32"), ("warp_tile_k", 8)),
+        *((f"vector_size_{tensor}", 4) for tensor in "abc"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,20 +178,34 @@ class Best:
 
 
 class Tensors:
-    """A case's tensors on the device, channels last, and torch's views of them."""
+    """A case's tensors on the device, and torch's views of them."""
 
-    def __init__(self, torch: Any, case: Case, direction: str) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        case: Case,
+        direction: str,
+        *,
+        precision: Precision = BF16,
+        channels_last: bool = True,
+    ) -> None:
         problem = case.problem
         ndim = problem.ndim
+        kind = torch.bfloat16 if precision.datatype == "bf16" else torch.float32
 
         def random(*shape: int) -> Any:
-            return torch.randn(*shape, device="cuda").to(torch.bfloat16)
+            return torch.randn(*shape, device="cuda").to(kind)
 
-        self.case, self.direction = case, direction
-        self.input = random(case.batch, *case.input, case.in_channels)
-        self.weight = random(case.out_channels, *case.filter, problem.in_channels)
-        self.output = random(case.batch, *problem.output, case.out_channels)
-        self.order = [0, ndim + 1, *range(1, ndim + 1)]
+        self.case, self.direction, self.error = case, direction, precision.error
+
+        def image(size: tuple[int, ...], first: int, channels: int) -> Any:
+            return random(first, *size, channels) if channels_last else random(first, channels, *size)
+
+        self.input = image(case.input, case.batch, case.in_channels)
+        self.weight = image(case.filter, case.out_channels, problem.in_channels)
+        self.output = image(problem.output, case.batch, case.out_channels)
+        axes = range(1, ndim + 1)
+        self.order = [0, ndim + 1, *axes] if channels_last else [0, *axes, ndim + 1]
         result = {"fwd": self.output, "bwd_data": self.input, "bwd_weight": self.weight}[direction]
         self.result = torch.empty_like(result)
         own = {"fwd": "output", "bwd_data": "input", "bwd_weight": "weight"}[direction]
@@ -158,46 +231,95 @@ class Tensors:
         return results[0] if mask[0] else results[1]
 
 
-def tile_k(m: int, n: int, double_smem_buffer: bool) -> int:
-    """Return the depth of a tile: two buffers must fit into the modelled device's local memory."""
-    return 32 if double_smem_buffer and m + n > 256 else 64
+def tile_k(m: int, n: int, double_smem_buffer: bool, element_bytes: int) -> int:
+    """Return the depth of a tile: its buffers must fit into the modelled device's local memory."""
+    room = LDS_BYTES // 2 if double_smem_buffer else LDS_BYTES
+    return next(depth for depth in (64, 32, 16) if (m + n) * depth * element_bytes <= room)
 
 
-@lru_cache(maxsize=16)
-def build(folder: Path, direction: str, ndim: int) -> Library:
-    """Build the instances of a direction and load them."""
-    records = [
-        {
-            **{"id": number, "tile_m": m, "tile_n": n, "tile_k": tile_k(m, n, double)},
-            **{"pipeline": pipeline, "double_smem_buffer": double},
-            **RECORD,
-        }
-        for number, ((m, n), (pipeline, double)) in enumerate(
-            (tile, pipeline) for tile in TILES[direction] for pipeline in PIPELINES
-        )
-    ]
-    catalog = {
-        "variant": VARIANTS[direction],
-        "ndim_spatial": ndim,
-        "layout": "nhwgc" if ndim == 2 else "ndhwgc",
-        "datatype": "bf16",
-        "instances": records,
+def gemm_record(
+    number: int,
+    tile: tuple[int, int],
+    pipeline: str,
+    waves: tuple[int, int],
+    precision: Precision = BF16,
+) -> dict[str, Any]:
+    """Return an instance for a catalog."""
+    double = pipeline == "compv4"
+    depth = tile_k(*tile, double, precision.element_bytes)
+    return {
+        **RECORD,
+        **{"id": number, "tile_m": tile[0], "tile_n": tile[1], "tile_k": depth},
+        **{"warp_m": waves[0], "warp_n": waves[1]},
+        **{"pipeline": pipeline, "double_smem_buffer": double},
+        **dict(precision.record),
     }
-    path = folder / f"{direction}-{ndim}.json"
-    path.write_text(json.dumps(catalog))
+
+
+def load(
+    folder: Path, name: str, catalog: dict[str, Any], variables: dict[str, str] | None = None
+) -> Library:
+    """Build a catalog's instances and load them.
+
+    :param variables: of the environment of the build, which then has a cache of its own.
+    """
+    direction = next(d for d, variant in VARIANTS.items() if catalog["variant"].startswith(variant))
+    path, built = folder / f"{name}.json", folder / name
+    path.write_text(json.dumps({"datatype": "bf16", **catalog}))
+    own = {"CKPROF_CACHE_DIR": str(folder / f"{name}-cache"), **variables} if variables else {}
     done = subprocess.run(
         [
             *(sys.executable, "-m", "ckprof", "build", direction, "--conf", str(path), "--target", "cuda"),
-            *("--build-dir", str(folder / f"{direction}-{ndim}")),
+            *("--build-dir", str(built)),
         ],
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, **own},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    library = Library.load(next((folder / f"{direction}-{ndim}").rglob("*.so")))
+    library = Library.load(next(built.rglob("*.so")))
     library.target.select_device("gfx942", 0)
     return library
+
+
+@lru_cache(maxsize=16)
+def build(folder: Path, direction: str, ndim: int, precision: Precision = BF16) -> Library:
+    """Build the instances of a direction and load them."""
+    chosen = [(tile, pipeline) for tile, pipelines in TILES[direction].items() for pipeline in pipelines]
+    catalog = {
+        "variant": VARIANTS[direction],
+        "ndim_spatial": ndim,
+        "layout": "nhwgc" if ndim == 2 else "ndhwgc",
+        "datatype": precision.datatype,
+        "instances": [
+            gemm_record(i, tile, pipeline, (2, 2), precision) for i, (tile, pipeline) in enumerate(chosen)
+        ],
+    }
+    return load(folder, f"{direction}-{ndim}-{precision.datatype}", catalog)
+
+
+def build_engine_m(folder: Path) -> Library:
+    """Build instances of the forward direction for engine M."""
+    instances = [
+        gemm_record(i, (m, n), pipeline, waves) for i, (m, n, waves, pipeline) in enumerate(WARP_TILES)
+    ]
+    catalog = {"variant": "forward", "ndim_spatial": 2, "layout": "nhwgc", "instances": instances}
+    return load(folder, "engine-m", catalog, ENGINE_M)
+
+
+def build_depthwise(folder: Path) -> Library:
+    """Build depthwise instances of the forward direction."""
+    common = {
+        **{"tile_h": 28, "tile_w": 28, "filt": 7, "str_h": 1, "str_w": 1, "pad_h": 3, "pad_w": 3},
+        **{"in_vec": 4, "out_vec": 4},
+    }
+    parts = ((1, 4, 4), (4, 4, 4), (8, 7, 4))
+    instances = [
+        {**common, "id": i, "nbatch": batch, "sub_h": h, "sub_w": w} for i, (batch, h, w) in enumerate(parts)
+    ]
+    catalog = {"variant": "forward_depthwise", "ndim_spatial": 2, "layout": "ngchw", "instances": instances}
+    return load(folder, "depthwise", catalog)
 
 
 def time_vendor(torch: Any, tensors: Tensors) -> float:
@@ -232,7 +354,7 @@ def best_instance(torch: Any, library: Library, tensors: Tensors) -> Best:
             assert status is AbiStatus.OK, f"{kernel.name}: {reason}"
             seen = tensors.result.permute(tensors.order).float()
             error = ((seen - expected).norm() / expected.norm()).item()
-            assert error < 0.01, f"{kernel.name}, {split_k} splits: relative error {error}"
+            assert error < tensors.error, f"{kernel.name}, {split_k} splits: relative error {error}"
             if first_ms > HOPELESS * best.time_ms:
                 continue
             times = []
@@ -244,32 +366,78 @@ def best_instance(torch: Any, library: Library, tensors: Tensors) -> Best:
     return best
 
 
-@pytest.mark.cuda
-@pytest.mark.parametrize("direction", list(VARIANTS))
-def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Print the table of a direction; every case must reach its floor."""
+def require_device() -> Any:
+    """Return torch, set to measure its algorithms; skip without a device."""
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no device")
     torch.backends.cudnn.benchmark = True
-    folder = tmp_path_factory.mktemp("cuda")
+    cudnn = torch.backends.cudnn.version()
+    print(f"\n{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {cudnn}")
+    return torch
+
+
+def compare(torch: Any, label: str, library: Library, tensors: Tensors, goal: tuple[float, float]) -> str:
+    """Print a line of the table; return what is wrong with it, empty if nothing."""
+    vendor_ms = time_vendor(torch, tensors)
+    best = best_instance(torch, library, tensors)
+    ratio = vendor_ms / best.time_ms
+    rate = tensors.case.operations / best.time_ms / 1e9
     print(
-        f"\n{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}"
+        f"{label:14} torch {1e3 * vendor_ms:7.1f} us  best {1e3 * best.time_ms:7.1f} us "
+        f"{rate:5.0f} TFLOP/s  ratio {ratio:4.2f} (floor {goal[0]}, goal {goal[1]})  "
+        f"splits {best.split_k:2}  {best.name}"
     )
+    return f"{label}: {ratio:.2f} < {goal[0]}" if ratio < goal[0] else ""
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("direction", list(VARIANTS))
+def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Print the table of a direction; every case must reach its floor."""
+    torch = require_device()
+    folder = tmp_path_factory.mktemp("cuda")
     short = []
     for name, case in CASES.items():
         library = build(folder, direction, len(case.filter))
         tensors = Tensors(torch, case, direction)
-        vendor_ms = time_vendor(torch, tensors)
-        best = best_instance(torch, library, tensors)
-        ratio = vendor_ms / best.time_ms
-        floor, goal = GOALS[direction][name]
-        rate = case.operations / best.time_ms / 1e9
-        print(
-            f"{name} {direction:10} torch {1e3 * vendor_ms:7.1f} us  best {1e3 * best.time_ms:7.1f} us "
-            f"{rate:5.0f} TFLOP/s  ratio {ratio:4.2f} (floor {floor}, goal {goal})  "
-            f"splits {best.split_k:2}  {best.name}"
-        )
-        if ratio < floor:
-            short.append(f"{name}: {ratio:.2f} < {floor}")
-    assert not short, f"{direction}: {'; '.join(short)}"
+        short.append(compare(torch, f"{name} {direction}", library, tensors, GOALS[direction][name]))
+    assert not any(short), "; ".join(filter(None, short))
+
+
+@pytest.mark.cuda
+def test_ratio_to_the_vendor_in_tf32(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same for forward kernels of fp32 that multiply in TF32."""
+    torch = require_device()
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    folder = tmp_path_factory.mktemp("cuda")
+    short = []
+    for name, goal in TF32_GOALS.items():
+        library = build(folder, "fwd", len(CASES[name].filter), TF32)
+        tensors = Tensors(torch, CASES[name], "fwd", precision=TF32)
+        short.append(compare(torch, f"{name} fwd tf32", library, tensors, goal))
+    assert not any(short), "; ".join(filter(None, short))
+
+
+@pytest.mark.cuda
+def test_engine_m(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Print what engine M reaches where engine W is left out; every case must reach the floor."""
+    torch = require_device()
+    library = build_engine_m(tmp_path_factory.mktemp("cuda"))
+    short = []
+    for name in "ABCF":
+        tensors = Tensors(torch, CASES[name], "fwd")
+        short.append(compare(torch, f"{name} fwd M", library, tensors, ENGINE_M_GOAL))
+    assert not any(short), "; ".join(filter(None, short))
+
+
+@pytest.mark.cuda
+def test_depthwise(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Print what depthwise kernels reach; channels come before the axes, as the kernels want it."""
+    torch = require_device()
+    library = build_depthwise(tmp_path_factory.mktemp("cuda"))
+    tensors = Tensors(torch, DEPTHWISE, "fwd", channels_last=False)
+    short = compare(torch, "I fwd", library, tensors, DEPTHWISE_GOAL)
+    assert not short, short

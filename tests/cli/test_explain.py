@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -104,3 +105,19 @@ def test_garbage(ckprof):
     called = ckprof("explain", "hello")
     assert called.code == ExitCode.INPUT
     assert "wrong at column 1: expected Name<argument,...>" in called.out
+
+
+def test_a_line_of_matrix_products(ckprof):
+    text = (
+        "DeviceGemmXdlUniversal<KPadding, RCR> BlkSize: 256, BlkTile: 128x128x64, WaveTile: 32x32, "
+        "WaveMap: 2x2, VmemReadVec: 4x4, BlkGemmPipelineScheduler: Intrawave, BlkGemmPipelineVersion: v4, "
+        "BlkGemmPipelinePrefetchStages: 4"
+    )
+    code, out, _ = ckprof("explain", text, "--dtype", "fp16", "--layout", "rcr")
+    assert code == 0
+    assert "gives an instance of variant gemm" in out
+    assert re.search(r"warp_tile_k +16 +short-mma-k", out)
+    assert re.search(r"pad_k +true +pads-of-padding", out)
+    # what the record leaves out is no key
+    code, out, _ = ckprof("explain", text, "--dtype", "fp16", "--format", "json")
+    assert "batched" not in {key["name"] for key in json.loads(out)[0]["record"]}

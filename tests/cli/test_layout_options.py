@@ -74,4 +74,5 @@ def test_dimensions_are_those_of_the_operation(ckprof, direction, rule_set, ndim
 def test_types_of_a_rule_set(ckprof):
     options = "--rule-set gemm --direction gemm --arch gfx942 --dtype int8 --ndim 0 --upstream-defects"
     code, out, _ = ckprof("list", "instances", *options.split(), "--count")
-    assert (code, out) == (0, f"{2**8 * 4}\n")
+    # four layouts: without D tensors, and added to one and to two of them
+    assert (code, out) == (0, f"{3 * 4 * 2**8}\n")

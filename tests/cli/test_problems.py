@@ -130,3 +130,27 @@ def test_a_batch_without_a_set(ckprof):
     called = ckprof("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--batch", "4", "--dry-run")
     assert called.code == 2
     assert "requires --problem-set" in called.err
+
+
+def test_problems_of_an_operation_that_is_no_convolution(ckprof, tmp_path):
+    called = ckprof(
+        "problems", "convert", "--problem", "64x48x100", "--problem", "1 2 3", "--direction", "gemm"
+    )
+    assert called.code == 0
+    assert called.out.splitlines()[1:] == ["-m=64 -n=48 -k=100", "-m=1 -n=2 -k=3"]
+    called = ckprof("problems", "convert", "--problem", "64x48x100", "--direction", "gemm", "--dtype", "fp16",
+                    "--layout", "rcr")  # fmt: skip
+    assert called.out.splitlines()[1:] == ["ckProfiler gemm 1 1 1 1 0 1 64 48 100 -1 -1 -1"]
+    wrong = ckprof("problems", "convert", "--problem", "64x48", "--direction", "gemm")
+    assert wrong.code == 3 and "expected gemm dtype" in wrong.err
+
+
+def test_synthetic_problems_of_an_operation(ckprof):
+    first, again, other = (
+        ckprof("problems", "sample", "20", "--direction", "gemm", "--seed", seed).out.splitlines()
+        for seed in "112"
+    )
+    assert first == again != other
+    assert len([line for line in first if line.startswith("-m=")]) == 20
+    wrong = ckprof("problems", "sample", "2", "--direction", "gemm", "--channels", "1:8")
+    assert wrong.code == 2 and "--channels is about convolutions, --direction is gemm" in wrong.err

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import ckprof
 from ckprof.errors import InputError
+from ckprof_converters.native import to_native
 
 LIST = Path(__file__).parents[2] / "conf" / "forward" / "tests" / "nhwgc_fp16.conf"
 LINE = LIST.read_text().splitlines()[0]
@@ -44,6 +46,51 @@ def test_what_catalogs_cannot_say_is_reported_by_line(tmp_path: Path) -> None:
         (3, "compute_type_a fp8 of fp16 operands"),
     ]
     assert not converted(tmp_path, LINE).lossy
+
+
+SINGLE = (LIST.parent / "nhwgc_fp32.conf").read_text().splitlines()
+#: a line of each kind that prints compute types
+PRINTS = [next(line for line in SINGLE if f"{name}<" in line) for name in ("CShuffle", "CShuffle_V3")] + [
+    next(
+        line
+        for line in (LIST.parents[2] / folder / "tests" / "nhwgc_fp32.conf").read_text().splitlines()
+        if line.startswith("Device") and "fp32,fp32,1,1" in line
+    )
+    for folder in ("backward_data", "backward_weight")
+]
+
+
+def with_compute_types(line: str, first: str, second: str) -> str:
+    """Replace the last two types of a line."""
+    head, types, tail = line.rpartition("fp32,fp32")
+    assert types
+    return f"{head}{first},{second}{tail}"
+
+
+@pytest.mark.parametrize("line", PRINTS)
+def test_tf32_is_kept(tmp_path: Path, line: str) -> None:
+    found = converted(tmp_path, line, with_compute_types(line, "tf32", "tf32"))
+    assert not found.lossy
+    plain, rounded = found.catalogs[0].records
+    assert (plain.compute_type, rounded.compute_type) == (None, "tf32")
+    assert msgspec.structs.replace(rounded, id=plain.id, compute_type=None) == plain
+    # as lines of CK Tile's own text, with what it leaves out behind it
+    lines = to_native(found.catalogs[0])
+    assert ["compute_type" in one for one in lines] == [False, True]
+    assert lines[1].endswith('# ckprof: compute_type="tf32"')
+    (tmp_path / "native.conf").write_text("\n".join(lines) + "\n")
+    again = ckprof.Profiler().read(tmp_path / "native.conf")
+    assert [one.compute_type for one in again.catalogs[0].records] == [None, "tf32"]
+
+
+@pytest.mark.parametrize("types", [("tf32", "fp32"), ("fp16", "fp16")])
+def test_other_products_are_reported(tmp_path: Path, types: tuple[str, str]) -> None:
+    found = converted(tmp_path, with_compute_types(PRINTS[0], *types))
+    assert found.catalogs[0].records[0].compute_type is None
+    names = dict(zip("ab", types, strict=True))
+    assert found.lossy[0].what == ", ".join(
+        f"compute_type_{name} {one} of fp32 operands" for name, one in names.items() if one != "fp32"
+    )
 
 
 def test_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

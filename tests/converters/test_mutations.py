@@ -141,7 +141,7 @@ def test_explaining_agrees_with_converting(family):
     if not conversion.catalogs[0].records:
         assert explained.rule == "missing-information"
         return
-    record = msgspec.structs.asdict(conversion.catalogs[0].records[0])
+    record = msgspec.to_builtins(conversion.catalogs[0].records[0])
     del record["id"]
     assert {key.name: key.value for key in explained.record} == record
 

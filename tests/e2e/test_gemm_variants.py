@@ -19,7 +19,7 @@ from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from tests.run.fakes import ABI_FOLDER
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 HEADERS = Gemm.interface.header.parent
 TILE = {
@@ -263,3 +263,23 @@ def test_one_call_as_json(ckprof, built: Path) -> None:
     called = ckprof("call", "gemm", built, "--problem", "-m=9 -n=12 -k=16 -batch=3")
     answer = json.loads(called.out)
     assert answer["success"] and answer["kernel"]["batched"] and answer["result"]["shape"] == [3, 9, 12]
+
+
+def test_the_cuda_target_says_what_its_engines_lack(ckprof, tmp_path: Path) -> None:
+    """The answers are computed by the host: no device is needed."""
+    called = ckprof(
+        "check-support", "gemm", "--target", "cuda", "--conf", catalog(tmp_path, "rcr", "fp16"),
+        "--problem", "-m=64 -n=64 -k=64", "--problem", "-m=64 -n=64 -k=64 -batch=2",
+        "--problem", "-m=64 -n=64 -k=64 -elementwise_op=MultiDMultiply", "--format", "json",
+    )  # fmt: skip
+    found = {
+        kernel["name"].rpartition("16x16x16")[2]: (kernel["supported"], kernel["model"])
+        for kernel in json.loads(called.out)["kernels"]
+    }
+    assert found == {
+        "": ([True, False, False], [True, False, False]),
+        # one product is computed as by any other kernel
+        "_batched": ([True, False, False], [True, True, False]),
+        "_multid_MultiDAdd_d2": ([False] * 3, [False] * 3),
+        "_multid_MultiDMultiply_d1": ([False] * 3, [False, False, True]),
+    }

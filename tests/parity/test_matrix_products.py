@@ -120,6 +120,32 @@ def test_examples_go_there_and_back(strings, example) -> None:
     assert strings.render(strings.parse(example.name)) == example.name
 
 
+SIZES = "compv3_cshuffle_intrawave_False_True_False_True_128x128x64_2x2x1_32x32x16"
+
+
+@pytest.mark.parametrize("vectors", ["", "_vec4_4_4"])
+@pytest.mark.parametrize(
+    ("layout", "variant"),
+    [("rcrr", "multid_MultiDAdd_d1"), ("crrr", "multid_MultiDMultiply_d2"), ("rrr", "batched")],
+)
+def test_names_of_variants_go_there_and_back(strings, layout, variant, vectors) -> None:
+    name = f"gemm_fp16_{layout}_{SIZES}{vectors}_{variant}"
+    assert strings.render(strings.parse(name)) == name
+    plain = f"gemm_fp16_{layout[:3]}_{SIZES}{vectors}"
+    said = fields(strings, name)
+    assert said == {**fields(strings, plain), "variant": f"_{variant}"}
+    assert said["orders"] == layout[:3].upper()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f"gemm_fp16_rcrr_{SIZES}", f"gemm_fp16_rcrc_{SIZES}", f"gemm_fp16_rcr_{SIZES}_multid_MultiDAdd_d1"],
+)
+def test_the_layout_of_d_tensors_is_said_where_there_are_any(strings, name) -> None:
+    with pytest.raises(StringError, match="the layout of D tensors"):
+        strings.parse(name)
+
+
 def test_examples_are_converted_to_the_same_kernels(strings, tmp_path) -> None:
     for layout in ("RCR", "RRR"):
         mine = [one for one in EXAMPLES if f", {layout}>" in one.text]
@@ -265,3 +291,13 @@ def test_imposed_widths_are_part_of_a_name(strings) -> None:
     assert fields(strings, name)["reads"] == "4x2"
     assert fields(strings, name)["vector_c"] == "1"
     assert strings.render(strings.parse(name)) == name
+
+
+@pytest.mark.parametrize("variant", ["_batched", "_multid_MultiDAdd_d2"])
+def test_variants_are_told_from_plain_products(strings, variant) -> None:
+    layout = "rcrr" if "multid" in variant else "rcr"
+    name = EXAMPLES[1].name.replace("_rcr_", f"_{layout}_") + variant
+    assert strings.render(strings.parse(name)) == name
+    assert [one[0] for one in strings.differences(strings.parse(name), strings.parse(EXAMPLES[1].name))] == [
+        "variant"
+    ]

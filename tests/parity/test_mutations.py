@@ -74,8 +74,9 @@ SEEN_AS = {
     "two_stage": "type_result",
     "filt": "filt_h",
 }
-#: what strings do not say: the number, how results leave the registers, and how a depthwise image is padded
-UNSEEN = {"id", "epilogue", "pad_h", "pad_w"}
+#: what strings do not say: the number, how results leave the registers, what operands are rounded to, and how
+#: a depthwise image is padded
+UNSEEN = {"id", "epilogue", "compute_type", "pad_h", "pad_w"}
 CHANGES = {
     "pipeline": "compv6",
     "scheduler": "interwave",
@@ -83,6 +84,7 @@ CHANGES = {
     "streamk_reduction_strategy": "LINEAR",
     "streamk_persistent": True,
     "epilogue": "default",
+    "compute_type": "tf32",
 }
 
 LISTS = {

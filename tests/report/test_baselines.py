@@ -11,6 +11,7 @@ import pytest
 
 from ckprof.api.results import Results
 from ckprof.model.baseline import BaselineOutcome
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Outcome, Status
 from ckprof.report.best_rows import render_best
@@ -64,6 +65,33 @@ def test_nothing_is_compared_with_what_differs_or_failed(results, other):
     rows = rows_with_baselines(with_baselines(results, other), 0)
     assert sum(row.baseline == "vendor" for row in rows) == 1
     assert all("vendor" not in row.ratios for row in rows if not row.baseline)
+
+
+def test_products_of_tf32_are_compared_with_each_other(results):
+    single = tuple(
+        replace(
+            one,
+            dtype=DataType.FP32,
+            layout="nhwgc",
+            compute_type=ComputeType.TF32 if one.index == 2 else None,
+        )
+        for one in results.instances
+    )
+    found = (
+        baseline(3.0, dtype=DataType.FP32),
+        replace(baseline(1.0, dtype=DataType.FP32), compute_type=ComputeType.TF32),
+    )
+    rounded = replace(results, instances=single, baseline_ids=("vendor",), baselines=found)
+    rows = rows_with_baselines(rounded, 0)
+    ratios = {row.instance.index: row.ratios for row in rows if row.rank is not None}
+    assert ratios == {2: {"vendor": 1.0 / 2.0}, 1: {"vendor": 3.0 / 4.0}}
+    assert [row.title for row in rows if row.baseline] == [
+        "baseline vendor (fp32 tf32 nhwgc): vendor 1.2",
+        "baseline vendor (fp32 nhwgc): vendor 1.2",
+    ]
+    plain = as_json(rounded)
+    assert [one.get("compute_type") for one in plain["instances"][:3]] == [None, None, "tf32"]
+    assert [one.get("compute_type") for one in plain["problems"][0]["baselines"]] == [None, "tf32"]
 
 
 def test_a_failed_baseline_fails_the_run(results):

@@ -143,6 +143,10 @@ RUN(rejects_run, {
     say(reason, size, "the grid is too large");
     return CKPROF_REJECTED;
 })
+RUN(lacks_shared, {
+    say(reason, size, "device-shared-memory: the tile needs 300000 bytes");
+    return CKPROF_REJECTED;
+})
 RUN(fails, {
     say(reason, size, "bad launch");
     return CKPROF_FAILED;
@@ -471,6 +475,7 @@ const ckprof_kernel kernel_table[] = {
     KERNEL(ok_10ms),
     KERNEL(slow),
     KERNEL(rejects_run),
+    KERNEL(lacks_shared),
     KERNEL(fails),
     KERNEL(fails_later),
     KERNEL(segfault),

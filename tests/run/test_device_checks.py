@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.contraction import AffineIndex, Contraction
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import LAYOUTS, find_layout
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
@@ -38,13 +39,15 @@ from ckprof.run.verify import compare, comparison_of
 from ckprof_plugins.directions.bwd_data import BackwardData
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS as MATRIX_LAYOUTS
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 from .device_checks import FLAGS, CheckedWorker, build_checks
 from .fakes import ScaleDirection, find_compiler, make_problem
-from .local_worker import KEY
+from .local_worker import KEY, HostTarget
 
 DIRECTIONS = {one.id: one for one in (Forward(), BackwardData(), BackwardWeight())}
 ANYWHERE = RunOptions()
@@ -244,7 +247,7 @@ def test_a_device_finds_what_the_host_finds(checks, size, dtype, tolerance, seed
         expected.in_gaps,
     )
     assert repr(seen.first) == repr(expected.first)
-    assert seen.reason("N", (size,)) == expected.reason("N", (size,))
+    assert seen.reason(spec("e", "N", (size,))) == expected.reason(spec("e", "N", (size,)))
 
 
 def test_an_error_as_large_as_the_tolerance_passes_and_a_larger_one_does_not(checks):
@@ -389,6 +392,23 @@ def test_a_reference_that_is_not_finite_is_reported(tmp_path):
             prepared.loaded(messages.ProblemLoaded(reference=made))
 
 
+@pytest.mark.parametrize(("memory_bytes", "of_device"), [(0, False), (2**30, True)])
+def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memory_bytes, of_device):
+    worker = CheckedWorker(checks)
+
+    def allocate(self, size_bytes):
+        raise MemoryError("none left")
+
+    identity = DeviceIdentity(model="one", memory_bytes=memory_bytes)
+    monkeypatch.setattr(HostTarget, "allocate", allocate)
+    monkeypatch.setattr(HostTarget, "identify_device", lambda self: identity)
+    prepared = prepare_problem(
+        Forward(), SCALE, find_layout("nhwgc"), DataType.FP32, ON_DEVICE, tmp_path, can_check=True
+    )
+    reply = worker.remote.load(prepared.request, 1.0)
+    assert reply == messages.ProblemRejected(reason="none left", of_device=of_device)
+
+
 def spec(name, axes, shape):
     return TensorSpec(name=name, axes=axes, shape=shape, drawing_order=axes, position=0)
 
@@ -411,3 +431,15 @@ def test_what_devices_cannot_be_told_is_said(contraction, text):
     specs = spec("a", "MK", (3, 4)), spec("b", "KN", (4, 5)), spec("e", "MN", (3, 5))
     with pytest.raises(NotExpressibleError, match=text):
         lower(contraction, specs, TypeSet.shared(DataType.FP32))
+
+
+def test_products_that_devices_cannot_be_told_of_are_verified_by_the_host(tmp_path):
+    sizes = {"m": 4, "n": 5, "k": 6}
+    with_d = MultiDProblem(**sizes, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0,))
+    apart = StridedBatchProblem(**sizes, batch=3, batch_stride_b=40)
+    for problem, said in ((with_d, "combined with d0"), (apart, "at distances of their own")):
+        given = (Gemm(), problem, MATRIX_LAYOUTS[0], Gemm().types(DataType.FP16))
+        with pytest.raises(UsageError, match=f"--reference device: .*{said}"):
+            prepare_problem(*given, ON_DEVICE, tmp_path, can_check=True)
+        anywhere = replace(ON_DEVICE, reference=ReferencePlace.AUTO)
+        assert prepare_problem(*given, anywhere, tmp_path, can_check=True).reference is not None

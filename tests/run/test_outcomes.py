@@ -23,6 +23,7 @@ EXPECTED = {
     "unsupported": (Status.UNSUPPORTED, "C is not a multiple of 8"),
     "support_fails": (Status.RUN_ERROR, "in the support test: bad_function_call"),
     "rejects_run": (Status.UNSUPPORTED, "the grid is too large"),
+    "lacks_shared": (Status.UNSUPPORTED, "^the tile needs 300000 bytes"),
     "fails": (Status.RUN_ERROR, "bad launch"),
     "fails_later": (Status.RUN_ERROR, "failed in a timed run: third time unlucky"),
     "segfault": (Status.RUN_ERROR, r"in the first run: .* SIGSEGV .*; last output: about to fall"),
@@ -80,6 +81,14 @@ def test_status_and_reason(outcomes, kernel):
     assert outcome.status is status, outcome.reason
     assert re.search(reason, outcome.reason)
     assert bool(outcome.reason) is (status is not Status.OK)
+
+
+def test_a_rejected_run_may_name_its_condition(outcomes):
+    rules = {
+        kernel: outcomes[KERNELS.index(kernel)].unmet_requirements[0].rule
+        for kernel in ("rejects_run", "lacks_shared")
+    }
+    assert rules == {"rejects_run": "run", "lacks_shared": "device-shared-memory"}
 
 
 def test_only_ok_is_measured(outcomes):

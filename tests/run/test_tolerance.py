@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.model.accumulation import SplitSum
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
+from ckprof.model.type_set import TypeSet
 from ckprof.run.storage import decode, encode
 from ckprof.run.tolerance import Tolerance, derive_tolerance, unit_roundoff
 
@@ -187,3 +191,47 @@ def test_no_number_of_splits_excuses_everything():
         for splits in (1024, 2**20, 2**30)
     ]
     assert limits[0] == limits[1] == limits[2]
+
+
+def sums_of_rounded(mantissa_bits_dropped, length, seed):
+    """Return exact sums of products, those of rounded operands, and what derives the tolerance."""
+    draw = np.random.default_rng(seed)
+    a, b = (draw.uniform(low, 1 + low, (2000, length)).astype(np.float32) for low in (0.0, -0.5))
+    exact = np.einsum("ij,ij->i", a.astype(float), b.astype(float))
+    half, odd = np.uint32((1 << mantissa_bits_dropped - 1) - 1), np.uint32(mantissa_bits_dropped)
+    mask = np.uint32(0xFFFFFFFF << mantissa_bits_dropped & 0xFFFFFFFF)
+    a, b = (
+        ((one.view(np.uint32) + half + (one.view(np.uint32) >> odd & 1)) & mask).view(np.float32)
+        for one in (a, b)
+    )
+    found = np.einsum("ij,ij->i", a.astype(float), b.astype(float))
+    deviation = float(np.sqrt(length * (a.astype(float) ** 2).mean() * (b.astype(float) ** 2).mean()))
+    return exact, found, deviation
+
+
+@pytest.mark.parametrize("length", [1, 8, 64, 576])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_covers_operands_that_are_rounded_to_tf32(length, seed):
+    types = TypeSet(
+        **dict.fromkeys(("a", "b", "acc", "result"), DataType.FP32), compute_type=ComputeType.TF32
+    )
+
+    def within(dropped):
+        exact, found, deviation = sums_of_rounded(dropped, length, seed)
+        tolerance = derive_tolerance(
+            types, reduction_length=length, magnitude=float(np.abs(exact).max()), deviation=deviation
+        )
+        assert tolerance.rtol == unit_roundoff(ComputeType.TF32) == 2.0**-11
+        return np.abs(found - exact) <= tolerance.atol + tolerance.rtol * np.abs(exact)
+
+    assert within(13).all()
+    # bf16 drops three bits more
+    assert not within(16).all()
+
+
+def test_operands_of_fp32_are_held_to_more_unless_they_are_rounded():
+    plain = TypeSet.shared(DataType.FP32)
+    rounded = replace(plain, compute_type=ComputeType.TF32)
+    given = {"reduction_length": 9, "magnitude": 1.0, "deviation": 0.5}
+    assert derive_tolerance(plain, **given).atol < derive_tolerance(rounded, **given).atol / 100
+    assert derive_tolerance(rounded, reduction_length=9, magnitude=0.0).atol == 0

@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from ckprof.api.measured_tables import read_tables
+from ckprof.api.model_training import gemm_sizes_of
 from ckprof.api.timed_kernels import KernelKind
 from ckprof.cli.main import main
 from ckprof.errors import InputError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
+from ckprof.selection.selector import Candidate, Selector
+from ckprof.selection.sizes import sizes_of
+from ckprof.selection.training import TrainRequest, train
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 KIND = KernelKind(direction="gemm", dtype="fp16")
@@ -83,3 +89,39 @@ def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys) -> N
     judged = json.loads(capsys.readouterr().out)
     # neither kernel is the best one of all problems
     assert judged["best_single"]["mean"] < 0.95 < judged["mean"]
+
+
+def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> None:
+    found = read_tables(registry, (table(tmp_path / "train.csv", 1, 20),), KIND)
+    sizes = gemm_sizes_of(registry, "gemm", "fp16")
+    model = train(
+        TrainRequest(
+            table=found, direction="gemm", gemm_sizes=sizes, dtype="fp16", element_bytes=2, device="", units=9
+        )
+    )
+    selector = Selector(
+        model, [Candidate(name=name, traits=found.kernels[name]) for name in found.kernels], sizes
+    )
+    plain = {"m": 640, "n": 320, "k": 1280}
+    problems = [
+        GemmProblem(**plain),
+        GemmProblem(**plain, batch=3),
+        StridedBatchProblem(**plain, batch=3, batch_stride_a=10**6),
+        *(
+            MultiDProblem(**plain, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0,) * count)
+            for count in (1, 2)
+        ),
+    ]
+    times = []
+    for problem in problems:
+        predictions = {one.kernel: one.time_us for one in selector.rank(problem).predictions}
+        expected = {
+            name: model.time_us(kernel, sizes_of(problem, sizes, 2), 1)
+            for name, kernel in model.kernels.items()
+        }
+        assert predictions == pytest.approx(expected)
+        assert selector.best(problem)[0] == min(expected, key=expected.__getitem__)
+        times.append(min(expected.values()))
+    # a batch is more work, and so is each D tensor
+    assert times[1] == times[2] > times[0]
+    assert times[0] <= times[3] <= times[4] != times[0]

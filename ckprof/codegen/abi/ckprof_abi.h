@@ -68,8 +68,9 @@ static inline void* ckprof_tensor(const ckprof_buffers* buffers, int position)
 typedef enum ckprof_status
 {
     CKPROF_OK       = 0,
-    CKPROF_REJECTED = 1, /* the kernel does not support the problem; the reason says why */
-    CKPROF_FAILED   = 2  /* something was thrown; the reason is its text */
+    CKPROF_REJECTED = 1, /* the kernel does not support the problem; the reason says why. That of a
+                            run may name the condition first: "device-memory: it needs more" */
+    CKPROF_FAILED = 2    /* something was thrown; the reason is its text */
 } ckprof_status;
 
 /* What a kernel that supports a problem will do with it. */

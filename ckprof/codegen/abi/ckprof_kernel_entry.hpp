@@ -45,6 +45,13 @@ CKPROF_COLD inline ckprof_status report_exception(char* reason, size_t reason_si
     {
         throw;
     }
+#ifdef CKPROF_HAS_REJECTION_REASON
+    catch(const ck_tile::host_model::rejected_launch& rejection)
+    {
+        copy_text(rejection.what(), reason, reason_size);
+        return CKPROF_REJECTED;
+    }
+#endif
     catch(const std::exception& error)
     {
         copy_text(error.what(), reason, reason_size);

@@ -43,6 +43,7 @@ from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
 from ckprof.plugin.protocols.targets import Baseline as Baseline
 from ckprof.plugin.protocols.targets import DeviceIdentifier as DeviceIdentifier
+from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoringTarget
 from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
 from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
 from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
+    from ckprof.model.same_kernels import IgnoredFields
+    from ckprof.plugin.timing import TimedKernel
 
 
 class Target(Protocol):
@@ -90,6 +92,17 @@ class RoofTarget(Protocol):
         """Return the theoretical roofs of a device, one per data type; empty if it is not known.
 
         :param device: its index.
+        """
+
+
+@runtime_checkable
+class FieldIgnoringTarget(Protocol):
+    """A target on which some fields of instances have no meaning."""
+
+    def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
+        """Return the fields of an instance that its kernel does not depend on there.
+
+        Instances that differ in nothing else are reported as the same kernel.
         """
 
 

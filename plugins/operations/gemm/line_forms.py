@@ -58,6 +58,11 @@ class LineForm:
     elementwise_op: ElementwiseOp | None = None
 
     @property
+    def d_count(self) -> int:
+        """D tensors."""
+        return sum(name.startswith("StrideD") for name in self.required)
+
+    @property
     def counts(self) -> frozenset[int]:
         """Numbers of arguments that it can have."""
         return frozenset(len(self.required) + count for count in self.groups)

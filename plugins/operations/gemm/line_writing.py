@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, SWITCHES, LineForm
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 #: verified, operands of integers, quiet, timed
 _SWITCH_VALUES: Final = dict(zip(SWITCHES, (1, 1, 0, 1), strict=True))
+#: as ckProfiler has them by default
+_TIMING_VALUES: Final = {"warmup": 1, "iterations": 10, "rotating_MB": 0}
+#: letter in ckProfiler's names -> matrix
+_MATRICES: Final = {"A": "a", "B": "b", "C": "e"}
 #: operations that divide the reduction, in the order in which they are tried
 _SPLITTING: Final = ("gemm_universal", "gemm_splitk")
 _PLAIN: Final = "gemm"
@@ -22,22 +27,30 @@ _BATCHED: Final = "batched_gemm"
 def problem_line(one: CountedProblem, problem: GemmProblem) -> str:
     """Return the line of a problem.
 
-    :raises InputError: no operation of ckProfiler has its type or its splits, or it is a batch of products
-        whose type and layout are not known.
+    :raises InputError: no operation of ckProfiler has its type, its splits or its D tensors, or there are
+        several numbers of splits and type and layout are not known.
     """
     if one.dtype is None or one.layout is None:
         return _options(one, problem)
     form = _form(one, problem)
     packed = {name: stride or -1 for name, stride in _strides(problem).items()}
+    packed["StrideE"] = packed["StrideC"]
+    apart = {f"BatchStride{letter}": problem.batch_stride(name) or -1 for letter, name in _MATRICES.items()}
+    if isinstance(problem, MultiDProblem):
+        packed |= {f"Stride{name.upper()}": problem.stride(name) or -1 for name in problem.d_tensors}
     numbers = {
         "dtype": next(number for number, dtype in form.dtypes.items() if dtype is one.dtype),
         "layout": next(number for number, name in LAYOUTS.items() if name == one.layout),
         **_SWITCH_VALUES,
         **{"M": problem.m, "N": problem.n, "K": problem.k, **packed},
-        **{"BatchStrideA": -1, "BatchStrideB": -1, "BatchStrideC": -1, "BatchCount": problem.batch},
+        **{**apart, "BatchCount": problem.batch},
         "KBatch": one.splits[0] if len(one.splits) == 1 else -1,
+        **_TIMING_VALUES,
     }
-    return f"ckProfiler {form.word} {' '.join(str(numbers[name]) for name in form.required)}"
+    names = form.required
+    if one.splits and "KBatch" in form.optional:
+        names += form.optional
+    return f"ckProfiler {form.word} {' '.join(str(numbers[name]) for name in names)}"
 
 
 def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
@@ -46,13 +59,25 @@ def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
     :raises InputError: there is none.
     """
     splits = one.splits
-    if problem.batch > 1:
-        words: tuple[str, ...] = (_BATCHED,)
+    if isinstance(problem, MultiDProblem):
+        words: tuple[str, ...] = tuple(
+            form.word
+            for form in FORMS.values()
+            if form.elementwise_op is problem.elementwise_op and form.d_count == len(problem.strides_d)
+        )
+        if not words:
+            raise InputError(
+                f"no operation of ckProfiler combines a product like that: {problem.describe()}; lines "
+                "without type and layout say it"
+            )
+    elif problem.batch > 1:
+        words = (_BATCHED,)
     else:
         words = (*(_SPLITTING if splits else ()), *((_PLAIN,) if splits in ((), (1,)) else ()))
     for word in words:
         form = FORMS[word]
-        known = splits in ((), (1,), form.all_splits) or (len(splits) == 1 and word in _SPLITTING)
+        divides = "KBatch" in (*form.required, *form.optional)
+        known = splits in ((), (1,), form.all_splits) or (len(splits) == 1 and divides)
         if one.dtype in form.dtypes.values() and known:
             return form
     dtype = one.dtype.value if one.dtype is not None else ""
@@ -62,16 +87,26 @@ def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
 
 def _options(one: CountedProblem, problem: GemmProblem) -> str:
     """Return tile_engine's options, which say nothing of type and layout."""
-    if problem.batch > 1 or len(one.splits) > 1:
+    if len(one.splits) > 1:
         raise InputError(
-            "only lines with type and layout can say a batch of products or several numbers of splits: "
-            f"{problem.describe()}; pass --dtype and --layout"
+            f"only lines with type and layout can say several numbers of splits: {problem.describe()}; pass "
+            "--dtype and --layout"
         )
-    sizes = {"m": problem.m, "n": problem.n, "k": problem.k}
-    strides = {f"stride_{name[-1].lower()}": stride for name, stride in _strides(problem).items() if stride}
-    splits = {"split_k": one.splits[0]} if one.splits else {}
-    return " ".join(f"-{name}={value}" for name, value in {**sizes, **strides, **splits}.items())
+    options: dict[str, int | str] = {"m": problem.m, "n": problem.n, "k": problem.k}
+    strides = {f"stride_{name[-1].lower()}": stride for name, stride in _strides(problem).items()}
+    if problem.batch > 1:
+        options["batch"] = problem.batch
+        strides |= {f"batch_stride_{name}": problem.batch_stride(name) for name in _MATRICES.values()}
+    if isinstance(problem, MultiDProblem):
+        if len(set(problem.strides_d)) > 1:
+            raise InputError(f"no option says several strides of D tensors: {problem.describe()}")
+        options |= {"elementwise_op": problem.elementwise_op.value, "num_d_tensors": len(problem.strides_d)}
+        strides["stride_ds"] = problem.strides_d[0]
+    options |= {name: stride for name, stride in strides.items() if stride}
+    if one.splits:
+        options["split_k"] = one.splits[0]
+    return " ".join(f"-{name}={value}" for name, value in options.items())
 
 
 def _strides(problem: GemmProblem) -> dict[str, int]:
-    return {"StrideA": problem.stride_a, "StrideB": problem.stride_b, "StrideC": problem.stride_e}
+    return {f"Stride{letter}": problem.stride(name) for letter, name in _MATRICES.items()}

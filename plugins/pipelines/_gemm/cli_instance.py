@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.layout import LAYOUTS
 from ckprof.model.suggestion import unknown_name
 from ckprof_plugins.pipelines._gemm.instance import Extent
@@ -54,6 +55,7 @@ _OPTIONAL: Final = {
     "two_stage": "--two-stage",
     "stream_k": "--stream-k",
     "persistent": "--persistent",
+    "compute_type": "--compute-type",
     "pad_m": "--pad-m",
     "pad_n": "--pad-n",
     "pad_k": "--pad-k",
@@ -79,6 +81,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--specialization", metavar="NAME", help=f"{_one_of(Specialization)} (default: default)"
+    )
+    group.add_argument(
+        "--compute-type",
+        metavar="NAME",
+        help=f"{_one_of(ComputeType)}: round operands to it before they are multiplied (default: do not)",
     )
     group.add_argument("--merge-groups", type=int, metavar="N", help="groups merged into one (default: 1)")
     group.add_argument("--wave-groups", type=int, metavar="N", help="groups of waves (default: 1)")
@@ -169,6 +176,8 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
         "explicit_gemm": given.get("--explicit-gemm", False),
         "split_image": given.get("--split-image", False),
     }
+    if "--compute-type" in given:
+        fields["compute_type"] = _choice("compute type", ComputeType, given["--compute-type"])
     for axis in "mnk":
         fields[f"pad_{axis}"] = given.get(f"--pad-{axis}", True)
     for name, option in (("tile", "--tile"), ("wave_grid", "--waves"), ("mma_tile", "--mma")):

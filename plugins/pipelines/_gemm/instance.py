@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
+from ckprof.model.type_set import TypeSet
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
@@ -18,6 +19,7 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.compute_type import ComputeType
     from ckprof.model.layout import ConvLayout
 
 
@@ -60,6 +62,8 @@ class GemmInstance(Instance):
         **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
     }
 
+    optional_fields: ClassVar[frozenset[str]] = frozenset({"compute_type"})
+
     layout: ConvLayout
 
     #: block tile in elements
@@ -84,6 +88,8 @@ class GemmInstance(Instance):
     pad_m: bool = True
     pad_n: bool = True
     pad_k: bool = True
+    #: what operands are rounded to before they are multiplied; ``None`` for their own type
+    compute_type: ComputeType | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -94,6 +100,12 @@ class GemmInstance(Instance):
             "num_wave_groups",
         ):
             _check_positive(name, getattr(self, name))
+
+    @property
+    def types(self) -> TypeSet:
+        """Types of all tensors and of the sums, and of the products."""
+        shared = TypeSet.shared(self.dtype)
+        return shared if self.compute_type is None else replace(shared, compute_type=self.compute_type)
 
     @property
     def vector_sizes(self) -> tuple[int, int, int]:

@@ -39,6 +39,7 @@ def gemm_kernel_name(
     stream_k_strategy: str | None = None,
     stream_k_persistent: bool = False,
     split_image: bool = False,
+    compute_type: str | None = None,
     pads: tuple[bool, bool, bool] = (True, True, True),
 ) -> str:
     """Return the name of the kernel that these values describe.
@@ -47,6 +48,7 @@ def gemm_kernel_name(
     All families are named by the same rule.
 
     :param stream_k_strategy: ``tree`` or ``linear`` for a stream-K kernel, else ``None``.
+    :param compute_type: what operands are rounded to, e.g. ``tf32``; ``None`` for nothing.
     :param pads: whether M, N and K are padded.
     """
     parts = [
@@ -74,6 +76,8 @@ def gemm_kernel_name(
             parts.append("_persistent")
     if split_image:
         parts.append("_large_tensor")
+    if compute_type is not None:
+        parts.append(f"_{compute_type}")
     if not all(pads):
         parts.append("_pad" + "".join(str(int(pad)) for pad in pads))
     return "".join(parts)
@@ -111,5 +115,6 @@ def name_of_instance(
         stream_k_strategy=stream_k_strategy,
         stream_k_persistent=stream_k_persistent,
         split_image=instance.split_image,
+        compute_type=instance.compute_type.value if instance.compute_type else None,
         pads=instance.pads,
     )

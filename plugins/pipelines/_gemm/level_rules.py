@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.model.api_level import API_LEVEL_2025_07, LATEST_API_LEVEL
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
@@ -32,6 +33,8 @@ class LevelSurface:
     #: those with an interwave scheduler
     interwave: frozenset[GemmPipeline]
     dtypes: frozenset[DataType]
+    #: types of products that operands are rounded to
+    compute_types: frozenset[ComputeType]
     #: GEMM pipeline -> the only wave grid and number of wave groups with which its results are right
     wave_layouts: Mapping[GemmPipeline, tuple[tuple[int, int, int], int]]
     #: GEMM pipeline -> numbers of blocks along K per split with which splits of a reduction read beyond their
@@ -57,6 +60,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         interwave=frozenset({GemmPipeline.MEM}),
         # the dispatcher of MMA tiles has none for fp32
         dtypes=frozenset({DataType.FP16, DataType.BF16}),
+        # tf32_t came in 2026
+        compute_types=frozenset(),
         # other grids compile, but it adds up the accumulators of two waves
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
@@ -90,6 +95,8 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if gemm_pipeline not in pipelines:
         known = ", ".join(sorted(pipeline.value for pipeline in pipelines))
         return f"{gemm_pipeline.value} for {instance.direction}", known
+    if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
+        return f"compute type {instance.compute_type.value}", f"none; {LATEST_API_LEVEL} has it"
     if instance.dtype not in surface.dtypes:
         known = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", known

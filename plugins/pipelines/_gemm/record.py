@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
+from ckprof.model.compute_type import ComputeType
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -20,6 +21,7 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
+    from ckprof.model.dtype import DataType
     from ckprof_converters.records import GemmRecord
 
 #: Catalog variants whose records describe GEMM kernels.
@@ -52,6 +54,7 @@ def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[st
         "specialization": parse(Specialization, "specialization", record.specialization),
         "explicit_gemm": record.explicit_gemm,
         "split_image": record.split_image,
+        "compute_type": _compute_type(record.compute_type, catalog.dtype),
     }
 
 
@@ -64,6 +67,13 @@ def reject_stream_k_fields(record: GemmRecord) -> None:
         value = getattr(record, field)
         if value:
             raise InputError(f"{field} is {value!r} while streamk_enabled is false")
+
+
+def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
+    """Return what a record asks for; the operands' own type is the same as nothing."""
+    if text in (None, dtype.value):
+        return None
+    return parse(ComputeType, "compute_type", text)
 
 
 def _extent(record: GemmRecord, prefix: str) -> Extent:

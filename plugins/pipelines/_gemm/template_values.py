@@ -30,6 +30,9 @@ class GemmHeader(KernelHeader):
     types: tuple[tuple[tuple[str, str], ...], ...]
     #: (C++ type, name, value) of the Config's constants, in groups
     constants: tuple[tuple[tuple[str, str, str | int], ...], ...]
+    #: types in which the operands are multiplied: what they are rounded to, or their own
+    a_factor: str
+    b_factor: str
     specialization: str
     pipeline_class: str
     pipeline_base: str
@@ -45,6 +48,9 @@ class GemmHeader(KernelHeader):
     #: number of elements of the result: C++ factors that are members of the problem
     result_factors: str
 
+
+#: alias of a Config for what operands are rounded to
+_COMPUTE_TYPE = "ComputeDataType"
 
 _RUN_PARAMETERS = {
     TailForm.HOT_LOOP: "auto /*has_hot_loop*/",
@@ -68,6 +74,7 @@ def gemm_values(
     """
     properties = instance.gemm_pipeline.properties
     operation = request.operation
+    rounded_to = instance.compute_type.properties.cpp_type if instance.compute_type else ""
     return {
         "version": __version__,
         "name": request.name,
@@ -82,7 +89,9 @@ def gemm_values(
         ),
         "unmet_requirements": split_k_requirements(operation),
         "deduces_split_k": operation.deduces_split_k,
-        "types": _types(instance.dtype.properties.cpp_type, instance.layout),
+        "types": _types(instance.dtype.properties.cpp_type, rounded_to, instance.layout),
+        "a_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.a_type,
+        "b_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.b_type,
         "constants": _constants(instance, request.arch),
         "specialization": instance.specialization.enumerator,
         "pipeline_class": properties.cpp_class,
@@ -97,7 +106,7 @@ def gemm_values(
 
 
 @lru_cache(maxsize=64)
-def _types(element: str, layout: ConvLayout) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _types(element: str, rounded_to: str, layout: ConvLayout) -> tuple[tuple[tuple[str, str], ...], ...]:
     layouts = "tensor_layout::convolution"
     return (
         (
@@ -105,6 +114,7 @@ def _types(element: str, layout: ConvLayout) -> tuple[tuple[tuple[str, str], ...
             ("WeiDataType", element),
             ("AccDataType", "float"),
             ("OutDataType", element),
+            *(((_COMPUTE_TYPE, rounded_to),) if rounded_to else ()),
         ),
         (
             ("InLayout", f"{layouts}::{layout.input}"),

@@ -34,7 +34,7 @@ def wave_divides_tile(candidate: TiledCandidate) -> Violation | None:
 def known_mma_tile(candidate: TiledCandidate) -> Violation | None:
     """The architecture has the MMA tile for the type of the operands."""
     instance = candidate.instance
-    dtype = instance.dtype.value
+    dtype = instance.types.compute.value
     tiles = candidate.arch.mma_tiles.get(dtype, ())
     if instance.mma_tile.sizes in tiles:
         return None

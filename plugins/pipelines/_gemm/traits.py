@@ -35,7 +35,8 @@ def gemm_traits(
 
     :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
     """
-    found = _traits(fields, fields["double_smem_buffer"], (fields["specialization"],))
+    rounded = tuple(fields[name] for name in ("compute_type",) if name in fields)
+    found = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded))
     return replace(found, schedule=schedule, reduction=reduction)
 
 

@@ -66,6 +66,21 @@ def _vector_size(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
+def _compute_type(candidate: Candidate[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    if instance.compute_type is None:
+        return None
+    needed = instance.compute_type.properties.operands
+    if instance.dtype is needed:
+        return None
+    return Violation(
+        f"compute_type {instance.compute_type.value} rounds operands of {needed.value}, these are "
+        f"{instance.dtype.value}",
+        instance.dtype.value,
+        needed.value,
+    )
+
+
 def _smem_buffering(candidate: Candidate[GemmInstance]) -> Violation | None:
     gemm_pipeline = candidate.instance.gemm_pipeline
     buffering = gemm_pipeline.properties.buffering
@@ -188,6 +203,7 @@ GEMM_RULES: Final = (
     Rule(id="layout", check=_layout),
     Rule(id="wave-divides-tile", check=wave_divides_tile),
     Rule(id="vector-size", check=_vector_size),
+    Rule(id="compute-type", check=_compute_type),
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="smem-buffering", check=_smem_buffering),
     Rule(id="scheduler", check=_scheduler),

@@ -86,6 +86,7 @@ def oldest_gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> 
 
 
 def one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> None:
+    """Insist on one wave along K, by the block size."""
     if values["warp_k"] != 1:
         m, n = values["warp_m"], values["warp_n"]
         raise StepError(

@@ -56,10 +56,10 @@ _OLDEST: Final = re.compile(
     + r"> LoopScheduler: (?P<scheduler>Default|Interwave), PipelineVersion: (?P<version>v[12])"
 )
 _KERNEL: Final = re.compile(
-    r"gemm_(?P<dtype>[a-z0-9]+)_(?P<layout>[rc]{3})_(?P<pipeline>[a-z0-9_]+?)_(?P<epilogue>cshuffle|default)_"
+    r"gemm_(?P<dtype>[a-z0-9]+)_(?P<layout>[rc]{3,4})_(?P<pipeline>[a-z0-9_]+?)_(?P<epilogue>cshuffle|default)_"
     r"(?P<scheduler>intrawave|interwave)_(?P<pad_m>True|False)_(?P<pad_n>True|False)_(?P<pad_k>True|False)_"
     rf"(?P<persistent>True|False)_(?P<tile>{_N}x{_N}x{_N})_(?P<grid>{_N}x{_N}x{_N})_(?P<mma>{_N}x{_N}x{_N})"
-    r"(?:_vec(?P<vectors>[0-9]+_[0-9]+_[0-9]+))?"
+    r"(?:_vec(?P<vectors>[0-9]+_[0-9]+_[0-9]+))?(?P<variant>_batched|_multid_[A-Za-z]+_d[0-9])?"
 )
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline, and tiles loaded ahead; 0 if the tile decides
@@ -78,7 +78,7 @@ _PRINTED: Final = (
     "stages",
 )
 #: what it does not print
-_UNPRINTED: Final = ("mma_k", "vector_c", "dtype", "epilogue", "persistent", "imposed_vectors")
+_UNPRINTED: Final = ("mma_k", "vector_c", "dtype", "epilogue", "persistent", "imposed_vectors", "variant")
 #: what only the oldest strings print; kernels have nothing like it
 _OLDEST_ONLY: Final = ("k1_a", "k1_b", "shuffle_m", "shuffle_n")
 
@@ -211,8 +211,10 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
         raise StringError(f"block size {values['block_size']} is not {_LANES} x {waves[0]} x {waves[1]}")
     padding = (values["padding"] or "").removesuffix("Padding")
     padded = "" if padding == "Default" else padding
+    orders, variant = (values["orders"] or "").lower(), values.get("variant") or ""
     words = (
-        *("gemm", values["dtype"], (values["orders"] or "").lower(), _VERSIONS[values["version"] or ""][0]),
+        *("gemm", values["dtype"], f"{orders}{orders[-1]}" if "_multid" in variant else orders),
+        _pipeline_of(values["version"] or ""),
         *(values["epilogue"], (values["scheduler"] or "").lower()),
         *(str(axis in padded) for axis in "MNK"),
         *(values["persistent"], values["tile"], f"{waves[0]}x{waves[1]}x1"),
@@ -220,7 +222,12 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
     )
     name = "_".join(map(str, words))
     imposed = values.get("imposed_vectors")
-    return f"{name}_vec{imposed}" if imposed else name
+    return f"{name}_vec{imposed}{variant}" if imposed else f"{name}{variant}"
+
+
+def _pipeline_of(version: str) -> str:
+    """Return the GEMM pipeline of a version; one that no old kernel has stands for itself."""
+    return _VERSIONS[version][0] if version in _VERSIONS else version
 
 
 def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -228,6 +235,9 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
 
     :raises StringError: the name is that of no kernel that old strings could mean.
     """
+    layout = found["layout"] or ""
+    if layout[3:] != (layout[2] if "_multid" in (found["variant"] or "") else ""):
+        raise StringError("a name has the layout of D tensors, that of E, if, and only if, there are any")
     tile, grid, mma = (_numbers(found[name]) for name in ("tile", "grid", "mma"))
     pipeline = found["pipeline"] or ""
     version = _OF_PIPELINE.get(pipeline)
@@ -240,7 +250,8 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
     depth = stages or mem_prefetch_stages((tile[0] + tile[1]) * tile[2] * element, threads)
     return {
         "padding": f"{padded}Padding" if padded else "Default",
-        "orders": (found["layout"] or "").upper(),
+        # the letter of a D tensor is that of the result
+        "orders": (found["layout"] or "")[:3].upper(),
         "block_size": str(threads),
         "tile": found["tile"],
         "wave_tile": f"{mma[0]}x{mma[1]}",
@@ -253,6 +264,7 @@ def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
         "vector_c": str(stores),
         **{name: found[name] for name in ("dtype", "epilogue", "persistent")},
         "imposed_vectors": found["vectors"],
+        "variant": found["variant"],
     }
 
 
@@ -266,7 +278,7 @@ def _vectors(
     if found["vectors"]:
         a, b, c = map(int, found["vectors"].split("_"))
         return a, b, c
-    layout = find_layout(found["layout"] or "")
+    layout = find_layout((found["layout"] or "")[:3])
     if layout is None:
         raise StringError(f"no kernel of matrices has layout {found['layout']}")
     sizes = {"tile": tile, "warp": grid, "warp_tile": mma}

@@ -1,8 +1,9 @@
 """What kernels really do on NVIDIA GPUs: the engine that computes an instance, its tile, stages and blocks.
 
-The rules are those of the headers ``cuda_model/tile_config.hpp`` and ``cuda_model/hopper_config.hpp``, for
-devices of compute capability 9.0; a test compiles these and compares. Problems whose groups are joined are
-not told apart: for them a kernel's runs are longer than what is assumed here.
+The rules are those of the headers ``cuda_model/tile_config.hpp``, ``cuda_model/matrix_config.hpp`` and
+``cuda_model/hopper_config.hpp``, for devices of compute capability 9.0; a test compiles these and compares.
+Problems whose groups are joined are not told apart: for them a kernel's runs are longer than what is assumed
+here. 8-bit floating point is taken to be encoded as on the device that is modelled by default.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.kernel_traits import Reduction, RunAxis, RunChunks, Schedule
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,10 +26,15 @@ if TYPE_CHECKING:
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.plugin.timing import TimedKernel
 
+#: names of the engines
+ENGINE_W: Final = "engine W"
+ENGINE_M: Final = "engine M"
 #: shared memory of a multiprocessor in bytes
 SHARED_BYTES: Final = 233472
 REGISTERS: Final = 65536
-#: elements of a run that the copy engine brings at once, and the shortest runs that engine W takes
+#: bytes of a row of shared memory in engine W
+ROW_BYTES: Final = 128
+#: columns that belong together in engine W, and the shortest runs that it takes
 CHUNK: Final = 64
 LEAST_RUN: Final = 16
 
@@ -34,6 +42,9 @@ _PLANS: Final = Path(__file__).parent / "include" / "ck_tile" / "cuda_model" / "
 _PLAN: Final = re.compile(r'\{"(\w+)", (\d+), (\d+), (true|false)\}')
 _COLUMNS: Final = frozenset({16, 32, 64, 96, 128, 192, 224, 256})
 _WEIGHT: Final = "bwd_weight"
+_PRODUCT: Final = "gemm"
+#: its pipeline has its stages before it has resident blocks, in products of matrices
+_DEEP: Final = GemmPipeline.MEM
 _PRODUCER_REGISTERS: Final = 40
 #: directions whose operand B has its channels side by side along k
 _ALONG_K: Final = frozenset({"fwd"})
@@ -43,7 +54,7 @@ _ALONG_K: Final = frozenset({"fwd"})
 class PipelinePlan:
     """What a GEMM pipeline means here."""
 
-    #: stages of ``tile_k`` in engine M, and of 64 elements in engine W, before memory bounds them
+    #: stages of ``tile_k`` in engine M, and of 128 bytes in engine W, before memory bounds them
     stages: int
     hopper_stages: int
     #: engine W: consumers take turns with tiles of their own
@@ -75,25 +86,38 @@ def executed(kernel: TimedKernel) -> KernelTraits:
             traits,
             lds_stages=tile.stages(plan),
             workgroups_per_unit=tile.blocks,
-            labels=("engine M", "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
+            labels=(ENGINE_M, "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
         )
     weight = kernel.direction == _WEIGHT
+    if kernel.direction == _PRODUCT:
+        return replace(
+            traits,
+            tile=(hopper.m, tile.n, tile.row),
+            reduction=Reduction.ARRIVAL if traits.reduction is Reduction.ATOMIC else traits.reduction,
+            lds_stages=hopper.stages,
+            workgroups_per_unit=hopper.resident,
+            labels=_engine_w(hopper),
+        )
     chunks = RunChunks(
         axis=RunAxis.COLUMNS if weight else RunAxis.REDUCTION,
-        size=min(tile.n, CHUNK) if weight else CHUNK,
+        size=min(tile.n, CHUNK) if weight else tile.row,
         least=LEAST_RUN,
         short_k=tile.k,
     )
     arrival = weight and traits.reduction is Reduction.ATOMIC
     return replace(
         traits,
-        tile=(hopper.m, tile.n, CHUNK),
+        tile=(hopper.m, tile.n, tile.row),
         reduction=Reduction.ARRIVAL if arrival else traits.reduction,
         lds_stages=hopper.stages,
         workgroups_per_unit=hopper.resident,
         chunks=chunks,
-        labels=("engine W", "turns" if hopper.turns else "shared"),
+        labels=_engine_w(hopper),
     )
+
+
+def _engine_w(tile: _HopperTile) -> tuple[str, str]:
+    return ENGINE_W, "turns" if tile.turns else "shared"
 
 
 class _Tile:
@@ -103,15 +127,33 @@ class _Tile:
         fields: Mapping[str, Any] = kernel.fields
         self.m, self.n, self.k = kernel.traits.tile
         self.weight = kernel.direction == _WEIGHT
-        self.b_along_k = kernel.direction in _ALONG_K
+        self.product = kernel.direction == _PRODUCT
+        layout = str(fields.get("layout", ""))
+        self.a_along_k = layout.startswith("r") if self.product else not self.weight
+        self.b_along_k = layout[1:].startswith("c") if self.product else kernel.direction in _ALONG_K
+        pipeline = GemmPipeline(fields["gemm_pipeline"])
+        self.deep = self.product and pipeline is _DEEP
         self.stream = kernel.traits.schedule is Schedule.STREAM
-        self.double = bool(fields.get("double_smem_buffer", False))
-        self.element_bytes = DataType.parse(kernel.dtype).properties.size_bytes
+        self.double = bool(fields.get("double_smem_buffer", False)) or (
+            self.product and pipeline.properties.buffering is SmemBuffering.DOUBLE
+        )
+        self.dtype = DataType.parse(kernel.dtype)
+        self.tf32 = fields.get("compute_type") == ComputeType.TF32.value
+        self.memory_bytes = self.dtype.properties.size_bytes
+        #: elements of a run that the copy engine brings at once
+        self.row = ROW_BYTES // self.memory_bytes
+        #: engine M decodes what is shorter
+        self.element_bytes = max(2, self.memory_bytes)
+        result = types_of(self.dtype).result if self.product else self.dtype
+        self.result_bytes = result.properties.size_bytes
+        if self.product:
+            self.k = -(-self.k // 16) * 16
         self.merged = int(fields.get("num_groups_to_merge", 1)) if kernel.direction != "bwd_data" else 1
         self.explicit = bool(fields.get("explicit_gemm", False))
         rows = 2 * int(fields.get("wave_grid_m", 1)) * int(fields.get("wave_grid_k", 1))
         self.threads = rows * int(fields.get("wave_grid_n", 1)) * 32
-        wanted = kernel.traits.workgroups_per_unit
+        # launchers of products ask for one
+        wanted = 1 if self.product else kernel.traits.workgroups_per_unit
         if fields.get("scheduler") == "interwave":
             wanted = max(2, wanted)
         sums = -(-self.m * self.n // self.threads)
@@ -123,7 +165,7 @@ class _Tile:
     def fits_engine_w(self) -> bool:
         """Say whether engine W can compute the tile at all."""
         return (
-            self.element_bytes == 2
+            self._has_warpgroup_product()
             and not (self.stream or self.explicit)
             and self.m % 64 == 0
             and self.m <= 256
@@ -133,13 +175,19 @@ class _Tile:
             and not (self.m == 192 and self.n > 128)
         )
 
+    def _has_warpgroup_product(self) -> bool:
+        if self.dtype is DataType.INT8 or self.tf32:
+            return self.a_along_k and self.b_along_k
+        return self.memory_bytes == 2
+
     def stages(self, plan: PipelinePlan) -> int:
         """Return the stages of engine M."""
         wanted = max(4, plan.stages) if self.double else plan.stages
-        a_line, a_lines = (self.m, self.k) if self.weight else (self.k, self.m)
+        a_line, a_lines = (self.k, self.m) if self.a_along_k else (self.m, self.k)
         b_line, b_lines = (self.k, self.n) if self.b_along_k else (self.n, self.k)
         stage = self._padded(a_line) * a_lines + self._padded(b_line) * b_lines
-        room = SHARED_BYTES // self.blocks - 1024 - 8192
+        rows = 0 if self.weight or self.product else -(-self.m * 24 // 128) * 128
+        room = SHARED_BYTES // self.blocks - 1024 - rows
         return max(1, min(wanted, room // stage))
 
     def _padded(self, elements: int) -> int:
@@ -162,11 +210,12 @@ class _HopperTile:
         b_bytes = -(-n * 128 // 1024) * 1024 if tile.b_along_k else chunks * 8192
         self._stage = self.m * 128 + b_bytes
         columns = next(width for width in (64, 32, 16) if n % width == 0)
-        line = columns * (4 if tile.weight else tile.element_bytes) + 16
+        line = columns * tile.result_bytes + 16
         self._other = 1024 + self._warpgroups * 4 * 16 * line
         #: resident blocks of a multiprocessor
         self.resident = 3 if self._warpgroups == 1 else tile.blocks
-        while self.resident > 1 and not self._holds(self.resident, min(plan.hopper_stages, 3)):
+        least = plan.hopper_stages if tile.deep else min(plan.hopper_stages, 3)
+        while self.resident > 1 and not self._holds(self.resident, least):
             self.resident -= 1
         self.stages = min(plan.hopper_stages, self._room(self.resident) // self._stage)
 

@@ -47,6 +47,9 @@ _STARTED_WITH: Final = re.compile(r"own_codeI.*Li(\d+)EE")
 _TENSOR_COPIES: Final = ("UTMALDG", "UTMASTG", "UTMAREDG")
 #: opcodes of matrix products: warpgroup products, warp products
 _MATRIX: Final = ("HGMMA", "QGMMA", "IGMMA", "HMMA", "IMMA", "DMMA")
+#: modifier of those that multiply words of 32 bits, which are counted apart: they take half as many per cycle
+_TF32: Final = ".TF32"
+_MATRIX_KINDS: Final = (*_MATRIX, *(f"{opcode}{_TF32}" for opcode in ("HGMMA", "HMMA")))
 _BITS: Final = re.compile(r"\.(U8|S8|U16|S16|64|128)\b")
 _WIDTH: Final = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128}
 
@@ -181,7 +184,7 @@ def _kernel(
         argument_bytes=struct.unpack("<H", parameters[:2])[0],
         code_bytes=code_bytes,
         occupancy=occupancy(registers, lanes, block_bytes, capability),
-        matrix_instructions={op: opcodes[op] for op in _MATRIX if opcodes[op]},
+        matrix_instructions={op: opcodes[op] for op in _MATRIX_KINDS if opcodes[op]},
         loads=_widths(opcodes, "LDG"),
         stores=_widths(opcodes, "STG"),
         atomics=_widths(opcodes, "RED", "REDG", "ATOMG"),
@@ -250,6 +253,8 @@ def read_disassembly(text: str) -> dict[str, Counter[str]]:
         if match:
             opcode = match[1]
             plain = opcode.partition(".")[0]
+            if plain in _MATRIX and _TF32 in opcode:
+                plain += _TF32
             counts["all"] += 1
             counts[plain] += 1
             bits = _BITS.search(opcode)

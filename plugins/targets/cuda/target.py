@@ -16,6 +16,7 @@ from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
 from ckprof_plugins.targets.cuda import doctor, execution, identity
 from ckprof_plugins.targets.cuda.devices import devices
+from ckprof_plugins.targets.cuda.ignored_fields import ignored_fields
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.recipe import BuildRequest
     from ckprof.model.roof import Roof
+    from ckprof.model.same_kernels import IgnoredFields
     from ckprof.plugin.timing import TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
@@ -146,6 +148,10 @@ class CudaTarget:
     def executed(self, kernel: TimedKernel) -> KernelTraits:
         """Return what a kernel does here: the engine that computes it, its tile, stages and blocks."""
         return execution.executed(kernel)
+
+    def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
+        """Return the fields of an instance that have no meaning here."""
+        return ignored_fields(kernel)
 
     def device_name(self) -> str:
         """Return the name of the first NVIDIA GPU of this machine; empty without one."""

@@ -34,6 +34,7 @@ def flat(text):
         ({"pipeline": "wavelet"}, "has no wavelet for fwd (it has compv1, compv3, compv4, compv5, mem)"),
         ({"pipeline": "compv5", "direction": "bwd_weight"}, "has no compv5 for bwd_weight"),
         ({"dtype": "fp32"}, "has no fp32 MMA tiles (it has bf16, fp16)"),
+        ({"dtype": "fp32", "compute_type": "tf32"}, "has no compute type tf32 (it has none; 2026-06 has it)"),
         ({"pipeline": "compv1", "scheduler": "interwave"}, "has no interwave scheduler for compv1"),
         ({"pipeline": "compv5"}, "has no compv5 with waves 4x1x1 and num_wave_groups 1 (it has 1x1x2 with"),
         ({"num_groups_to_merge": 2}, "has no merged groups (num_groups_to_merge is 2)"),

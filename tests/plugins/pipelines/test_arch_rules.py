@@ -46,6 +46,18 @@ def test_a_type_without_matrix_instructions(make_instance):
     assert broken.message == "gfx1201 has no MMA tile 16x16x16 for fp32 (it has none)"
 
 
+@pytest.mark.parametrize(("arch", "has"), [("gfx942", True), ("gfx950", False), ("gfx90a", False)])
+def test_tf32_needs_instructions_for_it(arch, has, make_instance):
+    instance = make_instance(dtype="fp32", compute_type="tf32")
+    broken = unmet_requirements(instance, arch)
+    assert ("mma-tile" in broken) != has
+    if not has:
+        assert broken["mma-tile"].message == f"{arch} has no MMA tile 16x16x16 for tf32 (it has none)"
+    shallow = unmet_requirements(make_instance(dtype="fp32", compute_type="tf32", warp_tile_k=4), "gfx942")
+    # one instruction of fp32 is that deep, of TF32 twice as deep
+    assert shallow["mma-tile"].allowed == "16x16x8, 16x16x16, 32x32x4, 32x32x8"
+
+
 def test_more_local_memory_allows_more(make_instance):
     instance = make_instance(tile_m=512, tile_k=64)
     assert "lds-budget" in unmet_requirements(instance, "gfx942")

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.layout import find_layout
 from ckprof_plugins.pipelines._gemm.instance import Extent
@@ -142,6 +143,7 @@ MUTATIONS = {
     "pad_m": False,
     "pad_n": False,
     "pad_k": False,
+    "compute_type": ComputeType.TF32,
 }
 
 
@@ -152,7 +154,17 @@ def test_every_field_changes_key_and_name(make_instance):
     mutants = [dataclasses.replace(instance, **{name: value}) for name, value in MUTATIONS.items()]
     assert len({mutant.key for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert len({name_of_instance(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
-    assert set(instance.identity()) == fields | {"pipeline"}
+    assert set(instance.identity()) == (fields | {"pipeline"}) - {"compute_type"}
+    rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32)
+    assert set(rounded.identity()) == fields | {"pipeline"}
+    assert rounded.fields()["compute_type"] == "tf32"
+
+
+def test_what_operands_are_rounded_to_is_in_the_name():
+    name = gemm_kernel_name(**{**BASE, "dtype": "fp32", "split_image": True}, compute_type="tf32")
+    assert name == (
+        "grouped_conv_fwd_fp32_nhwgc_2d_compv1_cshuffle_intrawave_64x64x64_2x2x1_16x16x16_large_tensor_tf32"
+    )
 
 
 def test_id_is_no_part_of_the_identity(make_instance):

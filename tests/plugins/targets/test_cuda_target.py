@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -124,12 +125,16 @@ class TestMachineCode:
             "        /*0000*/                   LDG.E.128 R4, desc[UR4][R2.64] ;\n"
             "        /*0010*/              @!P0 STG.E desc[UR4][R2.64], R5 ;\n"
             "        /*0020*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24 ;\n"
+            "        /*0030*/                   HGMMA.64x64x8.F32.TF32 R24, gdesc[UR8], R24 ;\n"
+            "        /*0040*/                   HMMA.1688.F32.TF32 R4, R4, R8, R4 ;\n"
             "                                                          /* 0x0000000000007918 */\n"
             "\t\tFunction : second\n"
             "        /*0000*/                   NOP ;\n"
         )
         counts = machine_code.read_disassembly(text)
-        assert counts["first"]["all"] == 3
+        assert counts["first"]["all"] == 5
+        assert counts["first"]["HGMMA.TF32"] == counts["first"]["HMMA.TF32"] == 1
+        assert counts["first"]["HMMA"] == 0
         assert counts["first"]["HGMMA"] == counts["first"]["LDG:128"] == counts["first"]["STG:32"] == 1
         assert counts["second"]["all"] == 1
 
@@ -216,20 +221,22 @@ COMPILED = [
     ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm", "HMMA"),
     ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm", ""),
     ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise", ""),
+    (
+        "gemm",
+        "gemm/universal/rrr_fp16.conf",
+        "compv1_cshuffle_intrawave_True.*16x16x64_1x1x1",
+        "matrix_gemm",
+        "HMMA",
+    ),
 ]
 
 
-@pytest.mark.cuda
-@pytest.mark.usefixtures("has_nvcc")
-@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
-def test_kernels_compile(
-    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
-) -> None:
-    """A handful of kernels of each engine becomes machine code that can be read."""
+def inspected(*arguments: str, folder: Path, function: str) -> list[dict[str, Any]]:
+    """Return what is found out about the device functions whose name has a part."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "ckprof", "inspect", direction, "--conf", listed, "--filter", pattern),
-            *("--target", "cuda", "--format", "json", "--build-dir", str(tmp_path)),
+            *(sys.executable, "-m", "ckprof", "inspect", *arguments),
+            *("--target", "cuda", "--format", "json", "--build-dir", str(folder)),
         ],
         capture_output=True,
         text=True,
@@ -249,10 +256,122 @@ def test_kernels_compile(
         assert variant["occupancy"]["workgroups_per_cu"] >= 1
         # tiles lie in memory that is asked for at the launch
         assert variant["lds_bytes"] > 1024
+    return variants
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
+def test_kernels_compile(
+    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
+) -> None:
+    """A handful of kernels of each engine becomes machine code that can be read."""
+    variants = inspected(direction, "--conf", listed, "--filter", pattern, folder=tmp_path, function=function)
     if machine_code.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     assert all(variant["instructions"] > 100 for variant in variants)
     if product:
         assert all(variant["matrix_instructions"][product] > 0 for variant in variants)
-    if product == "HGMMA":
+    if product.startswith("HGMMA"):
         assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
+
+
+#: direction of an instance that multiplies in TF32, the device function, and what it must have
+TF32_COMPILED = [
+    ("fwd", "hopper_gemm", "HGMMA.TF32"),
+    ("fwd", "implicit_gemm", "HMMA.TF32"),
+    ("bwd_data", "implicit_gemm", "HMMA.TF32"),
+    ("bwd_weight", "implicit_gemm", "HMMA.TF32"),
+]
+TF32_RECORD = {
+    **{"id": 0, "tile_m": 128, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8, "pipeline": "compv3"},
+    **{"vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4, "scheduler": "intrawave"},
+    **{"epilogue": "cshuffle", "double_smem_buffer": False, "num_groups_to_merge": 1, "num_wave_groups": 1},
+    **{"specialization": "default", "two_stage": False, "explicit_gemm": False, "split_image": False},
+    **{"streamk_enabled": False, "streamk_reduction_strategy": None, "streamk_persistent": False},
+    "compute_type": "tf32",
+}
+VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("direction,function,product", TF32_COMPILED)
+def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tmp_path: Path) -> None:
+    """Both engines multiply TF32; that of warpgroups forward only."""
+    header = {"variant": VARIANTS[direction], "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32"}
+    catalog = tmp_path / "tf32.json"
+    catalog.write_text(json.dumps(header | {"instances": [TF32_RECORD]}))
+    variants = inspected(direction, "--conf", str(catalog), folder=tmp_path / "build", function=function)
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    for variant in variants:
+        assert set(variant["matrix_instructions"]) == {product}
+        assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")
+
+
+#: type and layout of products, modelled device, function and its matrix instruction
+PRODUCTS = [
+    ("bf16", "rcr", "gfx942", "hopper_gemm", "HGMMA"),
+    ("fp16", "crr", "gfx942", "hopper_gemm", "HGMMA"),
+    ("fp8", "rcr", "gfx950", "hopper_gemm", "QGMMA"),
+    ("int8", "rcr", "gfx942", "hopper_gemm", "IGMMA"),
+    ("fp8", "rcr", "gfx942", "matrix_gemm", "HMMA"),
+    ("bf8", "rrr", "gfx950", "matrix_gemm", "HMMA"),
+    ("int8", "ccr", "gfx942", "matrix_gemm", "HMMA"),
+    ("fp32", "rcr", "gfx942", "matrix_gemm", ""),
+]
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("dtype,layout,arch,function,product", PRODUCTS)
+def test_products_compile(
+    dtype: str, layout: str, arch: str, function: str, product: str, tmp_path: Path
+) -> None:
+    """Products of matrices become machine code of the engine that their types and layouts allow."""
+    depth = 16 if dtype == "fp32" else 32
+    record = {
+        **{"id": 1, "tile_m": 64, "tile_n": 128, "tile_k": depth, "pipeline": "compv3"},
+        **{"warp_m": 2, "warp_n": 2, "warp_k": 1, "scheduler": "intrawave", "epilogue": "cshuffle"},
+        **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": depth},
+        **{"pad_m": True, "pad_n": True, "pad_k": True},
+    }
+    header = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
+    catalog = tmp_path / "gemm.json"
+    catalog.write_text(json.dumps(header | {"instances": [record]}))
+    variants = inspected(
+        "gemm", "--conf", str(catalog), "--arch", arch, folder=tmp_path / "build", function=function
+    )
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    for variant in variants:
+        assert set(variant["matrix_instructions"]) == ({product} if product else set())
+        assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+def test_patches_compile(tmp_path: Path) -> None:
+    """Tiles of 64 columns have a second kernel of engine W, whose pipeline is no part of its code."""
+    common = {
+        **{"tile_m": 128, "tile_n": 64, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+        **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16, "scheduler": "intrawave"},
+        **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8, "epilogue": "cshuffle"},
+        **{"pipeline": "mem", "double_smem_buffer": False, "num_groups_to_merge": 1, "num_wave_groups": 1},
+        **{"specialization": "default", "two_stage": False, "explicit_gemm": False, "split_image": False},
+        **{"streamk_enabled": False, "streamk_reduction_strategy": None, "streamk_persistent": False},
+    }
+    catalog = {
+        **{"variant": "bwd_data", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "bf16"},
+        "instances": [{"id": 0, **common}],
+    }
+    path = tmp_path / "patches.json"
+    path.write_text(json.dumps(catalog))
+    variants = inspected("bwd_data", "--conf", str(path), folder=tmp_path, function="hopper_patch_gemm")
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    # four steps of 16 of K, and two copies: of a patch and of weights
+    assert all(variant["matrix_instructions"]["HGMMA"] == 4 for variant in variants)
+    assert all(variant["tensor_copies"] == 2 and variant["loads"] == {} for variant in variants)

@@ -84,7 +84,7 @@ struct gemm
         pack(shape_of_a(p), p.stride_a, p.batch_a);
         pack(shape_of_b(p), p.stride_b, p.batch_b);
         pack(shape_of_e(p), p.stride_e, p.batch_e);
-        for(std::size_t d = 0; d < d_count; ++d)
+        for(std::size_t d = 0; d != d_count; ++d)
             p.stride_d[d] = given_or(v[12 + d], shape_of_e(p).run);
         return p;
     }
@@ -117,7 +117,7 @@ struct gemm
         else if constexpr(multi_d_gemm_args<HostArgs>)
         {
             std::array<index_t, d_count> stride_d{};
-            for(std::size_t d = 0; d < d_count; ++d)
+            for(std::size_t d = 0; d != d_count; ++d)
                 stride_d[d] = static_cast<index_t>(p.stride_d[d]);
             return HostArgs(
                 at.a, at.b, at.d, at.e, k_batch, m, n, k, stride_a, stride_b, stride_d, stride_e);
@@ -195,7 +195,7 @@ struct gemm
     {
         memory at{
             ckprof_tensor(&buffers, 0), ckprof_tensor(&buffers, 1), ckprof_tensor(&buffers, 2), {}};
-        for(std::size_t d = 0; d < d_count; ++d)
+        for(std::size_t d = 0; d != d_count; ++d)
             at.d[d] = ckprof_tensor(&buffers, 3 + static_cast<int>(d));
         return make(at, sizes_of(given), k_batch);
     }
@@ -219,7 +219,7 @@ struct gemm
         }
         if constexpr(multi_d_gemm_args<HostArgs>)
         {
-            for(std::size_t d = 0; d < d_count; ++d) p.stride_d[d] = given.stride_Ds[d];
+            for(std::size_t d = 0; d != d_count; ++d) p.stride_d[d] = given.stride_Ds[d];
         }
         return p;
     }

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof.model.dtype import DataType
+from ckprof.model.problem_types import sizes
 from ckprof.problems.counted import CountedProblem
 from ckprof.problems.tokens import ProblemLine
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS
 from ckprof_plugins.operations.gemm.line_writing import problem_line
 from ckprof_plugins.operations.gemm.lines import parse_line
@@ -53,6 +56,45 @@ def test_without_type_and_layout(problem, splits) -> None:
     assert read(one, problem) == one
 
 
+@st.composite
+def batches(draw: st.DrawFn) -> GemmProblem:
+    plain = replace(draw(PRODUCTS), batch=draw(st.integers(2, 9)))
+    apart = {f"batch_stride_{name}": draw(STRIDES) for name in "abe"}
+    return StridedBatchProblem(**sizes(plain), **apart) if any(apart.values()) else plain
+
+
+def with_d(plain: GemmProblem, op: ElementwiseOp, strides: tuple[int, ...]) -> MultiDProblem:
+    return MultiDProblem(**sizes(plain), elementwise_op=op, strides_d=strides)
+
+
+@given(batches(), st.booleans())
+def test_batches(problem, typed) -> None:
+    one = CountedProblem(problem=problem)
+    one = replace(one, dtype=DataType.BF16, layout="rrr") if typed else one
+    assert read(one, problem) == one
+
+
+@given(
+    PRODUCTS,
+    st.tuples(STRIDES, STRIDES),
+    st.sampled_from(((), (1,), (4,), FORMS["gemm_universal"].all_splits)),
+)
+def test_products_with_two_factors(plain, strides, splits) -> None:
+    problem = with_d(plain, ElementwiseOp.MULTI_D_MULTIPLY, strides)
+    one = replace(FP16, problem=problem, splits=splits)
+    assert read(one, problem) == one
+    assert problem_line(one, problem).split()[:2] == ["ckProfiler", "gemm_multiply_multiply"]
+
+
+@given(
+    PRODUCTS, STRIDES, st.integers(1, 2), st.sampled_from(ElementwiseOp), st.sampled_from(((), (1,), (3,)))
+)
+def test_d_tensors_without_type_and_layout(plain, stride, count, op, splits) -> None:
+    problem = with_d(plain, op, (stride,) * count)
+    one = CountedProblem(problem=problem, splits=splits)
+    assert read(one, problem) == one
+
+
 def test_a_batch() -> None:
     problem = replace(PLAIN, batch=3)
     one = replace(FP16, problem=problem)
@@ -68,7 +110,9 @@ def test_a_batch() -> None:
         ({"splits": (3, 5)}, PLAIN, "no fp16 with splits 3, 5"),
         ({"splits": (2,)}, replace(PLAIN, batch=2), "batched_gemm of ckProfiler: no fp16 with splits 2"),
         ({"dtype": None, "splits": (1, 2)}, PLAIN, "pass --dtype and --layout"),
-        ({"layout": None}, replace(PLAIN, batch=2), "a batch of products"),
+        ({}, with_d(PLAIN, ElementwiseOp.MULTI_D_ADD, (0, 0)), "no operation of ckProfiler combines"),
+        ({}, with_d(PLAIN, ElementwiseOp.MULTI_D_MULTIPLY, (0,)), "no operation of ckProfiler combines"),
+        ({"dtype": None}, with_d(PLAIN, ElementwiseOp.MULTI_D_ADD, (0, 64)), "several strides of D"),
     ],
 )
 def test_what_no_line_says(changes, problem, message) -> None:

@@ -34,7 +34,11 @@ double as_double(T value)
 template <typename T>
 struct matrix
 {
-    matrix(ck_tile::index_t rows, ck_tile::index_t columns, bool row_major, ck_tile::index_t stride_, T gap)
+    matrix(ck_tile::index_t rows,
+           ck_tile::index_t columns,
+           bool row_major,
+           ck_tile::index_t stride_,
+           T gap)
         : row(row_major),
           stride(stride_),
           run(row_major ? columns : rows),

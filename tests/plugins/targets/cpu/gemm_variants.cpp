@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Products with D tensors and batches of products on random problems against the definition.
 //
-// Data are small integers, so all sums are exact. What lies between rows and between matrices is NaN
-// in operands and must stay as it was in the result.
+// Data are small integers, so all sums are exact. What lies between rows and between matrices is
+// NaN in operands and must stay as it was in the result.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -184,11 +184,11 @@ struct batch
 template <typename T, typename E, bool Adds, gemm_config C>
 void check_batch(int rounds)
 {
-    using acc    = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
-    using types  = gemm_types<T, T, acc, E, C>;
-    using kernel = ck_tile::BatchedGemmKernel<typename types::partitioner,
-                                              typename types::some_pipeline,
-                                              typename types::template some_epilogue<Adds>>;
+    using acc        = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
+    using types      = gemm_types<T, T, acc, E, C>;
+    using kernel     = ck_tile::BatchedGemmKernel<typename types::partitioner,
+                                                  typename types::some_pipeline,
+                                                  typename types::template some_epilogue<Adds>>;
     const double nan = std::is_integral_v<T> ? 99.0 : std::nan("");
     for(int round = 0; round < rounds; ++round)
     {

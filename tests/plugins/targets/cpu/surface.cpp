@@ -727,6 +727,21 @@ void conversions()
     host_model::impl::narrow_run(values, nearest, 3, standard);
     EXPECT(nearest[0].bits == 0x3f80 && nearest[1].bits == 0x3f81 && nearest[2].bits == 0x7f81);
     EXPECT(type_convert<bf16_t>(half_t(1.5f)).bits == 0x3fc0);
+
+    // TF32 keeps ten bits of fraction: nearest, ties to even, and what is no number stays that.
+    const float unit = std::bit_cast<float>(0x3a800000u); // 2^-10
+    EXPECT(round_to_tf32(1.0f + unit / 2) == 1.0f && round_to_tf32(-1.0f - unit / 2) == -1.0f);
+    EXPECT(round_to_tf32(1.0f + unit * 1.5f) == 1.0f + 2 * unit);
+    EXPECT(round_to_tf32(std::nextafter(1.0f + unit / 2, 2.0f)) == 1.0f + unit);
+    EXPECT(round_to_tf32(std::nextafter(1.0f + unit / 2, 0.0f)) == 1.0f);
+    EXPECT(round_to_tf32(2.0f - unit / 4) == 2.0f);
+    EXPECT(static_cast<float>(tf32_t(1.0f + unit / 4)) == 1.0f);
+    EXPECT(round_to_tf32(std::numeric_limits<float>::max()) ==
+           std::numeric_limits<float>::infinity());
+    EXPECT(round_to_tf32(std::numeric_limits<float>::infinity()) ==
+           std::numeric_limits<float>::infinity());
+    EXPECT(std::isnan(round_to_tf32(low_nan)));
+    EXPECT(std::isnan(round_to_tf32(std::bit_cast<float>(0x7fffffffu))));
 }
 
 struct counting_kernel

@@ -82,20 +82,29 @@ def test_all_kernels_2025_07(build: Callable[[str, list[str]], Path]) -> None:
     assert "gemm numerics: ok" in run([build("gemm_numerics", [*FAST, *LEVEL_2025_07]), "4"])
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("level", LEVELS)
+def test_variants(level: str, build: Callable[[str, list[str]], Path]) -> None:
+    """Products with D tensors and batches on random problems, with fences between rows and matrices."""
+    flags = ["-O0", "-march=native", *LEVELS[level]]
+    assert "gemm variants: ok" in run([build("gemm_variants", flags), "3"])
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("program", ["gemm_numerics", "gemm_variants"])
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_sanitizers(level: str, sanitizer: str, tmp_path: Path) -> None:
+def test_sanitizers(level: str, sanitizer: str, program: str, tmp_path: Path) -> None:
     """No undefined behaviour, no access outside the matrices, no data race."""
     flags = ["-O1", "-march=native", "-DCKPROF_TEST_FEW_KERNELS", *SANITIZERS[sanitizer], *LEVELS[level]]
     sources = [
-        HERE / "gemm_numerics.cpp",
+        HERE / f"{program}.cpp",
         CPU_TARGET / "src" / "host_model_runtime.cpp",
         device_table_source(),
     ]
-    binary = tmp_path / "gemm_numerics"
+    binary = tmp_path / program
     run([COMPILERS[0], *STANDARD, *WARNINGS, *flags, *INCLUDES, *sources, "-o", binary])
-    assert "gemm numerics: ok" in run([binary, "2"])
+    assert f"{program.replace('_', ' ')}: ok" in run([binary, "2"])
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@
 #include "random_problems.hpp"
 
 #include "ck_tile/cuda_model/fast_divisor.hpp"
+#include "ck_tile/cuda_model/hopper_patch.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
 #include "ck_tile/cuda_model/joined_groups.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
@@ -204,8 +205,9 @@ void windows()
         const gemm_params of_data = make_gemm_params(data, call);
         for(const gemm_params* p : {&of_forward, &of_data})
         {
-            const auto request = make_window_map_request(*p, nullptr, static_cast<int>(s.N), 2, 64);
-            auto expected      = origins(*p);
+            const auto request = make_window_map_request(
+                *p, nullptr, static_cast<int>(s.N), 2, 64, i % 2 == 1 || s.input[0] > 1);
+            auto expected = origins(*p);
             for(auto& at : expected)
             {
                 for(int axis = 0; axis < 3; ++axis)
@@ -220,8 +222,43 @@ void windows()
             }
             EXPECT(walk_of_engine(request) == expected);
             EXPECT(request.size[0] == static_cast<std::uint64_t>(p->image.stride[2]));
+            // A row in shared memory is 128 bytes of channels, whatever their type.
+            const auto wide = make_window_map_request(
+                *p, nullptr, static_cast<int>(s.N), 4, 64, i % 2 == 1 || s.input[0] > 1);
+            EXPECT(request.channels == 64 && wide.channels == 32);
+            EXPECT(wide.byte_stride[0] == 2 * request.byte_stride[0]);
         }
     }
+}
+
+// Windows that are the rows of a matrix.
+void pixel_windows()
+{
+    const auto forward = facts_of(host_model::direction::forward);
+    int matrices       = 0;
+    for(int i = 0; i < 300; ++i)
+    {
+        const conv_shape s = host_model::make_conv_shape(test::random_problem(1 + i % 3, i % 4));
+        if(host_model::volume(s.output) <= 0) { continue; }
+        const gemm_params p =
+            make_gemm_params(forward, host_model::make_forward_call(forward, s, 1));
+        if(!has_pixel_windows(p)) { continue; }
+        ++matrices;
+        int row = 0;
+        for(const auto& at : origins(p))
+        {
+            EXPECT(((at[0] * p.image.length[0] + at[1]) * p.image.length[1] + at[2]) *
+                           p.image.length[2] +
+                       at[3] ==
+                   row);
+            ++row;
+        }
+        const auto request = make_pixel_map_request(nullptr, s.G * s.C, row, 2, 64);
+        EXPECT(request.rank == 2 && request.size[1] == static_cast<std::uint64_t>(row));
+        const auto wide = make_pixel_map_request(nullptr, s.G * s.C, row, 4, 64);
+        EXPECT(request.box[0] == 64 && wide.box[0] == 32);
+    }
+    EXPECT(matrices > 3);
 }
 
 void limits()
@@ -297,17 +334,21 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
         // Taps times chunks of channels, of every tile.
         const std::int64_t taps = host_model::volume(call.shape.filter);
         EXPECT(all % (gemms == 1 ? taps : 1) == 0);
+        const int channels =
+            Config::direction == host_model::direction::forward ? p.in_channels : p.out_channels;
+        constexpr int row = 128 / Config::ab_bytes;
+        EXPECT(static_cast<int>(w.chunks.divisor) == (channels + row - 1) / row);
         EXPECT(all == taps * static_cast<int>(w.chunks.divisor) * m_tiles *
                           static_cast<int>(w.n_tiles.divisor) * p.blocks_y *
                           (p.blocks_z / p.k_batch));
     }
 }
 
-template <host_model::direction Direction>
+template <host_model::direction Direction, data_type Type = data_type::bf16>
 using config = hopper_config<tile_config<Direction,
                                          3,
-                                         data_type::bf16,
-                                         data_type::bf16,
+                                         Type,
+                                         Type == data_type::tf32 ? data_type::fp32 : Type,
                                          bf16_rounding_mode::truncate,
                                          128,
                                          128,
@@ -334,6 +375,8 @@ void tile_walks()
         const int parts    = 1 + i % 3;
         const auto forward = facts_of(direction::forward);
         walk<config<direction::forward>>(forward, host_model::make_forward_call(forward, s, 1));
+        walk<config<direction::forward, data_type::tf32>>(
+            forward, host_model::make_forward_call(forward, s, 1));
         const auto data = facts_of(direction::backward_data);
         const auto call = host_model::make_backward_data_call(data, s, parts);
         if(!call.gemms.empty()) { walk<config<direction::backward_data>>(data, call); }
@@ -341,6 +384,111 @@ void tile_walks()
         walk<config<direction::backward_weight>>(
             weight, host_model::make_backward_weight_call(weight, s, parts));
     }
+}
+
+// Tiles of patches are all rows of the GEMM, and a displacement within a patch is a tap's.
+template <host_model::direction Direction>
+int patches_of(const gemm_params& g, std::int64_t images)
+{
+    using Config         = config<Direction>;
+    constexpr bool data  = Direction == host_model::direction::backward_data;
+    const hopper_work w  = make_hopper_work<Config>(g);
+    const hopper_patch p = plan_patch(g, 128, 400, data);
+    if(p.rows == 0) { return 0; }
+    const auto expected = origins(g);
+    std::set<std::array<int, 2>> seen;
+    const int n_tiles = static_cast<int>(w.n_tiles.divisor);
+    const auto all    = static_cast<int>(p.tiles() * n_tiles * g.groups);
+    for(int tile = 0; tile < all; ++tile)
+    {
+        const hopper_patch_place place = find_patch_place<Config>(w, p, tile);
+        EXPECT(0 <= place.at.first_group && place.at.first_group < g.groups);
+        const patch_rows rows = rows_of(p, place);
+        for(int i = 0; i < 128; ++i)
+        {
+            const int row = rows(i);
+            if(row < 0) { continue; }
+            EXPECT(seen.insert({row,
+                                place.at.first_group * n_tiles + place.at.first_column / Config::n})
+                       .second);
+            const auto origin = expected[static_cast<std::size_t>(row)];
+            EXPECT(origin[0] == place.image);
+            for(int d = 0; d < p.taps[0]; ++d)
+                for(int h = 0; h < p.taps[1]; ++h)
+                    for(int x = 0; x < p.taps[2]; ++x)
+                    {
+                        const int displacement[3] = {d, h, x};
+                        const int width           = static_cast<int>(p.width.divisor);
+                        const int at              = i + h * p.step[1] * width + x * p.step[2];
+                        EXPECT(at < width * p.height);
+                        const int position[3] = {place.d + p.lowest[0] + d * p.step[0],
+                                                 place.h + p.lowest[1] + at / width,
+                                                 p.lowest[2] + at % width};
+                        for(int axis = 0; axis < 3; ++axis)
+                        {
+                            const int tap =
+                                data ? p.taps[axis] - 1 - displacement[axis] : displacement[axis];
+                            EXPECT(position[axis] == origin[static_cast<std::size_t>(axis) + 1] +
+                                                         tap * g.image.step[axis]);
+                        }
+                    }
+        }
+    }
+    EXPECT(static_cast<std::int64_t>(seen.size()) == std::int64_t{g.m} * n_tiles * g.groups);
+    const auto request = make_patch_map_request(g, p, nullptr, 2, true);
+    EXPECT(request.rank == 5 && request.size[4] == static_cast<std::uint64_t>(images));
+    EXPECT(request.box[1] * request.box[2] * 128 == static_cast<unsigned>(p.bytes()));
+    return 1;
+}
+
+void patches()
+{
+    using host_model::direction;
+    std::mt19937_64 random(11);
+    const auto pick = [&](int least, int most) {
+        return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+    };
+    int used = 0;
+    for(int i = 0; i < 200; ++i)
+    {
+        conv_shape s;
+        s.N = pick(1, 3);
+        s.G = pick(1, 2);
+        s.K = s.C = 64;
+        for(int axis = 0; axis < 3; ++axis)
+        {
+            const bool exists = axis > 0 || i % 2 == 1;
+            s.filter[axis]    = exists ? pick(1, 4) : 1;
+            s.dilation[axis]  = exists ? pick(1, 2) : 1;
+            s.left_pad[axis] = s.right_pad[axis] = exists ? pick(0, 2) : 0;
+            s.stride[axis]                       = i % 5 == 0 && exists ? 2 : 1;
+            s.input[axis]                        = exists ? pick(7, axis == 0 ? 9 : 40) : 1;
+            s.output[axis] = (s.input[axis] + s.left_pad[axis] + s.right_pad[axis] -
+                              ((s.filter[axis] - 1) * s.dilation[axis] + 1)) /
+                                 s.stride[axis] +
+                             1;
+        }
+        if(host_model::volume(s.output) <= 0 || s.output[2] < 1) { continue; }
+        const auto forward = facts_of(direction::forward);
+        const auto data    = facts_of(direction::backward_data);
+        used += patches_of<direction::forward>(
+            make_gemm_params(forward, host_model::make_forward_call(forward, s, 1)), s.N);
+        const auto call = host_model::make_backward_data_call(data, s, 1);
+        if(call.gemms.empty()) { continue; }
+        used += patches_of<direction::backward_data>(make_gemm_params(data, call), s.N);
+    }
+    EXPECT(used > 20);
+}
+
+// Which operands engine W takes.
+void engines()
+{
+    using host_model::direction;
+    EXPECT((hopper_tile<config<direction::forward, data_type::tf32>>));
+    EXPECT((!hopper_tile<config<direction::backward_data, data_type::tf32>>));
+    EXPECT((!hopper_tile<config<direction::backward_weight, data_type::tf32>>));
+    EXPECT((!hopper_tile<config<direction::forward, data_type::fp32>>));
+    EXPECT((hopper_tile<config<direction::backward_data>>));
 }
 
 void joining()
@@ -387,9 +535,12 @@ int main()
     divisions();
     residue_classes();
     windows();
+    pixel_windows();
     limits();
     descriptors();
     tile_walks();
+    patches();
+    engines();
     joining();
     splits();
     return test::finish("arithmetic");

@@ -23,6 +23,8 @@ template <data_type AB, int M, int N, bool AKMajor, bool BKMajor>
 using native = matrix_config<AB,
                              AB,
                              data_type::bf16,
+                             false,
+                             combination<host_model::d_operation::none>,
                              tile_shape<AB,
                                         data_type::bf16,
                                         bf16_rounding_mode::truncate,
@@ -185,8 +187,16 @@ void stores()
     call.batch          = 2;
     call.batch_stride_e = 24 * 8 + 4;
     EXPECT(!make_matrix_params(call, 2).wide);
-    call.batch = 1;
-    call.e     = reinterpret_cast<void*>(std::uintptr_t{8});
+    call.batch       = 1;
+    call.stride_d[0] = 24;
+    EXPECT(make_matrix_params(call, 2).wide);
+    call.stride_d[1] = 28;
+    EXPECT(!make_matrix_params(call, 2).wide);
+    call.stride_d[1] = 0;
+    call.d[0]        = reinterpret_cast<void*>(std::uintptr_t{2});
+    EXPECT(!make_matrix_params(call, 2).wide);
+    call.d[0] = nullptr;
+    call.e    = reinterpret_cast<void*>(std::uintptr_t{8});
     EXPECT(!make_matrix_params(call, 2).wide);
 }
 

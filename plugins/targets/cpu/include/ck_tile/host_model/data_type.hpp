@@ -7,6 +7,7 @@
 #include "ck_tile/core/numeric/bfloat16.hpp"
 #include "ck_tile/core/numeric/float8.hpp"
 #include "ck_tile/core/numeric/half.hpp"
+#include "ck_tile/core/numeric/tfloat32.hpp"
 
 namespace ck_tile::host_model {
 
@@ -21,7 +22,8 @@ enum class data_type : std::uint8_t
     fp8_ocp,
     bf8_ocp,
     int8,
-    int32
+    int32,
+    tf32 // of factors, never of a tensor
 };
 
 constexpr int size_of(data_type type)
@@ -29,6 +31,7 @@ constexpr int size_of(data_type type)
     switch(type)
     {
     case data_type::fp32:
+    case data_type::tf32:
     case data_type::int32: return 4;
     case data_type::fp16:
     case data_type::bf16: return 2;
@@ -49,6 +52,7 @@ constexpr const char* name_of(data_type type)
     case data_type::bf8_ocp: return "bf8";
     case data_type::int8: return "int8";
     case data_type::int32: return "int32";
+    case data_type::tf32: return "tf32";
     }
     return "unknown";
 }
@@ -91,6 +95,9 @@ struct data_type_of<std::int8_t> : data_type_constant<data_type::int8>
 {};
 template <>
 struct data_type_of<std::int32_t> : data_type_constant<data_type::int32>
+{};
+template <>
+struct data_type_of<tf32_t> : data_type_constant<data_type::tf32>
 {};
 
 } // namespace ck_tile::host_model

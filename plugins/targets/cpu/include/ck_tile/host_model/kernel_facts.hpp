@@ -49,6 +49,7 @@ struct kernel_facts
 
     // Element types of the GEMM operands A and B and of the result E.
     data_type a_type, b_type, e_type;
+    bool tf32; // operands, of fp32, are rounded to TF32 before they are multiplied
     bf16_rounding_mode rounding;
 
     const char* pipeline_name;  // as in an instance string: COMPUTE_V3

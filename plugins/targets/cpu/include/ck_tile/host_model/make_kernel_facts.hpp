@@ -72,9 +72,21 @@ constexpr kernel_facts make_kernel_facts()
     facts.k_mma       = shape::WarpTile::at(2);
     facts.block_size  = Pipeline::BlockSize;
 
+    // Operands are multiplied in their own type, or both in TF32.
+    constexpr data_type a_factor = data_type_of<typename Pipeline::AComputeType>::value;
+    constexpr data_type b_factor = data_type_of<typename Pipeline::BComputeType>::value;
+    constexpr bool tf32          = a_factor == data_type::tf32;
+    static_assert(tf32 == (b_factor == data_type::tf32), "one operand alone is rounded to TF32");
+    static_assert(data_type_of<typename Pipeline::ADataType>::value ==
+                          (tf32 ? data_type::fp32 : a_factor) &&
+                      data_type_of<typename Pipeline::BDataType>::value ==
+                          (tf32 ? data_type::fp32 : b_factor),
+                  "the only compute type that is modelled is tf32_t for operands of float");
+
     facts.a_type   = data_type_of<typename Pipeline::ADataType>::value;
     facts.b_type   = data_type_of<typename Pipeline::BDataType>::value;
     facts.e_type   = data_type_of<typename Epilogue::ODataType>::value;
+    facts.tf32     = tf32;
     facts.rounding = default_bf16_rounding_mode;
 
     facts.pipeline_name       = Pipeline::facts.name;

@@ -38,6 +38,8 @@ struct pipeline_model
     using ADataType      = typename Problem::ADataType;
     using BDataType      = typename Problem::BDataType;
     using CDataType      = typename Problem::CDataType;
+    using AComputeType   = typename Problem::AComputeType;
+    using BComputeType   = typename Problem::BComputeType;
     using ALayout        = typename Problem::Traits::ALayout;
     using BLayout        = typename Problem::Traits::BLayout;
     using CLayout        = typename Problem::Traits::CLayout;

@@ -2,6 +2,7 @@
 // Why the last IsSupportedArgument() of this thread answered no.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,16 @@ CK_TILE_HOST_MODEL_API const std::vector<rejection>& unmet_requirements();
 CK_TILE_HOST_MODEL_API const std::string& last_rejection();
 
 CK_TILE_HOST_MODEL_API void clear_rejection();
+
+// Thrown at a launch: this device cannot do it, for a reason that a support test does not know. Not
+// the kernel has failed, but one more condition is not met.
+class rejected_launch : public std::runtime_error
+{
+public:
+    rejected_launch(const char* condition, const std::string& reason)
+        : std::runtime_error(std::string(condition) + ": " + reason)
+    {}
+};
 
 // While one lives, support tests of its thread go on behind a condition that is not met, as far as
 // the following ones make sense. What they return is then of no meaning; unmet_requirements() is.

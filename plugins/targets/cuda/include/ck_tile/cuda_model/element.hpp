@@ -23,6 +23,12 @@ struct stored<host_model::data_type::fp32>
 {
     using type = float;
 };
+// Rounded on the way to the tensor cores.
+template <>
+struct stored<host_model::data_type::tf32>
+{
+    using type = float;
+};
 template <>
 struct stored<host_model::data_type::int32>
 {

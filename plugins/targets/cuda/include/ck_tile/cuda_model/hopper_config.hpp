@@ -12,6 +12,8 @@ namespace ck_tile::cuda_model {
 template <typename Base, int WantedStages, bool TakeTurns>
 struct hopper_config : Base
 {
+    using tile = Base;
+
     // Tiles that the register file cannot hold are computed in halves.
     static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;
     static constexpr int n        = Base::n;
@@ -35,11 +37,9 @@ struct hopper_config : Base
         a_bytes + (Base::b_k_major ? n * hopper_row_bytes : b_bytes);
 
     // On its way to memory a warp's result is 16 rows of up to 64 columns.
-    static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
-    // Sums of several parts of K are staged in fp32.
-    static constexpr int staging_line_bytes =
-        staged_columns * (Base::weight ? 4 : Base::e_bytes) + 16;
-    static constexpr int staging_bytes = warpgroups * 4 * 16 * staging_line_bytes;
+    static constexpr int staged_columns     = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+    static constexpr int staging_line_bytes = staged_columns * Base::e_bytes + 16;
+    static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
 
     static constexpr int accumulators = own_blocks * n / 2; // of a thread
 
@@ -62,10 +62,11 @@ struct hopper_config : Base
     }
     // An instruction must fit into the registers of the start.
     // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
+    static constexpr int least_stages = Base::deep || WantedStages < 3 ? WantedStages : 3;
     static constexpr int most_resident()
     {
         int count = warpgroups == 1 ? 3 : Base::blocks;
-        while(count > 1 && (room(count) < (WantedStages < 3 ? WantedStages : 3) * stage_bytes ||
+        while(count > 1 && (room(count) < least_stages * stage_bytes ||
                             consumer_registers(count) < accumulators + 40 ||
                             registers_at_start(count) < n / 2 + 32))
         {
@@ -79,10 +80,12 @@ struct hopper_config : Base
     static constexpr int shared_bytes = 1024 + stages * stage_bytes + staging_bytes + 1024;
 };
 
-// Elements of 16 bits; 8-bit ones are multiplied as they are where all lie along K.
+// Elements of 16 bits; 8-bit ones and TF32 are multiplied as they are where all lie along K, as
+// they do forward.
 template <typename Base>
 inline constexpr bool hopper_elements =
-    Base::ab_bytes == 2 || (Base::ab_bytes == 1 && Base::a_k_major && Base::b_k_major);
+    Base::ab_bytes == 2 || ((Base::ab_bytes == 1 || Base::ab_type == data_type::tf32) &&
+                            Base::a_k_major && Base::b_k_major);
 
 // Whether engine W can compute the instance's tile at all.
 template <typename Base>

@@ -6,10 +6,10 @@
 
 #include "ck_tile/cuda_model/hopper_matrix_result.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
+#include "ck_tile/cuda_model/hopper_store.hpp"
+#include "ck_tile/cuda_model/hopper_turns.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
-#include "ck_tile/cuda_model/hopper_weight_result.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
-#include "ck_tile/cuda_model/result.hpp"
 #include "ck_tile/cuda_model/wgmma_products.hpp"
 
 namespace ck_tile::cuda_model {
@@ -17,9 +17,9 @@ namespace ck_tile::cuda_model {
 template <typename Config>
 struct hopper_consumer
 {
-    static constexpr bool weight = Config::weight;
-    static constexpr int blocks  = Config::own_blocks;
-    static constexpr int regs    = Config::n / 2;
+    static constexpr int blocks = Config::own_blocks;
+    static constexpr int regs   = Config::n / 2;
+    static constexpr int team   = hopper_team<Config>::threads;
 
     using config   = Config;
     using params   = hopper_params_of<Config>;
@@ -31,61 +31,17 @@ struct hopper_consumer
     const params& p;
     const hopper_shared<Config>& shared;
     int warpgroup;
+    hopper_turns<Config::turns> turns;
     ring_position<Config::stages> at{};
-    std::uint32_t own_tiles = 0;
     sum_type sum[blocks][regs];
 
     __device__ __forceinline__ int first_row() const
     { return Config::turns ? 0 : warpgroup * blocks * 64; }
 
-    __device__ __forceinline__ void release(int stage)
-    {
-        if(threadIdx.x % 32 == 0) { barrier_arrive(shared.empty + 8 * stage); }
-    }
-
-    // Keeps the compiler from moving uses of the accumulators across this place.
-    __device__ __forceinline__ void pin_sums()
-    {
-#pragma unroll
-        for(auto& block : sum)
-#pragma unroll
-            for(sum_type& value : block)
-            {
-                if constexpr(Config::integer) { asm volatile("" : "+r"(value)::"memory"); }
-                else
-                {
-                    asm volatile("" : "+f"(value)::"memory");
-                }
-            }
-    }
-
-    // Consumers that take turns multiply one after the other: a barrier tells neighbouring turns of
-    // the ring apart, not more.
-    __device__ __forceinline__ void begin_turn()
-    {
-        if constexpr(Config::turns)
-        {
-            barrier_wait(shared.order + 8 * warpgroup,
-                         (own_tiles & 1u) ^ (warpgroup == 0 ? 1u : 0u));
-            ++own_tiles;
-        }
-    }
-
-    __device__ __forceinline__ void end_turn()
-    {
-        if constexpr(Config::turns)
-        {
-            if(threadIdx.x % 32 == 0) { barrier_arrive(shared.order + 8 * (1 - warpgroup)); }
-        }
-    }
-
     __device__ __forceinline__ void multiply(int steps)
     {
-#pragma unroll
-        for(auto& block : sum)
-#pragma unroll
-            for(sum_type& value : block) { value = 0; }
-        pin_sums();
+        clear_sums(sum);
+        turns.begin();
         int before = 0;
 #pragma unroll 1
         for(int step = 0; step < steps; ++step)
@@ -109,17 +65,39 @@ struct hopper_consumer
                 }
             products_commit();
             products_wait<1>();
-            if(step > 0) { release(before); }
+            if(step > 0) { release_stage(shared.empty + 8 * before); }
             before = at.stage;
             at.advance();
         }
-        end_turn();
+        turns.end();
         products_wait<0>();
-        pin_sums();
-        if(steps > 0) { release(before); }
+        pin_sums(sum);
+        if(steps > 0) { release_stage(shared.empty + 8 * before); }
     }
 
-    // Calls put(row, column, values) for pieces of the result; Staged is the type on the way.
+    __device__ __forceinline__ void store_result(const hopper_tile_place& place)
+    {
+        if constexpr(Config::plain) { store_matrix(*this, place); }
+        else
+        {
+            const hopper_store<Config> result{{shared.staging, warpgroup}, p.work};
+            if constexpr(Config::weight) { result.store_weights(sum, place, first_row()); }
+            else
+            {
+                result.store_images(
+                    sum, place.at, first_row(), consecutive_rows{place.at.first_row, p.work.g.m});
+            }
+        }
+    }
+
+    // The first thread of those that share a tile; see hopper_team.
+    __device__ __forceinline__ int lead() const
+    { return hopper_team<Config>{shared.staging, warpgroup}.lead(); }
+    __device__ __forceinline__ bool arrives_last(unsigned* arrived, int parts) const
+    { return hopper_team<Config>{shared.staging, warpgroup}.arrives_last(arrived, parts); }
+
+    // Products of matrices: calls put(row, column, values) for pieces of the result; Staged is the
+    // type on the way.
     template <typename Staged, int Vector, typename Narrow, typename Put>
     __device__ __forceinline__ void store(const Narrow& to_staged, const Put& put)
     {
@@ -165,116 +143,6 @@ struct hopper_consumer
             const unsigned low               = narrow<Config::e_type, Config::rounding>(a);
             const unsigned high              = narrow<Config::e_type, Config::rounding>(b);
             *reinterpret_cast<unsigned*>(to) = low | (high << 16);
-        }
-    }
-
-    __device__ __forceinline__ void store_result(const hopper_tile_place& place)
-    {
-        const auto& w = p.work;
-        if constexpr(Config::plain) { store_matrix(*this, place); }
-        else if constexpr(!weight)
-        {
-            const result_place<Config> put{w.g, place.at, w.g.k_batch > 1};
-            store<element, result_place<Config>::vector>(narrow_pair, put);
-        }
-        else
-        {
-            const weight_columns<Config, element> columns{w, place};
-            if(w.g.k_batch > 1)
-            {
-                store_partial(place, columns);
-                return;
-            }
-            using raw =
-                typename raw_vector<Config::vector_c* static_cast<int>(sizeof(element))>::type;
-            store<element, Config::vector_c>(
-                narrow_pair, [&](int row, int column, const element* values) {
-                    const std::int64_t offset = columns.find(row, column);
-                    if(offset < 0) { return; }
-                    *reinterpret_cast<raw*>(static_cast<element*>(w.g.result) + offset) =
-                        *reinterpret_cast<const raw*>(values);
-                });
-        }
-    }
-
-    // Threads that share a tile.
-    static constexpr int team = Config::turns ? 128 : Config::warpgroups * 128;
-    __device__ __forceinline__ void team_barrier() const
-    {
-        asm volatile("bar.sync %0, %1;" ::"r"(Config::turns ? 1 + warpgroup : 1), "n"(team)
-                     : "memory");
-    }
-
-    // The first thread of those that share a tile.
-    __device__ __forceinline__ int lead() const { return Config::turns ? warpgroup * 128 : 0; }
-
-    // Whether all other parts of the tile have been added before this one; then the counter starts
-    // anew. Orders the additions of all threads before what follows.
-    __device__ __forceinline__ bool arrives_last(unsigned* arrived, int parts) const
-    {
-        __threadfence();
-        team_barrier();
-        auto* last = reinterpret_cast<unsigned*>(shared.staging) +
-                     lead() / 32 * 16 * (Config::staging_line_bytes / 4);
-        if(static_cast<int>(threadIdx.x) == lead())
-        {
-            *last = atomicAdd(arrived, 1u) + 1 == static_cast<unsigned>(parts);
-            if(*last != 0) { *arrived = 0; }
-            __threadfence();
-        }
-        team_barrier();
-        const bool answer = *last != 0;
-        team_barrier();
-        return answer;
-    }
-
-    // Parts of K add up in fp32. The last one to arrive converts, and leaves zeros behind.
-    template <typename Columns>
-    __device__ __forceinline__ void store_partial(const hopper_tile_place& place,
-                                                  const Columns& columns)
-    {
-        const hopper_work& w  = p.work;
-        constexpr bool direct = Config::e_type == data_type::fp32; // the launcher has zeroed it
-        constexpr int vector  = Config::vector_c < 4 ? Config::vector_c : 4;
-        float* sums           = direct ? static_cast<float*>(w.g.result) : w.partial;
-        store<float, vector>(
-            [](float* to, float a, float b) { *reinterpret_cast<float2*>(to) = make_float2(a, b); },
-            [&](int row, int column, const float* values) {
-                const std::int64_t offset = columns.find(row, column);
-                if(offset >= 0) { add_pieces(sums + offset, values, vector); }
-            });
-        if constexpr(!direct)
-        {
-            if(arrives_last(w.arrived + place.number, w.g.k_batch)) { convert(place, columns); }
-        }
-    }
-
-    template <typename Columns>
-    __device__ __forceinline__ void convert(const hopper_tile_place&, const Columns& columns)
-    {
-        const hopper_work& w = p.work;
-        constexpr int vector = Config::vector_c < 4 ? Config::vector_c : 4;
-        constexpr int pieces = Config::n / vector;
-        for(int index = static_cast<int>(threadIdx.x) - lead(); index < Config::m * pieces;
-            index += team)
-        {
-            const std::int64_t offset = columns.find(index / pieces, index % pieces * vector);
-            if(offset < 0) { continue; }
-            element* to = static_cast<element*>(w.g.result) + offset;
-            float values[vector];
-            element narrowed[vector];
-#pragma unroll
-            for(int i = 0; i < vector; ++i) { values[i] = __ldcg(w.partial + offset + i); }
-#pragma unroll
-            for(int i = 0; i < vector; ++i)
-            {
-                narrowed[i]           = narrow<Config::e_type, Config::rounding>(values[i]);
-                w.partial[offset + i] = 0;
-            }
-            using raw = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
-            raw bits;
-            memcpy(&bits, narrowed, sizeof(bits));
-            *reinterpret_cast<raw*>(to) = bits;
         }
     }
 };

@@ -21,7 +21,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                                               int warpgroup,
                                               int stride)
 {
-    hopper_consumer<Config> consumer{p, shared, warpgroup};
+    hopper_consumer<Config> consumer{p, shared, warpgroup, {shared.order, warpgroup}};
     int turn = 0;
     for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
     {
@@ -37,7 +37,6 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                 continue;
             }
         }
-        consumer.begin_turn();
         consumer.multiply(steps);
         consumer.store_result(place);
     }
@@ -52,8 +51,12 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     const hopper_shared<Config> shared(memory);
     // The same value in all lanes, as the compiler can see.
     const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-    if(threadIdx.x == 0)
+    // The copying warp prepares the barriers and begins at once; the others wait for that.
+    const bool copies = warp == Config::warpgroups * 4;
+    if(copies && threadIdx.x % 32 == 0)
     {
+        prefetch_map(p.a);
+        prefetch_map(p.b);
         for(int i = 0; i < 2; ++i) { barrier_init(shared.order + 8 * i, 4); }
         for(int i = 0; i < Config::stages; ++i)
         {
@@ -61,10 +64,7 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
             barrier_init(shared.empty + 8 * i, Config::turns ? 4 : 4 * Config::warpgroups);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        prefetch_map(p.a);
-        prefetch_map(p.b);
     }
-    __syncthreads();
     const int stride       = static_cast<int>(gridDim.x);
     constexpr int start    = Config::registers_at_start(Config::resident);
     constexpr int consumer = Config::consumer_registers(Config::resident);
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
         {
             give_up_registers<Config::producer_registers>();
         }
-        if(warp == Config::warpgroups * 4 && threadIdx.x % 32 == 0)
+        begin_together<true>(Config::threads);
+        if(copies && threadIdx.x % 32 == 0)
         {
             producer_of<Config> producer{{p, shared}};
             for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
@@ -86,6 +87,7 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     else
     {
         if constexpr(consumer > start) { take_registers<consumer>(); }
+        begin_together<false>(Config::threads);
         consume_tiles<Config>(p, shared, warp / 4, stride);
     }
 #endif

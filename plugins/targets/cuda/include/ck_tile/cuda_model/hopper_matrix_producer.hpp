@@ -13,41 +13,61 @@ struct matrix_producer : hopper_ring<Config>
 
     __device__ __forceinline__ void fill(const hopper_tile_place& place)
     {
-        // What belongs to one row or column of tiles alone is not needed again.
-        const std::uint64_t keep_a = cache_policy(p.work.one_column);
-        const std::uint64_t keep_b = cache_policy(p.work.one_row);
+        // What belongs to the only row or column of tiles is not needed again.
+        if(p.work.one_row || p.work.one_column) { fill_steps<true>(place); }
+        else
+        {
+            fill_steps<false>(place);
+        }
+    }
+
+    // Once: some operand is read once, as the work says.
+    template <bool Once>
+    __device__ __forceinline__ void fill_steps(const hopper_tile_place& place)
+    {
+        const bool a_once = Once && p.work.one_column, b_once = Once && p.work.one_row;
         for(int step = place.step_begin; step < place.step_end; ++step, at.advance())
         {
             const std::uint32_t barrier = this->claim();
             const std::uint32_t a       = shared.stage(at.stage);
             const std::uint32_t b       = a + Config::a_bytes;
             const int k                 = step * Config::k_elements;
-            const int product           = place.at.first_group;
-            copy<Config::a_k_major, Config::m / 64>(
-                a, p.a, barrier, keep_a, k, place.at.first_row, product);
-            copy<Config::b_k_major, Config::column_chunks>(
-                b, p.b, barrier, keep_b, k, place.at.first_column, product);
+            copy<Config::a_k_major, Config::m / 64, Once>(
+                a, p.a, barrier, a_once, k, place.at.first_row, place);
+            copy<Config::b_k_major, Config::column_chunks, Once>(
+                b, p.b, barrier, b_once, k, place.at.first_column, place);
         }
     }
 
     // A part of an operand; where K is not contiguous, in chunks of 64 rows or columns.
-    template <bool KMajor, int Chunks>
+    template <bool KMajor, int Chunks, bool Once>
     __device__ __forceinline__ static void copy(std::uint32_t to,
                                                 const CUtensorMap& map,
                                                 std::uint32_t barrier,
-                                                std::uint64_t policy,
+                                                bool once,
                                                 int k,
                                                 int line,
-                                                int product)
+                                                const hopper_tile_place& place)
     {
-        if constexpr(KMajor) { copy_tile(to, map, barrier, policy, k, line, product); }
+        const int product = place.at.first_group;
+        const auto bring  = [&](std::uint32_t destination, int c0, int c1) {
+            if constexpr(Once)
+            {
+                if(once)
+                {
+                    copy_tile_once(destination, map, barrier, c0, c1, product);
+                    return;
+                }
+            }
+            copy_tile(destination, map, barrier, c0, c1, product);
+        };
+        if constexpr(KMajor) { bring(to, k, line); }
         else
         {
 #pragma unroll
             for(int i = 0; i < Chunks; ++i)
             {
-                copy_tile(
-                    to + i * hopper_chunk_bytes, map, barrier, policy, line + i * 64, k, product);
+                bring(to + i * hopper_chunk_bytes, line + i * 64, k);
             }
         }
     }

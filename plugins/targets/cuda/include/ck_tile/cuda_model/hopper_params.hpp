@@ -17,25 +17,29 @@ struct hopper_work
     gemm_params g;
     int tiles; // of everything
     fast_divisor n_tiles, m_tiles, gemms, batch;
-    fast_divisor chunks; // of 64 channels (or columns) per tap
+    fast_divisor parts;  // of K
+    fast_divisor chunks; // of 128 bytes of channels (or columns) per tap
     int pixels;          // all positions of the GEMM's rows or depth, of a split of the images
     float* partial;      // sums of several parts of K; zero between launches
     unsigned* arrived;   // parts that are done, per tile of the result
     int joined;          // groups that count as one; see joined_groups.hpp
+    fast_divisor group_channels, group_filters; // of one group, as they are in memory
 };
 
 // Channels of the operand that windows are cut from, and of the GEMM's columns.
 template <typename Config>
-hopper_work make_hopper_work(const gemm_params& g)
+hopper_work make_hopper_work(const gemm_params& g, int joined = 1)
 {
     hopper_work w{};
     w.g                 = g;
-    w.joined            = 1;
+    w.joined            = joined;
+    w.group_channels    = make_fast_divisor(g.in_channels / joined);
+    w.group_filters     = make_fast_divisor(g.out_channels / joined);
     const int channels  = Config::direction == direction::forward ? g.in_channels
                           : Config::direction == direction::backward_data
                               ? g.out_channels
                               : g.in_channels * Config::merged;
-    const int per_chunk = Config::weight ? Config::columns_per_chunk : 64;
+    const int per_chunk = Config::weight ? Config::columns_per_chunk : Config::k_elements;
     const int chunks    = (channels + per_chunk - 1) / per_chunk;
     const int taps      = g.filter[0] * g.filter[1] * g.filter[2];
     const int column_chunks =
@@ -48,6 +52,7 @@ hopper_work make_hopper_work(const gemm_params& g)
     w.gemms            = make_fast_divisor(gemms);
     w.batch            = make_fast_divisor(g.blocks_y);
     w.chunks           = make_fast_divisor(chunks);
+    w.parts            = make_fast_divisor(g.k_batch);
     w.pixels           = Config::weight ? g.k : g.m;
     const double tiles = static_cast<double>(n_tiles) * m_tiles * gemms *
                          static_cast<double>(g.blocks_y) * static_cast<double>(g.blocks_z);

@@ -35,12 +35,14 @@ struct hopper_producer : hopper_ring<Config>
     static constexpr bool data    = Config::direction == direction::backward_data;
     static constexpr bool weight  = Config::direction == direction::backward_weight;
 
-    // The first position of windows (image, d, h, w origins with the lowest tap) for a position.
+    // The first position of windows (image, d, h, w origins with the lowest tap) for a position;
+    // of single pixels the number is w.
     struct origin
     { int n, d, h, w; };
 
     __device__ __forceinline__ origin find_origin(int position, int first_image) const
     {
+        if(p.pixels) { return {0, 0, 0, first_image * p.image_pixels + position}; }
         const gemm_params& g = p.work.g;
         int rest = position, index[3] = {0, 0, 0};
 #pragma unroll
@@ -65,6 +67,11 @@ struct hopper_producer : hopper_ring<Config>
                                                 const origin& o,
                                                 const int (&tap)[3]) const
     {
+        if(p.pixels)
+        {
+            copy_tile(destination, map, barrier, channel, o.w);
+            return;
+        }
         const gemm_params& g = p.work.g;
         int offset[3];
 #pragma unroll
@@ -118,18 +125,21 @@ struct hopper_producer : hopper_ring<Config>
             const bool fewer = data && place.at.remainder[axis] >= g.full_taps[axis];
             taps[axis]       = static_cast<int>(g.taps[axis][fewer ? 1 : 0].divisor);
         }
-        int rest  = p.work.chunks.quotient(place.step_begin);
-        int chunk = p.work.chunks.remainder(place.step_begin, rest);
-        int tap[3];
-        tap[2] = rest % taps[2];
-        rest /= taps[2];
-        tap[1] = rest % taps[1];
-        tap[0] = rest / taps[1];
+        int rest   = p.work.chunks.quotient(place.step_begin);
+        int chunk  = p.work.chunks.remainder(place.step_begin, rest);
+        int tap[3] = {0, 0, 0};
+        if(rest > 0)
+        {
+            tap[2] = rest % taps[2];
+            rest /= taps[2];
+            tap[1] = rest % taps[1];
+            tap[0] = rest / taps[1];
+        }
         for(int step = place.step_begin; step < place.step_end; ++step, at.advance())
         {
             const std::uint32_t barrier = claim();
             const std::uint32_t stage   = shared.stage(at.stage);
-            copy_window(stage, barrier, p.a, first + chunk * 64, o, tap);
+            copy_window(stage, barrier, p.a, first + chunk * Config::k_elements, o, tap);
             int filter = 0;
 #pragma unroll
             for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
@@ -144,7 +154,7 @@ struct hopper_producer : hopper_ring<Config>
                 copy_tile(b,
                           p.b,
                           barrier,
-                          chunk * 64,
+                          chunk * Config::k_elements,
                           filter,
                           place.at.first_column,
                           place.at.first_group);

@@ -18,6 +18,17 @@ __device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals
 __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier)
 { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
 
+// Meets all threads of the block; those that copy only say that they are there.
+template <bool Copies>
+__device__ __forceinline__ void begin_together(int threads)
+{
+    if constexpr(Copies) { asm volatile("bar.arrive 0, %0;" ::"r"(threads) : "memory"); }
+    else
+    {
+        asm volatile("bar.sync 0, %0;" ::"r"(threads) : "memory");
+    }
+}
+
 // Arrives and announces that many bytes of copies.
 __device__ __forceinline__ void barrier_expect(std::uint32_t barrier, int bytes)
 {
@@ -39,7 +50,7 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_
                  : "memory");
 }
 
-// A tile of a tensor map whose axes are, fastest first, c0 to c3.
+// A tile of a tensor map whose axes are, fastest first, c0, c1 ...
 __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                                           const CUtensorMap& map,
                                           std::uint32_t barrier,
@@ -62,29 +73,60 @@ __device__ __forceinline__ void copy_tile(std::uint32_t destination,
 __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                                           const CUtensorMap& map,
                                           std::uint32_t barrier,
-                                          std::uint64_t policy,
+                                          int c0,
+                                          int c1,
+                                          int c2,
+                                          int c3,
+                                          int c4)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2),
+                 "r"(c3),
+                 "r"(c4)
+                 : "memory");
+}
+
+__device__ __forceinline__ void copy_tile(std::uint32_t destination,
+                                          const CUtensorMap& map,
+                                          std::uint32_t barrier,
                                           int c0,
                                           int c1,
                                           int c2)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                 ".L2::cache_hint [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(destination),
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(destination),
                  "l"(&map),
                  "r"(barrier),
-                 "l"(policy),
                  "r"(c0),
                  "r"(c1),
                  "r"(c2)
                  : "memory");
 }
 
-// How long the level-2 cache keeps what a copy reads: as usual, or less than anything else.
-__device__ __forceinline__ std::uint64_t cache_policy(bool read_once)
+// The same for what is not needed again: the level-2 cache gives it up first.
+__device__ __forceinline__ void copy_tile_once(std::uint32_t destination,
+                                               const CUtensorMap& map,
+                                               std::uint32_t barrier,
+                                               int c0,
+                                               int c1,
+                                               int c2)
 {
-    std::uint64_t usual, shortest;
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(usual));
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(shortest));
-    return read_once ? shortest : usual;
+    // Evict first, all of it.
+    constexpr std::uint64_t policy = 0x12f0000000000000;
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(destination),
+                 "l"(&map),
+                 "r"(barrier),
+                 "r"(c0),
+                 "r"(c1),
+                 "r"(c2),
+                 "l"(policy)
+                 : "memory");
 }
 
 __device__ __forceinline__ void
@@ -154,6 +196,34 @@ __device__ __forceinline__ void copy_windows(std::uint32_t destination,
 
 __device__ __forceinline__ void prefetch_map(const CUtensorMap& map)
 { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+
+// Four 8x8 matrices of 16-bit elements to shared memory, Transposed ones turned over; each lane
+// knows the address of one line.
+template <bool Transposed>
+__device__ __forceinline__ void store_matrices(
+    std::uint32_t address, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d)
+{
+    if constexpr(Transposed)
+    {
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+            "r"(a),
+            "r"(b),
+            "r"(c),
+            "r"(d)
+            : "memory");
+    }
+    else
+    {
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+            "r"(a),
+            "r"(b),
+            "r"(c),
+            "r"(d)
+            : "memory");
+    }
+}
 
 // Registers of this warpgroup's threads from here on.
 template <int Count>

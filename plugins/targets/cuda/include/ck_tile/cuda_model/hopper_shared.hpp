@@ -17,6 +17,8 @@ struct hopper_params
     CUtensorMap a;
     CUtensorMap b;
     hopper_work work;
+    bool pixels;      // windows are single pixels, and their map one of a matrix
+    int image_pixels; // of one image then
 };
 
 // The same for a product of two matrices.

@@ -54,16 +54,21 @@ CK_TILE_CUDA_BOTH inline hopper_tile_place find_hopper_place(const hopper_work& 
             bool fewer = false;
             if constexpr(data)
             {
-                place.at.remainder[axis] = gemm % g.remainders[axis];
-                gemm /= g.remainders[axis];
+                // Divisions take long, and most problems have one GEMM.
+                if(g.gemms > 1)
+                {
+                    place.at.remainder[axis] = gemm % g.remainders[axis];
+                    gemm /= g.remainders[axis];
+                }
                 fewer = place.at.remainder[axis] >= g.full_taps[axis];
             }
             steps *= static_cast<int>(g.taps[axis][fewer ? 1 : 0].divisor);
         }
     }
-    const int part = Config::direction == direction::forward ? 0 : z % g.k_batch;
-    if constexpr(!weight) { place.at.first_image = z / g.k_batch * g.images_per_split; }
-    const int length = (steps + g.k_batch - 1) / g.k_batch;
+    const int split = w.parts.quotient(z);
+    const int part  = w.parts.remainder(z, split);
+    if constexpr(!weight) { place.at.first_image = split * g.images_per_split; }
+    const int length = w.parts.quotient(steps + g.k_batch - 1);
     place.step_begin = part * length < steps ? part * length : steps;
     place.step_end   = place.step_begin + length < steps ? place.step_begin + length : steps;
     return place;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Engine M: the implicit GEMM of every direction by asynchronous copies, with tensor cores for
-// 16-bit types and fused multiply-adds for fp32.
+// 16-bit types and TF32 and fused multiply-adds for fp32.
 #pragma once
 
 #include <type_traits>

@@ -58,10 +58,11 @@ Call join_groups(const host_model::kernel_facts& facts, const Call& call, int jo
 }
 
 // Weights (g, k, tap, c) of `joined` groups at a time become (g', k', tap, c').
+template <typename Element>
 struct expansion
 {
-    const std::uint16_t* from;
-    std::uint16_t* to;
+    const Element* from;
+    Element* to;
     int joined;
     int k, taps, c; // per group, as they were
     std::int64_t elements;
@@ -70,7 +71,7 @@ struct expansion
 #if defined(__CUDACC__)
 // A template, so that every translation unit may have it.
 template <typename Element>
-__global__ void __launch_bounds__(256) expand_weights(const __grid_constant__ expansion e)
+__global__ void __launch_bounds__(256) expand_weights(const __grid_constant__ expansion<Element> e)
 {
     const int wide = e.c * e.joined;
     for(std::int64_t i = blockIdx.x * 256ll + threadIdx.x; i < e.elements; i += gridDim.x * 256ll)

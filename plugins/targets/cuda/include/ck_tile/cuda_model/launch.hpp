@@ -151,7 +151,7 @@ void launch(cudaStream_t stream, const Args&... args)
     }
     else if constexpr(impl::matrix_kernel<Kernel>)
     {
-        impl::launch_matrix<Kernel, BlocksPerUnit>(stream, Kernel::make_call(args)...);
+        impl::launch_matrix<Kernel, BlocksPerUnit>(stream, args...);
     }
     else if constexpr(impl::depthwise_kernel<Kernel>)
     {

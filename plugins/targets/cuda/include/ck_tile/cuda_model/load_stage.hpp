@@ -9,22 +9,22 @@
 
 namespace ck_tile::cuda_model {
 
-// Calls line(i) and column(j) for the pieces of Vector elements that the thread copies.
+// Calls line(i) and column(j) for the pieces of Vector elements that the thread copies, and
+// exists() for both.
 template <typename Config,
-          bool Windowed,
           int Vector,
           int Lines,
           int Elements,
           int LineBytes,
-          typename Params,
           typename Element,
           typename Line,
-          typename Column>
-__device__ __forceinline__ void load_operand(const Params& p,
-                                             std::uint32_t destination,
+          typename Column,
+          typename Exists>
+__device__ __forceinline__ void load_operand(std::uint32_t destination,
                                              const Element* start,
                                              const Line& line_of,
-                                             const Column& column_of)
+                                             const Column& column_of,
+                                             const Exists& exists)
 {
     constexpr int pieces  = Elements / Vector; // of a line
     constexpr int all     = pieces * Lines;
@@ -32,16 +32,17 @@ __device__ __forceinline__ void load_operand(const Params& p,
     constexpr int bytes   = Vector * Config::ab_bytes;
 
     const auto copy = [&](int line, int piece, const address_part& a, const address_part& b) {
-        const Element* source =
-            resolve<Config, Windowed>(p, a, b) ? start + (a.offset + b.offset) : nullptr;
+        // Where nothing exists the address is not used.
+        const bool found       = exists(a, b);
+        const Element* source  = start + (a.offset + b.offset);
         const std::uint32_t to = destination + line * LineBytes + piece * bytes;
         if constexpr(Config::memory_type == Config::ab_type)
         {
-            copy_async<bytes>(to, source, start);
+            copy_async<bytes>(to, source, found);
         }
         else
         {
-            copy_decoded<Config::memory_type, Vector>(to, source);
+            copy_decoded<Config::memory_type, Vector>(to, found ? source : nullptr);
         }
     };
 
@@ -52,11 +53,33 @@ __device__ __forceinline__ void load_operand(const Params& p,
         constexpr int step        = threads / pieces;
         const int piece           = thread % pieces;
         const address_part column = column_of(piece * Vector);
+        // Lines are looked up before the first copy: none waits for the one before.
+        constexpr int count   = divide_up(Lines, step);
+        constexpr int at_once = count < 8 ? count : 8;
 #pragma unroll
-        for(int i = 0; i < divide_up(Lines, step); ++i)
+        for(int from = 0; from < count; from += at_once)
         {
-            const int line = thread / pieces + i * step;
-            if(Lines % step == 0 || line < Lines) { copy(line, piece, line_of(line), column); }
+            address_part lines[at_once];
+#pragma unroll
+            for(int i = 0; i < at_once; ++i)
+            {
+                const int line = thread / pieces + (from + i) * step;
+                if((count % at_once == 0 || from + i < count) &&
+                   (Lines % step == 0 || line < Lines))
+                {
+                    lines[i] = line_of(line);
+                }
+            }
+#pragma unroll
+            for(int i = 0; i < at_once; ++i)
+            {
+                const int line = thread / pieces + (from + i) * step;
+                if((count % at_once == 0 || from + i < count) &&
+                   (Lines % step == 0 || line < Lines))
+                {
+                    copy(line, piece, lines[i], column);
+                }
+            }
         }
     }
     else if constexpr(pieces % threads == 0)
@@ -97,29 +120,42 @@ load_stage(const operands<Config>& source, std::uint32_t stage, int k0)
     constexpr int b_lines    = Config::b_k_major ? Config::n : Config::k;
     constexpr int b_elements = Config::b_k_major ? Config::k : Config::n;
 
-    const auto& p = source.p;
-    load_operand<Config,
-                 ops::a_windowed,
-                 Config::vector_a,
-                 a_lines,
-                 a_elements,
-                 Config::a_line_bytes>(
-        p,
-        stage,
-        static_cast<const element*>(p.a) + source.a_start(),
-        [&](int line) { return source.a_line(line, k0); },
-        [&](int piece) { return source.a_column(piece, k0); });
-    load_operand<Config,
-                 ops::b_windowed,
-                 Config::vector_b,
-                 b_lines,
-                 b_elements,
-                 Config::b_line_bytes>(
-        p,
+    const auto& p     = source.p;
+    const auto load_a = [&](const auto& column, const auto& exists) {
+        load_operand<Config, Config::vector_a, a_lines, a_elements, Config::a_line_bytes>(
+            stage,
+            static_cast<const element*>(p.a) + source.a_start(),
+            [&](int line) { return source.a_line(line, k0); },
+            column,
+            exists);
+    };
+    const auto plain_column = [&](int piece) { return source.a_column(piece, k0); };
+    const auto inside       = [&](const address_part& line, const address_part& column) {
+        return resolve<Config, ops::a_windowed>(p, line, column);
+    };
+    if constexpr(ops::a_windowed)
+    {
+        if(source.masked())
+        {
+            load_a([&](int piece) { return source.numbered_tap(k0 + piece); }, has_tap);
+        }
+        else
+        {
+            load_a(plain_column, inside);
+        }
+    }
+    else
+    {
+        load_a(plain_column, inside);
+    }
+    load_operand<Config, Config::vector_b, b_lines, b_elements, Config::b_line_bytes>(
         stage + Config::a_bytes,
         static_cast<const element*>(p.b) + source.b_start(),
         [&](int line) { return source.b_line(line, k0); },
-        [&](int piece) { return source.b_column(piece, k0); });
+        [&](int piece) { return source.b_column(piece, k0); },
+        [&](const address_part& line, const address_part& column) {
+            return resolve<Config, ops::b_windowed>(p, line, column);
+        });
 }
 
 } // namespace ck_tile::cuda_model

@@ -3,23 +3,42 @@
 // engine.
 #pragma once
 
+#include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "ck_tile/cuda_model/tile_config.hpp"
 #include "ck_tile/host_model/plain_gemm_facts.hpp"
 
 namespace ck_tile::cuda_model {
 
+// The D tensors of a kernel, and what becomes of the product and them.
+template <host_model::d_operation Operation, data_type... Types>
+struct combination
+{
+    static constexpr host_model::d_operation operation = Operation;
+    static constexpr int count                         = sizeof...(Types);
+    static constexpr data_type types[count + 1]        = {Types..., data_type::fp32};
+};
+
 // Memory: the type of the operands there, if it is not AB, the one in shared memory.
-template <data_type Memory, data_type AB, data_type E, typename Shape>
+template <data_type Memory,
+          data_type AB,
+          data_type E,
+          bool Deep,
+          typename Combination,
+          typename Shape>
 struct matrix_config : Shape
 {
     static constexpr bool plain   = true;
     static constexpr bool weight  = false;
     static constexpr bool integer = host_model::is_integer(E);
     static constexpr int merged   = 1;
+    static constexpr bool deep    = Deep;
 
     static constexpr data_type memory_type = Memory;
+
+    using d_tensors = Combination;
 
     // Elements of neighbouring columns that are put into memory together.
     static constexpr int result_vector = AB == data_type::fp32 ? 1 : 16 / Shape::e_bytes;
@@ -54,7 +73,6 @@ struct matrix_config_of
 
     static_assert(facts.a_type == facts.b_type, "operands of different types");
     static_assert(facts.e_row_major, "on this device the result is row-major");
-    static_assert(facts.d_count == 0, "on this device there are no D tensors");
     static_assert(facts.m_per_block % 16 == 0 && facts.n_per_block % 16 == 0,
                   "on this device rows and columns of a tile are multiples of 16");
 
@@ -84,17 +102,25 @@ struct matrix_config_of
     static constexpr int hopper_stages  = plan.hopper_stages;
     static constexpr bool turns         = plan.turns || double_buffer;
     static constexpr int stages         = impl::fitting_stages(
-        double_buffer && plan.stages < 4 ? 4 : plan.stages, stage_bytes, blocks);
+        double_buffer && plan.stages < 4 ? 4 : plan.stages, stage_bytes, 0, blocks);
 
     // Parts of K start at multiples of the MMA tile's depth.
     static constexpr int vector(int width, bool along_k)
     { return usable_vector(along_k ? std::gcd(width, facts.k_mma) : width, memory_bytes); }
+
+    template <std::size_t... D>
+    static combination<facts.d_count == 0 ? host_model::d_operation::none : facts.operation,
+                       facts.d_types[D]...>
+        combination_of(std::index_sequence<D...>);
 
     template <data_type AB>
     using config = matrix_config<
         facts.a_type,
         AB,
         facts.e_type,
+        same_text(plan.name, "MEMORY"),
+        decltype(combination_of(
+            std::make_index_sequence<static_cast<std::size_t>(facts.d_count)>{})),
         tile_shape<AB,
                    facts.e_type,
                    facts.rounding,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Descriptors of operand tiles for warpgroup products: 16-bit elements in rows of 128 bytes, with
-// the copy engine's 128-byte swizzle.
+// Descriptors of operand tiles for warpgroup products: 16-bit elements or TF32 in rows of 128
+// bytes, with the copy engine's 128-byte swizzle.
 #pragma once
 
 #include <cstdint>
 
 namespace ck_tile::cuda_model {
 
-// Rows of a stage; one row is 64 elements of K, or of M or N where these are contiguous.
+// Rows of a stage; one row is 64 elements of K (of TF32: 32), or of M or N where these are
+// contiguous.
 inline constexpr int hopper_row_bytes = 128;
 inline constexpr int hopper_k         = 64;
 // 64 rows of 128 bytes.
@@ -23,7 +24,7 @@ constexpr std::uint64_t make_descriptor(std::uint32_t shared_address, bool k_con
            (std::uint64_t{1024 / 16} << 32) | (std::uint64_t{1} << 62);
 }
 
-// What 16 steps of K add to a descriptor: 32 bytes along a row, or 16 rows.
+// What 16 steps of K (of TF32: 8) add to a descriptor: 32 bytes along a row, or 16 rows.
 constexpr std::uint64_t descriptor_k_step(bool k_contiguous)
 { return k_contiguous ? 32 / 16 : 16 * hopper_row_bytes / 16; }
 

@@ -63,13 +63,13 @@ bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
     return true;
 }
 
-template <typename Kernel, int BlocksPerUnit>
-void launch_matrix(cudaStream_t stream, const host_model::plain_gemm_call& call)
+template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
+void launch_matrix(cudaStream_t stream, const KernelArgs& kargs)
 {
     using plan        = matrix_config_of<Kernel, BlocksPerUnit>;
     using partitioner = typename Kernel::TilePartitioner;
     using native      = typename plan::native;
-    matrix_params p   = make_matrix_params(call, native::e_bytes);
+    matrix_params p   = make_matrix_params(Kernel::make_call(kargs), native::e_bytes);
     if constexpr(hopper_tile<native> && has_warpgroup_product(native::ab_type) &&
                  CKPROF_CUDA_ENGINE_W)
     {

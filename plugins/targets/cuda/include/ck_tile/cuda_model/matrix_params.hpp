@@ -20,7 +20,9 @@ struct matrix_params
     int k_batch, batch;
     std::int64_t stride_a, stride_b, stride_e;
     std::int64_t batch_stride_a, batch_stride_b, batch_stride_e;
-    bool wide; // 16 bytes of E can be stored at once
+    const void* d[host_model::most_d_tensors];
+    std::int64_t stride_d[host_model::most_d_tensors];
+    bool wide; // 16 bytes of E can be stored at once, and as many elements of D read
     int tiles; // of one product; engine M
 };
 
@@ -45,6 +47,14 @@ inline matrix_params make_matrix_params(const host_model::plain_gemm_call& call,
     p.wide           = call.n % vector == 0 && call.stride_e % vector == 0 &&
                        (call.batch == 1 || call.batch_stride_e % vector == 0) &&
                        reinterpret_cast<std::uintptr_t>(call.e) % 16 == 0;
+    for(int d = 0; d < host_model::most_d_tensors; ++d)
+    {
+        p.d[d]        = call.d[d];
+        p.stride_d[d] = call.stride_d[d];
+        // Those that are missing have a stride of 0.
+        p.wide = p.wide && call.stride_d[d] % vector == 0 &&
+                 reinterpret_cast<std::uintptr_t>(call.d[d]) % 16 == 0;
+    }
     return p;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The products of one block's tile on the tensor cores, 16-bit operands.
+// The products of one block's tile on the tensor cores: 16-bit operands, and fp32 rounded to TF32.
 #pragma once
 
 #include "ck_tile/cuda_model/element.hpp"
@@ -51,6 +51,12 @@ struct mma_tile
     static constexpr int staging_bytes      = grid.m * grid.n * 16 * staging_line_bytes;
 
     static constexpr int accumulators = mf * nf * 4;
+
+    // An instruction takes 32 bytes of K: 16 elements, 8 of TF32.
+    static constexpr bool tf32   = Config::ab_type == data_type::tf32;
+    static constexpr int k_step  = 32 / Config::ab_bytes;
+    static constexpr int k_steps = Config::k / k_step;
+    static_assert(tf32 || Config::ab_bytes == 2);
 
     float sum[mf][nf][4];
     // Integers are added up in parts that a float holds exactly.
@@ -107,6 +113,25 @@ struct mma_tile
         }
     }
 
+    // The registers of one matrix of A or of two of B. First and Second lead to the other registers
+    // where words of TF32 are loaded one by one.
+    template <bool KMajor, int First, int Second>
+    __device__ __forceinline__ static void load(std::uint32_t (&r)[4], std::uint32_t address)
+    {
+        if constexpr(tf32 && !KMajor)
+        {
+            r[0] = load_word(address);
+            r[1] = load_word(address + First);
+            r[2] = load_word(address + Second);
+            r[3] = load_word(address + First + Second);
+        }
+        else
+        {
+            load_matrices<!KMajor>(r, address);
+        }
+        if constexpr(tf32) { round_to_tf32(r); }
+    }
+
     // Adds the products of one stage.
     __device__ __forceinline__ void multiply_stage(std::uint32_t stage)
     {
@@ -119,30 +144,37 @@ struct mma_tile
         const int b_n = inner + matrix / 2 * 8, b_k = matrix % 2 * 8;
         const int bt_n = matrix / 2 * 8, bt_k = inner + matrix % 2 * 8;
 
+        // Lines of K are the same bytes for all types. Where M or N is contiguous, words of TF32
+        // are loaded one by one: only elements of 16 bits can be transposed on the way.
         const std::uint32_t a_base =
             stage + (Config::a_k_major ? (warp_row + a_m) * Config::a_line_bytes + a_k * 2
+                     : tf32            ? lane % 4 * Config::a_line_bytes + (warp_row + lane / 4) * 4
                                        : at_k * Config::a_line_bytes + (warp_row + at_m) * 2);
         const std::uint32_t b_base =
             stage + Config::a_bytes +
             (Config::b_k_major ? (warp_column + b_n) * Config::b_line_bytes + b_k * 2
+             : tf32            ? lane % 4 * Config::b_line_bytes + (warp_column + lane / 4) * 4
                                : bt_k * Config::b_line_bytes + (warp_column + bt_n) * 2);
-        constexpr int a_row  = Config::a_k_major ? 16 * Config::a_line_bytes : 32;
-        constexpr int a_step = Config::a_k_major ? 32 : 16 * Config::a_line_bytes;
-        constexpr int b_row  = Config::b_k_major ? 16 * Config::b_line_bytes : 32;
-        constexpr int b_step = Config::b_k_major ? 32 : 16 * Config::b_line_bytes;
+        constexpr int across = 16 * Config::ab_bytes;
+        constexpr int a_row  = Config::a_k_major ? 16 * Config::a_line_bytes : across;
+        constexpr int a_step = Config::a_k_major ? 32 : k_step * Config::a_line_bytes;
+        constexpr int b_row  = Config::b_k_major ? 16 * Config::b_line_bytes : across;
+        constexpr int b_step = Config::b_k_major ? 32 : k_step * Config::b_line_bytes;
 #pragma unroll
-        for(int k = 0; k < Config::k / 16; ++k)
+        for(int k = 0; k < k_steps; ++k)
         {
             std::uint32_t a[mf][4], b[nf / 2][4];
 #pragma unroll
             for(int i = 0; i < mf; ++i)
             {
-                load_matrices<!Config::a_k_major>(a[i], a_base + i * a_row + k * a_step);
+                load<Config::a_k_major, 32, 4 * Config::a_line_bytes>(
+                    a[i], a_base + i * a_row + k * a_step);
             }
 #pragma unroll
             for(int j = 0; j < nf / 2; ++j)
             {
-                load_matrices<!Config::b_k_major>(b[j], b_base + j * b_row + k * b_step);
+                load<Config::b_k_major, 4 * Config::b_line_bytes, 32>(
+                    b[j], b_base + j * b_row + k * b_step);
             }
 #pragma unroll
             for(int i = 0; i < mf; ++i)
@@ -178,20 +210,42 @@ struct mma_tile
 #pragma unroll
                 for(int half = 0; half < 2; ++half)
                 {
-                    element* pair = at(lane / 4 + half * 8, column);
-                    pair[0]       = result(i, j, half * 2);
-                    pair[1]       = result(i, j, half * 2 + 1);
+                    store_pair(at(lane / 4 + half * 8, column),
+                               result(i, j, half * 2),
+                               result(i, j, half * 2 + 1));
                 }
             }
             __syncwarp();
             constexpr int pieces = warp_n / Vector;
-#pragma unroll 4
-            for(int index = lane; index < 16 * pieces; index += 32)
+            if constexpr(Put::separable)
             {
-                const int row = index / pieces, column = index % pieces * Vector;
-                put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+                put.template store_lines<16, warp_n>(
+                    warp_row + i * 16, warp_column, own, staging_line_bytes);
+            }
+            else
+            {
+#pragma unroll 4
+                for(int index = lane; index < 16 * pieces; index += 32)
+                {
+                    const int row = index / pieces, column = index % pieces * Vector;
+                    put(warp_row + i * 16 + row, warp_column + column, at(row, column));
+                }
             }
             __syncwarp();
+        }
+    }
+
+    __device__ __forceinline__ static void
+    store_pair(stored_t<Config::e_type>* to, stored_t<Config::e_type> a, stored_t<Config::e_type> b)
+    {
+        if constexpr(sizeof(*to) == 2)
+        {
+            *reinterpret_cast<unsigned*>(to) = unsigned{a} | (unsigned{b} << 16);
+        }
+        else
+        {
+            to[0] = a;
+            to[1] = b;
         }
     }
 

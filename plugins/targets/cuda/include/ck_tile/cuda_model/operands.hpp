@@ -23,6 +23,10 @@ struct address_part
 // A position that no displacement brings into an image.
 inline constexpr int nowhere = -(1 << 29);
 
+// Filters of at most so many taps have masks: a row knows of each tap whether its position exists.
+// One bit is left for what lies behind the last tap.
+inline constexpr int most_masked_taps = 63;
+
 template <typename Config>
 struct operands
 {
@@ -98,10 +102,58 @@ struct operands
     __device__ __forceinline__ address_part make_row(int line) const
     {
         const int row = at.first_row + line;
-        if(row >= p.m) { return absent(); }
+        if(row >= p.m) { return masked() ? address_part{0, 0, 0, 0} : absent(); }
         const int position = row / Config::merged;
         address_part part  = window(position);
         part.offset += row % Config::merged;
+        if(masked())
+        {
+            const std::uint64_t mask = existing_taps(part);
+            part.h                   = static_cast<int>(mask >> 32);
+            part.w                   = static_cast<int>(mask);
+        }
+        return part;
+    }
+
+    __device__ __forceinline__ bool masked() const
+    { return p.filter[0] * p.filter[1] * p.filter[2] <= most_masked_taps; }
+
+    // A bit for each tap of a window.
+    __device__ __forceinline__ std::uint64_t existing_taps(const address_part& row) const
+    {
+        std::uint64_t mask = 0;
+        int taps           = 1;
+#pragma unroll
+        for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+        {
+            const bool fewer = data && at.remainder[axis] >= p.full_taps[axis];
+            taps *= static_cast<int>(p.taps[axis][fewer ? 1 : 0].divisor);
+        }
+#pragma unroll 1
+        for(int number = 0; number < taps; ++number)
+        {
+            int index[3];
+            split_tap(number, index);
+            const int from[3] = {row.d, row.h, row.w};
+            bool inside       = true;
+#pragma unroll
+            for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+            {
+                const int position = from[axis] + index[axis] * p.image.step[axis];
+                inside             = inside && static_cast<unsigned>(position) <
+                                                   static_cast<unsigned>(p.image.length[axis]);
+            }
+            mask |= std::uint64_t{inside} << number;
+        }
+        return mask;
+    }
+
+    // The same as tap(), with the number of the tap for masks.
+    __device__ __forceinline__ address_part numbered_tap(int tap_and_channel) const
+    {
+        if(tap_and_channel >= at.k_end) { return {0, 0, 0, most_masked_taps}; }
+        address_part part = tap(tap_and_channel);
+        part.w            = p.channels.quotient(tap_and_channel);
         return part;
     }
 
@@ -205,7 +257,14 @@ struct operands
     static constexpr bool b_windowed = weight;
 };
 
-// Whether the element exists, and where.
+// The same by the mask of a row and the number of a tap.
+__device__ __forceinline__ bool has_tap(const address_part& row, const address_part& tap)
+{
+    const auto bits = static_cast<unsigned>(tap.w < 32 ? row.w : row.h);
+    return (bits >> (tap.w & 31) & 1u) != 0;
+}
+
+// Whether the element exists.
 template <typename Config, bool Windowed, typename Params>
 __device__ __forceinline__ bool
 resolve(const Params& p, const address_part& line, const address_part& column)

@@ -19,6 +19,63 @@ struct result_place
     // The elements of neighbouring columns that are stored together.
     static constexpr int vector = Config::ab_type == data_type::fp32 ? 1 : Config::vector_c;
 
+    // An element's offset is the sum of a part that its row knows and one that its column knows,
+    // negative where there is none; forward and backward data without merged groups.
+    __device__ __forceinline__ std::int64_t row_part(int row) const
+    {
+        const std::int64_t image = at.first_image * p.result_image_elements;
+        if constexpr(Config::direction == direction::forward)
+        {
+            return image +
+                   (static_cast<std::int64_t>(row) * p.groups + at.first_group) * p.out_channels;
+        }
+        else
+        {
+            const std::int64_t pixel = input_pixel(row);
+            return pixel < 0 ? -1 : image + (pixel * p.groups + at.first_group) * p.in_channels;
+        }
+    }
+    __device__ __forceinline__ std::int64_t column_part(int tile_column) const
+    {
+        const int column = at.first_column + tile_column;
+        return column < p.n ? column : -1;
+    }
+
+    // Whether that holds for this kernel.
+    static constexpr bool separable =
+        Config::direction != direction::backward_weight && Config::merged == 1;
+
+    // Stores a warp's lines of the tile from shared memory.
+    template <int Lines, int Columns>
+    __device__ __forceinline__ void
+    store_lines(int first_row, int first_column, const char* lines, int line_bytes) const
+    {
+        constexpr int pieces = Columns / vector; // of a line
+        const int lane       = threadIdx.x % 32;
+#pragma unroll 4
+        for(int index = lane; index < Lines * pieces; index += 32)
+        {
+            const int number          = at.first_row + first_row + index / pieces;
+            const int piece           = index % pieces * vector;
+            const std::int64_t row    = number < p.m ? row_part(number) : -1;
+            const std::int64_t column = column_part(first_column + piece);
+            if(row < 0 || column < 0) { continue; }
+            element* to = static_cast<element*>(p.result) + row + column;
+            const auto* values =
+                reinterpret_cast<const element*>(lines + index / pieces * line_bytes) + piece;
+            if constexpr(Config::direction == direction::backward_data)
+            {
+                if(add)
+                {
+                    add_to_memory<Config::e_type, vector>(to, values);
+                    continue;
+                }
+            }
+            using raw = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
+            *reinterpret_cast<raw*>(to) = *reinterpret_cast<const raw*>(values);
+        }
+    }
+
     // Null where there is none: beyond the GEMM, beyond the image, products of different groups.
     __device__ __forceinline__ element* find(int tile_row, int tile_column) const
     {

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/deferred_zeroing.hpp"
+#include "ck_tile/host_model/rejection.hpp"
 
 namespace ck_tile::cuda_model::impl {
 
@@ -26,7 +26,7 @@ template <typename, int>
 using kernel_tag = void;
 #endif
 
-// Throws std::runtime_error if no block of the device can have that many bytes.
+// Throws host_model::rejected_launch if no block of the device can have that many bytes.
 inline void check_shared_memory(int bytes)
 {
     int device = 0, most = 0;
@@ -34,9 +34,11 @@ inline void check_shared_memory(int bytes)
     hip_check_error(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if(bytes > most)
     {
-        throw std::runtime_error("device-shared-memory: the tile needs " + std::to_string(bytes) +
-                                 " bytes of shared memory, a block of this device has at most " +
-                                 std::to_string(most));
+        throw host_model::rejected_launch(
+            "device-shared-memory",
+            "the tile needs " + std::to_string(bytes) +
+                " bytes of shared memory, a block of this device has at most " +
+                std::to_string(most));
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ck_tile/cuda_model/gemm_params.hpp"
+#include "ck_tile/cuda_model/matrix_descriptor.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -27,26 +28,28 @@ struct tile_map_request
 {
     int rank;
     const void* base;
-    std::uint64_t size[4];
-    std::uint64_t byte_stride[3];
-    unsigned box[4];
+    std::uint64_t size[5];
+    std::uint64_t byte_stride[4];
+    unsigned box[5];
 
     bool operator==(const tile_map_request&) const = default;
 };
 
 // The windows that a GEMM's rows (or the depth of backward weight) stand for. Positions of an axis
 // are `count` values origin + i * scale; taps displace by 0, |step|, ..., counted from the lowest
-// one, which is `reach` below the origin where steps are negative.
-inline window_map_request make_window_map_request(
-    const gemm_params& p, const void* base, int images, int element_bytes, unsigned pixels)
+// one, which is `reach` below the origin where steps are negative. `deep`: images have a depth.
+inline window_map_request make_window_map_request(const gemm_params& p,
+                                                  const void* base,
+                                                  int images,
+                                                  int element_bytes,
+                                                  unsigned pixels,
+                                                  bool deep)
 {
     window_map_request r{};
-    const bool deep =
-        p.image.length[0] > 1 || p.positions[0].divisor > 1 || p.taps[0][0].divisor > 1;
     r.rank         = deep ? 5 : 4;
     r.base         = base;
     r.size[0]      = static_cast<std::uint64_t>(p.image.stride[2]);
-    r.channels     = 64;
+    r.channels     = static_cast<unsigned>(128 / element_bytes); // a row in shared memory
     r.pixels       = pixels;
     r.step[0]      = 1;
     const int axes = deep ? 3 : 2;
@@ -105,18 +108,31 @@ inline tile_map_request make_weight_map_request(
             {channels, 1, rows, 1}};
 }
 
-// A matrix of pixels times channels: channels, pixels.
-inline tile_map_request make_pixel_map_request(const gemm_params& p,
-                                               const void* base,
-                                               std::int64_t pixels,
-                                               int element_bytes)
+// A matrix of pixels times the channels of all groups, in boxes of 128 bytes of channels.
+inline tile_map_request make_pixel_map_request(
+    const void* base, std::int64_t channels, std::int64_t pixels, int element_bytes, unsigned rows)
 {
-    const auto channels = static_cast<std::uint64_t>(p.groups) * p.out_channels;
     return {2,
             base,
-            {channels, static_cast<std::uint64_t>(pixels)},
-            {channels * static_cast<std::uint64_t>(element_bytes)},
-            {64, 64}};
+            {static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(pixels)},
+            {static_cast<std::uint64_t>(channels * element_bytes)},
+            {static_cast<unsigned>(hopper_row_bytes / element_bytes), rows}};
+}
+
+// Whether every window is one pixel, and the positions are all pixels in order: such windows are
+// the rows of a matrix, which is copied faster than windows are.
+inline bool has_pixel_windows(const gemm_params& p)
+{
+    for(int axis = 0; axis < 3; ++axis)
+    {
+        if(p.taps[axis][0].divisor != 1 || p.origin_scale[axis] != 1 ||
+           p.origin_offset[axis] != 0 ||
+           static_cast<int>(p.positions[axis].divisor) != p.image.length[axis])
+        {
+            return false;
+        }
+    }
+    return p.filter[0] * p.filter[1] * p.filter[2] == 1;
 }
 
 inline bool is_possible(const tile_map_request& r)

@@ -85,8 +85,8 @@ inline CUtensorMap encode(const tile_map_request& r, CUtensorMapDataType type)
     static const auto function = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(
         impl::driver_function("cuTensorMapEncodeTiled"));
     CUtensorMap map{};
-    cuuint64_t size[4], stride[3];
-    cuuint32_t box[4], step[4] = {1, 1, 1, 1};
+    cuuint64_t size[5], stride[4];
+    cuuint32_t box[5], step[5] = {1, 1, 1, 1, 1};
     for(int i = 0; i < r.rank; ++i)
     {
         size[i] = r.size[i];

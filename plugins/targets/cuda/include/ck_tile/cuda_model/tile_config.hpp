@@ -127,6 +127,8 @@ struct tile_config : tile_shape<AB,
     static constexpr bool plain   = false;
     static constexpr bool weight  = Direction == direction::backward_weight;
     static constexpr bool integer = false;
+    // Stages come before resident blocks.
+    static constexpr bool deep = false;
     // The type in shared memory, where it is not that of the operands.
     static constexpr data_type memory_type = AB;
 };
@@ -143,10 +145,10 @@ constexpr int resident_blocks(int wanted, int tile_elements, int threads)
     return blocks;
 }
 
-constexpr int fitting_stages(int wanted, int stage_bytes, int blocks)
+constexpr int fitting_stages(int wanted, int stage_bytes, int rows, int blocks)
 {
-    // The runtime keeps 1 KiB per block; the rows of a tile take some more.
-    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - 8192;
+    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 24 bytes.
+    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 24 + 127) / 128 * 128;
     const int most = room / stage_bytes;
     return most < 1 ? 1 : (wanted < most ? wanted : most);
 }
@@ -164,11 +166,14 @@ struct tile_config_of
                       facts.k_per_block % 16 == 0,
                   "on this device every side of a tile is a multiple of 16");
 
+    // What is multiplied: operands of fp32 can be rounded to TF32.
+    static constexpr data_type factor = facts.tf32 ? data_type::tf32 : facts.a_type;
+
     // A wave of 64 lanes is two warps, one above the other in M.
     static constexpr int m_warps    = 2 * facts.m_waves * facts.k_waves;
     static constexpr int n_warps    = facts.n_waves;
     static constexpr int threads    = m_warps * n_warps * 32;
-    static constexpr int ab_bytes   = host_model::size_of(facts.a_type);
+    static constexpr int ab_bytes   = host_model::size_of(factor);
     static constexpr bool weight    = facts.direction == direction::backward_weight;
     static constexpr bool forward   = facts.direction == direction::forward;
     static constexpr bool scalar    = forward && facts.groups_to_merge > 1;
@@ -193,7 +198,7 @@ struct tile_config_of
     using type =
         tile_config<facts.direction,
                     facts.num_dim_spatial,
-                    facts.a_type,
+                    factor,
                     facts.e_type,
                     facts.rounding,
                     facts.m_per_block,
@@ -206,8 +211,10 @@ struct tile_config_of
                     scalar ? 1
                            : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
                     facts.direction == direction::backward_data ? 1 : facts.groups_to_merge,
-                    impl::fitting_stages(
-                        facts.double_smem_buffer&& wanted < 4 ? 4 : wanted, stage_bytes, blocks),
+                    impl::fitting_stages(facts.double_smem_buffer&& wanted < 4 ? 4 : wanted,
+                                         stage_bytes,
+                                         weight ? 0 : facts.m_per_block,
+                                         blocks),
                     blocks>;
 };
 

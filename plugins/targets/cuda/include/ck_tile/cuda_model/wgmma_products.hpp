@@ -103,9 +103,27 @@ struct warpgroup_product;
                         CKPROF_MORE_OPERANDS,                                                      \
                         __VA_ARGS__)
 
+// TF32 has no transposed operands.
+#define CKPROF_TF32_PRODUCT(N, A, B, ACCUMULATE)                                                   \
+    template <>                                                                                    \
+    struct warpgroup_product<host_model::data_type::tf32, N, false, false>                         \
+    {                                                                                              \
+        __device__ static __forceinline__ void                                                     \
+        issue(float (&d)[N / 2], std::uint64_t a, std::uint64_t b, int accumulate)                 \
+        {                                                                                          \
+            asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #ACCUMULATE ", 0; "                    \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32"                 \
+                         " {" CKPROF_COLUMNS_##N(CKPROF_TEXT, CKPROF_MORE_TEXT) "}, %" #A ", %" #B \
+                                                                                ", p, 1, 1; }"     \
+                         : CKPROF_COLUMNS_##N(CKPROF_OPERANDS, CKPROF_MORE_OPERANDS)               \
+                         : "l"(a), "l"(b), "r"(accumulate));                                       \
+        }                                                                                          \
+    };
+
 #define CKPROF_WARPGROUP_PRODUCTS(N, A, B, ACCUMULATE, ...)                                        \
     CKPROF_WARPGROUP_PRODUCT(fp16, "f16", N, A, B, ACCUMULATE, __VA_ARGS__)                        \
     CKPROF_WARPGROUP_PRODUCT(bf16, "bf16", N, A, B, ACCUMULATE, __VA_ARGS__)                       \
+    CKPROF_TF32_PRODUCT(N, A, B, ACCUMULATE)                                                       \
     CKPROF_FLOAT8_PRODUCT(fp8_ocp, "e4m3", N, A, B, ACCUMULATE)                                    \
     CKPROF_FLOAT8_PRODUCT(bf8_ocp, "e5m2", N, A, B, ACCUMULATE)                                    \
     CKPROF_BYTE_PRODUCT(                                                                           \
@@ -121,6 +139,7 @@ CKPROF_WARPGROUP_PRODUCTS(224, 112, 113, 114, 115, 116)
 CKPROF_WARPGROUP_PRODUCTS(256, 128, 129, 130, 131, 132)
 
 #undef CKPROF_WARPGROUP_PRODUCTS
+#undef CKPROF_TF32_PRODUCT
 #undef CKPROF_FLOAT8_PRODUCT
 #undef CKPROF_BYTE_PRODUCT
 #undef CKPROF_WARPGROUP_PRODUCT

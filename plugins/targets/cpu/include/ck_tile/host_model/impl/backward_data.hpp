@@ -223,6 +223,7 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
                               first_column);
             });
         });
+        if(facts.tf32) { gemm.round_operands(depth); }
         gemm.multiply(depth, accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }

@@ -85,6 +85,7 @@ inline void accumulate_weights(const kernel_facts& facts,
                               place.columns,
                               scratch);
         });
+        if(facts.tf32) { gemm.round_operands(depth); }
         gemm.multiply(depth, accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }

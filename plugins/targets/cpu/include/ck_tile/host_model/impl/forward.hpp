@@ -129,6 +129,7 @@ CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
                 return wei + ((group * call.shape.K + at / merged) * call.gemm.k + k0);
             });
         });
+        if(facts.tf32) { gemm.round_operands(depth); }
         gemm.multiply(depth, accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }

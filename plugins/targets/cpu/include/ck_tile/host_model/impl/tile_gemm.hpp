@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 
+#include "ck_tile/core/numeric/tfloat32.hpp"
 #include "ck_tile/host_model/impl/rows.hpp"
 
 namespace ck_tile::host_model::impl {
@@ -134,6 +135,13 @@ public:
     // Columns to be packed, zeros included: a multiple of vector_width.
     std::int64_t columns() const { return columns_; }
 
+    // Rounds what is packed of `depth` values of k to TF32.
+    void round_operands(std::int64_t depth)
+    {
+        for(std::int64_t row = 0; row < rows_; ++row) { round_run(a_row(row), depth); }
+        round_run(b_, columns_ * depth);
+    }
+
     // accumulator += A * B over `depth` values of k.
     void multiply(std::int64_t depth, int accumulator)
     {
@@ -157,6 +165,11 @@ public:
     float* result_row(std::int64_t row) { return acc_ + row * columns_; }
 
 private:
+    static void round_run(float* values, std::int64_t count)
+    {
+        for(std::int64_t i = 0; i < count; ++i) { values[i] = round_to_tf32(values[i]); }
+    }
+
     template <int Vectors>
     void multiply_panel(std::int64_t column, std::int64_t depth, float* acc)
     {

@@ -27,6 +27,8 @@ struct UniversalGemmPipelineProblem
     using BlockGemmShape  = BlockGemmShape_;
     using Traits          = Traits_;
     using ComputeDataType = ComputeDataType_;
+    using AComputeType    = ComputeDataType_;
+    using BComputeType    = ComputeDataType_;
 
     static constexpr GemmPipelineScheduler Scheduler = Scheduler_;
 

@@ -1,0 +1,121 @@
+"""Generated kernels that multiply in TF32, on the CPU, against operands that numpy has rounded.
+
+The bound is that of products of fp32, far below what rounding the operands changes: a kernel that does not
+round them, or rounds otherwise, fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ckprof.model.dtype import DataType
+from ckprof.model.instance import Instance
+from ckprof.model.layout import tensor_shape
+from ckprof.model.problem import ConvProblem
+from ckprof_plugins.directions.plugin import ckprof_register_directions
+from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
+from tests.e2e.generated_kernels import Built, build_kernels, run_kernel
+
+pytestmark = pytest.mark.compiler
+
+SMALL = {
+    **{"dtype": "fp32", "compute_type": "tf32", "tile_m": 16, "tile_n": 32, "tile_k": 16},
+    **{"warp_m": 1, "warp_n": 1, "warp_tile_k": 8},
+    **{"vector_size_a": 1, "vector_size_b": 1, "vector_size_c": 1},
+}
+STREAM_K = {
+    **{"family": StreamKPipeline, "streamk_enabled": True, "streamk_reduction_strategy": "TREE"},
+    # several groups need rows of tiles that are full
+    "tile_m": 4,
+}
+#: direction -> what is special about its instances
+INSTANCES: dict[str, list[dict[str, Any]]] = {
+    "fwd": [{}, {"pipeline": "compv4", "double_smem_buffer": True}],
+    "bwd_data": [{}],
+    "bwd_weight": [{}, STREAM_K],
+}
+DIRECTIONS = {one.id: one for one in ckprof_register_directions()}
+PROBLEM = ConvProblem(
+    groups=2,
+    batch=2,
+    out_channels=28,
+    in_channels=19,
+    filter=(3, 2),
+    input=(9, 10),
+    strides=(2, 1),
+    dilations=(1, 2),
+    left_pads=(1, 2),
+    right_pads=(2, 0),
+)
+
+
+def to_tf32(values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Round to ten bits of fraction, to nearest and ties to even, by arithmetic instead of bits."""
+    fraction, exponent = np.frexp(values.astype(np.float64))
+    return np.asarray(np.ldexp(np.round(fraction * 2.0**11), exponent - 11))
+
+
+@pytest.fixture(scope="module", params=list(INSTANCES))
+def built(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    make_instance: Callable[..., Instance],
+) -> tuple[str, Built]:
+    direction = request.param
+    instances = [
+        make_instance(**{**SMALL, **changes, "direction": direction}) for changes in INSTANCES[direction]
+    ]
+    return direction, build_kernels(tmp_path_factory.mktemp(direction), direction, instances)
+
+
+def test_operands_are_rounded_and_sums_are_not(built: tuple[str, Built]) -> None:
+    name, kernels = built
+    direction = DIRECTIONS[name]
+    *operands, result = direction.tensors
+    draw = np.random.default_rng(5)
+    for instance, kernel in kernels:
+        layout = instance.layout
+        stored = {
+            one: draw.standard_normal(tensor_shape(PROBLEM, layout, one)).astype(np.float32)
+            for one in direction.tensors
+        }
+        # values that lie between two others: ties go to the even one
+        stored[operands[0]].reshape(-1)[:4] = [1 + 2**-11, 1 + 3 * 2**-11, -(1 + 2**-11), 1 + 2**-11 + 2**-23]
+
+        def reference(values: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+            return np.asarray(direction.reference(PROBLEM, layout, values))  # noqa: B023  # called at once
+
+        rounded = {one: to_tf32(stored[one]) for one in operands}
+        expected = reference(rounded)
+        magnitude = reference({one: np.abs(values) for one, values in rounded.items()})
+        exact = reference({one: stored[one].astype(np.float64) for one in operands})
+        bound = direction.reduction_length(PROBLEM) * 2.0**-23 * magnitude + 2.0**-25
+        for splits in (1,) if name == "fwd" else (1, 3):
+            got = run_kernel(kernel, PROBLEM, stored, result, DataType.FP32, splits)
+            if got is None:
+                assert splits != 1
+                continue
+            assert (np.abs(got - expected) <= bound).all(), (instance, splits)
+            beyond = np.abs(got - exact) > bound
+            assert beyond.mean() > 0.5, "what rounding changes cannot be told from rounding errors"
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [
+        (1.0, 1.0),
+        (1 + 2**-11, 1.0),
+        (1 + 3 * 2**-11, 1 + 2**-9),
+        (1 + 2**-11 + 2**-23, 1 + 2**-10),
+        (-(1 + 2**-11), -1.0),
+        (2 - 2**-12, 2.0),
+        (0.0, 0.0),
+    ],
+)
+def test_the_reference_rounds_to_nearest(value: float, rounded: float) -> None:
+    assert to_tf32(np.array([value], dtype=np.float32))[0] == rounded
