@@ -137,6 +137,8 @@ class DeviceBench:
         self._attempts = 0
         #: kernels that did not compile and whose failure is not stored yet
         self._unstored: list[int] = []
+        #: of each cell the times of all its visits in microseconds; ``None`` for one that failed
+        self._times: dict[tuple[Problem, KernelCell], list[float | None]] = {}
         #: measurements of earlier sessions count
         self._remembers = False
         self._build: KernelBuild | None = None
@@ -320,12 +322,12 @@ class DeviceBench:
         if self._evidence is None:
             search, device = self._options.search, self._kernels.device.text
             self._evidence = new_session(self._run, search.seed, self._options.tags, device)
-        times: dict[tuple[Problem, KernelCell], list[float | None]] = {}
+        fresh: dict[tuple[Problem, KernelCell], None] = {}
         plan = make_plan(self._plan_request(wanted, self._library), self._sink.reader.past_visits)
-        watch = self._watch(times, most_s)
+        watch = self._watch(fresh, most_s)
         sweep = Sweep(plan, self._kernels, self._sink, self._evidence, watch, first_sequence=self._attempts)
         self._attempts += sweep.run().attempts
-        return list(self._results(times))
+        return list(self._results(fresh))
 
     def _contestants(self, cells: Sequence[Cell]) -> set[tuple[Problem, KernelCell]]:
         """Return what is measured: the cells, the best of their problems, and failures to be stored."""
@@ -357,9 +359,7 @@ class DeviceBench:
             takes=lambda problem, cell: (problem, cell) in wanted,
         )
 
-    def _watch(
-        self, times: dict[tuple[Problem, KernelCell], list[float | None]], most_s: float | None
-    ) -> Watch:
+    def _watch(self, fresh: dict[tuple[Problem, KernelCell], None], most_s: float | None) -> Watch:
         tell = self._session.tell
 
         def seen(planned: PlannedContest, attempt: Attempt) -> None:
@@ -367,7 +367,8 @@ class DeviceBench:
             cell = KernelCell(attempt.key.kernel.instance, attempt.key.split_k)
             usable = attempt.ranked and measured is not None and measured.median_ms > 0
             time_us = 1000 * measured.median_ms if usable and measured is not None else None
-            times.setdefault((planned.problem, cell), []).append(time_us)
+            self._times.setdefault((planned.problem, cell), []).append(time_us)
+            fresh[planned.problem, cell] = None
 
         return Watch(
             on_progress=lambda progress: tell(SweepProgress(progress=progress)),
@@ -378,14 +379,13 @@ class DeviceBench:
             max_time_s=most_s,
         )
 
-    def _results(
-        self, times: Mapping[tuple[Problem, KernelCell], Sequence[float | None]]
-    ) -> Iterator[MeasuredCell]:
+    def _results(self, fresh: dict[tuple[Problem, KernelCell], None]) -> Iterator[MeasuredCell]:
+        """Return what is known of cells by all their visits, as a later session reads it from the store."""
         number: dict[Problem, int] = {one: place for place, one in enumerate(self.space.problems)}
-        for (problem, cell), seen in times.items():
+        for problem, cell in fresh:
             place = Cell(number[problem], self._choice[self._place[cell.instance], cell.split_k])
             if self.knowledge.possible[place]:
-                yield MeasuredCell(cell=place, time_us=_time_of(seen))
+                yield MeasuredCell(cell=place, time_us=_time_of(self._times[problem, cell]))
 
     # --- what is known before -----------------------------------------------------------------------------
 
@@ -419,6 +419,7 @@ class DeviceBench:
                 )
             for choice, seen in times.items():
                 self._remembers = True
+                self._times[self._cell(Cell(number, choice))] = seen
                 time_us = _time_of(seen)
                 if time_us is None:
                     known.note_failure(Cell(number, choice))

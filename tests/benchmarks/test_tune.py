@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import median
 
 import numpy as np
 import pytest
@@ -159,7 +159,7 @@ def test_time_to_the_best(benchmark, sweep: str, built: bool) -> None:
     recorded = SWEEPS[sweep]
     costs = recorded.built if built else recorded.to_build
 
-    def figures() -> dict[str, dict[str, float]]:
+    def figures() -> dict[str, dict[str, list[float]]]:
         found = {}
         for label, name, trained, seeds in (
             ("random", "random", False, 3),
@@ -167,12 +167,13 @@ def test_time_to_the_best(benchmark, sweep: str, built: bool) -> None:
             ("model, trained", "model", True, 3),
         ):
             runs = [searched(recorded, name, seed, trained=trained, costs=costs) for seed in range(seeds)]
-            found[label] = {key: fmean(run[key] for run in runs) for key in runs[0]}
+            # infinity for a search that ended before
+            found[label] = {key: sorted(run[key] for run in runs) for key in runs[0]}
         return found
 
     found = benchmark.pedantic(figures, rounds=1)
     benchmark.extra_info.update(found)
-    assert found["model, trained"]["99 %"] < found["random"]["99 %"]
+    assert median(found["model, trained"]["99 %"]) < median(found["random"]["99 %"])
 
 
 @pytest.mark.parametrize("sweep", ["gfx950 forward", "H200 backward weight"])

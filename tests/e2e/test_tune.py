@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ckprof as library
+from ckprof.api.tune_bench import DeviceBench
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
 from tests.e2e.conftest import Ckprof
@@ -106,3 +107,23 @@ def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
     assert [one.count for one in result.best] == [2]
     assert sum(one.measured for one in result.best) == 1
     assert len(result.chosen) == 1
+
+
+def test_a_search_that_builds_beside_measuring(short_list: Path, tmp_path: Path, monkeypatch) -> None:
+    """As on a device, with the kernels of the CPU: everything is measured, stored and built once."""
+    monkeypatch.setattr(DeviceBench, "overlaps", True)
+    options = library.TuneOptions(
+        store=tmp_path / "results.db",
+        rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
+        search=library.SearchOptions(strategy="random", seed=1),
+    )
+    problems = ["conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1"]
+    query = library.InstanceQuery(conf=short_list)
+    result = library.Profiler().tune(query, problems, options)
+    assert result.stop.value == "settled"
+    assert [one.unmeasured for one in result.best] == [0]
+    with Store(tmp_path / "results.db") as store:
+        attempts = list(store)
+    assert sorted(one.sequence for one in attempts) == list(range(len(attempts)))
+    kernels = {one.kernel.name for one in attempts if one.ranked}
+    assert len(kernels) == sum(one.measured for one in result.best)
