@@ -85,6 +85,20 @@ def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path:
     assert NAME in tuned.out
     replayed = fine(ckprof("tune", "gemm", "--replay", "s.db", "--dtype", "fp32", "--problem", "64x64x64"))
     assert NAME in replayed.out
+    replay = (
+        "tune",
+        "gemm",
+        "--replay",
+        "s.db",
+        "--dtype",
+        "fp32",
+        "--problem",
+        "64x64x64",
+        "--conf",
+        listed,
+    )
+    fine(ckprof(*replay, "--emit", "best.json"))
+    assert NAME in fine(ckprof("run", "gemm", "--list-instances", "--conf", "best.json")).out
 
     fine(ckprof("report", "s.db", "-o", "r.html"))
     assert NAME.removeprefix("gemm_fp32_rcr_") in (tmp_path / "r.html").read_text()

@@ -45,19 +45,23 @@ def catalog(folder: Path, layout: str, dtype: str, **changes: object) -> Path:
     return path
 
 
-def random_lines(layout: str, count: int) -> list[str]:
-    """Lines of all kinds of problems: odd M, gaps between rows and between matrices, whole vectors."""
+def random_lines(layout: str, count: int, grain: int = 8) -> list[str]:
+    """Lines of all kinds of problems: odd M, gaps between rows and between matrices, whole vectors.
+
+    :param grain: what is contiguous is a multiple of it.
+    """
     draw = random.Random(layout)
     lines = []
     for _ in range(count):
         splits = draw.choice((1, 1, 2))
         # each split must have a whole step of the MMA tile
-        m, n, k = draw.choice((8, 24, 40, 56)), 8 * draw.randint(1, 9), 8 * draw.randint(4 * splits - 2, 8)
+        k = grain * draw.randint(4 * splits - 2, 8)
+        m, n = grain * draw.choice((1, 3, 5, 7)), grain * draw.randint(1, 9)
         if layout[0] == "r":
             m += draw.randint(-7, 7)
         runs = {"a": k if layout[0] == "r" else m, "b": n if layout[1] == "r" else k, "e": n}
         rows = {"a": m + k - runs["a"], "b": n + k - runs["b"], "e": m}
-        strides = {name: run + draw.choice((0, 8, 16)) for name, run in runs.items()}
+        strides = {name: run + draw.choice((0, grain, 2 * grain)) for name, run in runs.items()}
         options = [f"-m={m} -n={n} -k={k}", *(f"-stride_{name}={value}" for name, value in strides.items())]
         kind = draw.choice(("plain", "batch", "d"))
         if kind == "batch":
@@ -65,11 +69,11 @@ def random_lines(layout: str, count: int) -> list[str]:
             for name, count_of in rows.items():
                 extent = (count_of - 1) * strides[name] + runs[name]
                 # matrices that touch, with and without a gap behind the last row, and others
-                apart = draw.choice((0, extent, extent + 8, count_of * strides[name] + 64))
+                apart = draw.choice((0, extent, extent + grain, count_of * strides[name] + 64))
                 options.append(f"-batch_stride_{name}={apart}")
         if kind == "d":
             op = draw.choice(("MultiDAdd -num_d_tensors=2", "MultiDMultiply -num_d_tensors=1"))
-            options.append(f"-elementwise_op={op} -stride_ds={draw.choice((0, n, n + 24))}")
+            options.append(f"-elementwise_op={op} -stride_ds={draw.choice((0, n, n + 3 * grain))}")
         options.append(f"-split_k={splits}")
         lines.append(" ".join(options))
     return lines
@@ -111,8 +115,8 @@ def test_other_types_and_levels(ckprof, tmp_path: Path, dtype: str, level: str) 
         pytest.skip("headers of that time multiply no fp32")
     changes = {"warp_tile_k": 32, "tile_k": 32} if dtype == "fp8" else {}
     conf = catalog(tmp_path, "rcr", dtype, **changes)
-    lines = [line for line in random_lines("rcr", 20) if "-split_k=2" not in line]
-    (tmp_path / "lines.txt").write_text("\n".join(line.replace("-k=", "-k=1") for line in lines))
+    lines = [line for line in random_lines("rcr", 20, grain=16) if "-split_k=2" not in line]
+    (tmp_path / "lines.txt").write_text("\n".join(lines))
     called = ckprof(
         "run", "gemm", "--conf", conf, "--problems", tmp_path / "lines.txt", "--max-time", "0.01",
         "--api-level", level, "--format", "json", timeout=600,
@@ -265,6 +269,7 @@ def test_one_call_as_json(ckprof, built: Path) -> None:
     assert answer["success"] and answer["kernel"]["batched"] and answer["result"]["shape"] == [3, 9, 12]
 
 
+@pytest.mark.slow
 def test_the_cuda_target_says_what_its_engines_lack(ckprof, tmp_path: Path) -> None:
     """The answers are computed by the host: no device is needed."""
     called = ckprof(

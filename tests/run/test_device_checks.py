@@ -247,7 +247,8 @@ def test_a_device_finds_what_the_host_finds(checks, size, dtype, tolerance, seed
         expected.in_gaps,
     )
     assert repr(seen.first) == repr(expected.first)
-    assert seen.reason(spec("e", "N", (size,))) == expected.reason(spec("e", "N", (size,)))
+    line = spec("e", "N", (size,))
+    assert seen.reason(line) == expected.reason(line)
 
 
 def test_an_error_as_large_as_the_tolerance_passes_and_a_larger_one_does_not(checks):

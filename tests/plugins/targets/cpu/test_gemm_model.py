@@ -83,7 +83,7 @@ def test_all_kernels_2025_07(build: Callable[[str, list[str]], Path]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["latest", pytest.param("2025-07", marks=pytest.mark.slow)])
 def test_variants(level: str, build: Callable[[str, list[str]], Path]) -> None:
     """Products with D tensors and batches on random problems, with fences between rows and matrices."""
     flags = ["-O0", "-march=native", *LEVELS[level]]
