@@ -26,7 +26,7 @@ IN_BOTH_ENGINES: Final = (
 )
 #: of instances that engine W computes, on the problems that it takes
 IN_ENGINE_W: Final = (
-    IgnoredFields(names=("tile_k",), reason="engine W has stages of 64 elements along k"),
+    IgnoredFields(names=("tile_k",), reason="engine W has stages of 128 bytes along k"),
     IgnoredFields(names=("vector_size_a", "vector_size_b"), reason="engine W copies boxes of the operands"),
 )
 
