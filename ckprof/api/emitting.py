@@ -14,6 +14,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.flow.candidates import list_candidates
 from ckprof.flow.list_files import read_list
 from ckprof.model.catalog import Catalog
+from ckprof.plugin.protocols import RecordingPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +87,7 @@ def emitted_list(session: Session, selection: Selection, names: Sequence[str]) -
     lines = _lines_of_records(session, selection)
     for one in chosen:
         lines.setdefault(one.instance.key, _line_of_instance(session, one))
-    wanted = {one.instance.key: lines[one.instance.key] for one in chosen}
+    wanted = {one.instance.key: lines[one.instance.key] for one in chosen if lines[one.instance.key]}
     said = _exactly_said(session, wanted)
     text = _text(line for key, line in wanted.items() if key in said)
     conversion = _read(session, text) if text else None
@@ -121,11 +122,17 @@ def _record_of(session: Session, candidate: Candidate) -> Catalog:
     """
     instance = candidate.instance
     fields = instance.fields()
+    own = candidate.pipeline.record(instance) if isinstance(candidate.pipeline, RecordingPipeline) else None
     for variant in session.registry.variants:
         names = variant.record_type.__struct_fields__[1:]
-        if variant.direction != instance.direction or not set(names) <= set(fields):
+        if variant.direction != instance.direction:
             continue
-        record = msgspec.convert({"id": 0, **{name: fields[name] for name in names}}, variant.record_type)
+        if own is not None and type(own) is variant.record_type:
+            record = own
+        elif own is None and set(names) <= set(fields):
+            record = msgspec.convert({"id": 0, **{name: fields[name] for name in names}}, variant.record_type)
+        else:
+            continue
         catalog = Catalog(
             variant=variant.name,
             ndim=instance.ndim,
@@ -154,9 +161,15 @@ def _joined(catalogs: Iterable[Catalog]) -> tuple[Catalog, ...]:
 
 
 def _line_of_instance(session: Session, candidate: Candidate) -> str:
-    """Return the line of an instance that no list has: CK Tile's text, with what it leaves out."""
+    """Return the line of an instance that no list has: CK Tile's text, with what it leaves out.
+
+    :returns: an empty text if that is no line of a list.
+    """
     wanted = candidate.instance.fields()
-    conversion = _read(session, candidate.instance_string + "\n")
+    try:
+        conversion = _read(session, candidate.instance_string + "\n")
+    except InputError:
+        return ""
     for catalog in conversion.catalogs:
         variant = session.registry.variants.find(catalog.variant)
         for record in catalog.records:

@@ -56,6 +56,11 @@ TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
         **{(128, 128): ("mem", "compv4"), (128, 192): ("mem",), (128, 256): ("compv4",)},
     },
 }
+#: forward kernels that multiply in TF32: tile -> pipelines
+TF32_TILES: dict[tuple[int, int], tuple[str, ...]] = {
+    **{(128, 64): ("compv4",), (192, 128): ("mem", "compv4"), (128, 128): ("mem", "compv4")},
+    **{(64, 128): ("mem",), (256, 64): ("mem", "compv4"), (128, 256): ("mem", "compv4")},
+}
 #: tile, waves, pipeline for engine M
 WARP_TILES = (
     *((128, 128, (2, 2), "compv3"), (128, 128, (1, 2), "mem"), (128, 64, (2, 1), "compv4")),
@@ -286,7 +291,8 @@ def load(
 @lru_cache(maxsize=16)
 def build(folder: Path, direction: str, ndim: int, precision: Precision = BF16) -> Library:
     """Build the instances of a direction and load them."""
-    chosen = [(tile, pipeline) for tile, pipelines in TILES[direction].items() for pipeline in pipelines]
+    tiles = TF32_TILES if precision is TF32 else TILES[direction]
+    chosen = [(tile, pipeline) for tile, pipelines in tiles.items() for pipeline in pipelines]
     catalog = {
         "variant": VARIANTS[direction],
         "ndim_spatial": ndim,

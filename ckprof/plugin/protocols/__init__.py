@@ -38,6 +38,7 @@ from ckprof.plugin.protocols.pipelines import MatrixPipeline as MatrixPipeline
 from ckprof.plugin.protocols.pipelines import NamedPipeline as NamedPipeline
 from ckprof.plugin.protocols.pipelines import OnDemandRuleSet as OnDemandRuleSet
 from ckprof.plugin.protocols.pipelines import Pipeline as Pipeline
+from ckprof.plugin.protocols.pipelines import RecordingPipeline as RecordingPipeline
 from ckprof.plugin.protocols.pipelines import RuleSet as RuleSet
 from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest

@@ -120,6 +120,14 @@ class NamedPipeline(Protocol):
 
 
 @runtime_checkable
+class RecordingPipeline(Protocol):
+    """A pipeline that writes instances as records of catalogs, where these have other fields."""
+
+    def record(self, instance: Instance) -> CatalogRecord:
+        """Return the record of which :meth:`Pipeline.make_instance` makes this instance, with the id 0."""
+
+
+@runtime_checkable
 class DirectionUser(Protocol):
     """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
 

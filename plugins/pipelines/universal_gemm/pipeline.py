@@ -19,7 +19,7 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
     UniversalGemmInstance,
 )
 from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
-from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
+from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 from ckprof_plugins.pipelines.universal_gemm.rules import RULES
 from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
@@ -62,6 +62,10 @@ class UniversalGemmPipeline:
             return instance_of(record, catalog.layout, catalog.dtype, direction)
         except InputError as error:
             raise InputError(f"instance {record.id}: {error.message}") from None
+
+    def record(self, instance: Instance) -> UniversalGemmRecord:
+        """Return the record that describes an instance."""
+        return record_of(_own(instance))
 
     def kernel_name(self, instance: Instance) -> str:
         """Return the kernel's file stem and registry name."""

@@ -24,11 +24,11 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
     MultiDGemmInstance,
     UniversalGemmInstance,
 )
+from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
-    from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 
 def instance_of(
@@ -66,6 +66,31 @@ def instance_of(
         vector_size_b=record.vector_size_b,
         vector_size_c=record.vector_size_c,
     )
+
+
+def record_of(instance: UniversalGemmInstance) -> UniversalGemmRecord:
+    """Return the record that describes an instance, with the id 0."""
+
+    def sizes(prefix: str, extent: Extent) -> dict[str, int]:
+        return {f"{prefix}_{axis}": size for axis, size in zip("mnk", extent.sizes, strict=True)}
+
+    values: dict[str, Any] = {
+        "id": 0,
+        **sizes("tile", instance.tile),
+        **sizes("warp", instance.wave_grid),
+        **sizes("warp_tile", instance.mma_tile),
+        "pipeline": instance.gemm_pipeline.value,
+        "scheduler": instance.scheduler.value,
+        "epilogue": instance.epilogue.value,
+        **{f"pad_{axis}": pad for axis, pad in zip("mnk", instance.pads, strict=True)},
+        "persistent": instance.persistent,
+        **{f"vector_size_{name}": size for name, size in zip("abc", instance.vector_sizes, strict=True)},
+    }
+    if isinstance(instance, MultiDGemmInstance):
+        values |= {"elementwise_op": instance.elementwise_op.value, "num_d_tensors": instance.num_d_tensors}
+    elif isinstance(instance, BatchedGemmInstance):
+        values["batched"] = True
+    return UniversalGemmRecord(**values)
 
 
 def _kind_of(record: UniversalGemmRecord) -> tuple[type[UniversalGemmInstance], dict[str, Any]]:

@@ -200,3 +200,25 @@ def test_default_problems_are_what_the_kernels_compute():
     assert found == MultiDProblem(
         m=512, n=256, k=128, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 0)
     )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pipeline": "compv4", "tile": (128, 128, 32), "persistent": True},
+        {"pads": (True, False, True), "vector_size_a": 4, "vector_size_b": 2, "vector_size_c": 1},
+        {"elementwise_op": "MultiDAdd", "num_d_tensors": 2},
+        {"batched": True, "scheduler": "interwave", "pipeline": "mem", "epilogue": "default"},
+    ],
+)
+def test_records_of_instances_describe_them(changes):
+    instance = make_product(**changes)
+    catalog = Catalog(
+        variant="gemm",
+        ndim=0,
+        layout=instance.layout,
+        dtype=instance.dtype,
+        records=(FAMILY.record(instance),),
+    )
+    again = FAMILY.make_instance(catalog, "gemm", catalog.records[0])
+    assert (again, again.key) == (instance, instance.key)
