@@ -124,6 +124,24 @@ def test_model_answers_as_the_headers_do(tmp_path):
     assert own > 50
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("listed", ["gemm/universal/rcr_fp16", "gemm/universal/rrr_fp16"])
+def test_whole_lists_are_answered_as_the_headers_do(ckprof, listed):
+    """Every kernel of a list that the level has, 500 random problems: what the real kernel and its launcher
+    say is what the model says."""
+    called = ckprof(
+        *("check-support", "gemm", "--conf", listed, "--target", "hip", "--arch", "gfx942"),
+        *("--api-level", OLD, "--random", "500", "--format", "json"),
+        timeout=2300,
+    )
+    assert called.code == 0, called.err[-4000:]
+    report = json.loads(called.out)
+    assert report["disagreements"] == 0
+    assert len(report["kernels"]) > 80
+    assert all(len(kernel["supported"]) == len(kernel["model"]) == 500 for kernel in report["kernels"])
+    assert sum(sum(kernel["supported"]) for kernel in report["kernels"]) > 500
+
+
 def write_catalog(path: Path, layout: str, dtype: str, changes: list[dict[str, object]]) -> Path:
     tile = {
         **{"tile_m": 128, "tile_n": 128, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
