@@ -51,7 +51,7 @@ class TensorSpec:
     @property
     def is_packed(self) -> bool:
         """Whether there are no gaps."""
-        return self._line == self.shape[-1] and not self.has_blocks
+        return self.stored_elements == self.elements
 
     @property
     def stored_shape(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ def with_gaps(values: NDArray[Any], spec: TensorSpec, fill: float | None = None)
     :param fill: what gaps hold; ``None`` for the poison.
     """
     if spec.is_packed:
-        return values
+        return values.reshape(spec.stored_shape)
     stored = np.empty(spec.stored_shape, dtype=values.dtype)
     if fill is None:
         stored.view(np.uint8)[...] = POISON_BYTE
