@@ -12,7 +12,6 @@ from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
-from ckprof_plugins.operations.gemm.line_writing import problem_line
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -69,6 +68,8 @@ class Gemm:
 
         :raises InputError: no form of line can say it.
         """
+        from ckprof_plugins.operations.gemm.line_writing import problem_line
+
         problem = one.problem
         if not isinstance(problem, GemmProblem):
             raise InputError(f"{problem.describe()}: expected the problem of a matrix product")

@@ -22,7 +22,6 @@ from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 from ckprof_plugins.pipelines.universal_gemm.rules import RULES
-from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,6 +134,8 @@ class UniversalGemmPipeline:
 
         :param name: the kernel's name, unique in its library.
         """
+        from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
+
         header = header_values(_own(instance), name, api_level)
         launcher = f"{name}_Launcher"
         return KernelSource(

@@ -14,9 +14,8 @@ from ckprof.model.dtype import DataType
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cuda import doctor, execution, identity
+from ckprof_plugins.targets.cuda import doctor, identity
 from ckprof_plugins.targets.cuda.devices import devices
-from ckprof_plugins.targets.cuda.ignored_fields import ignored_fields
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from ckprof.arch.architecture import Architecture
     from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
-    from ckprof.model.dtype import DataType
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.kernel_traits import KernelTraits
@@ -147,10 +145,14 @@ class CudaTarget:
 
     def executed(self, kernel: TimedKernel) -> KernelTraits:
         """Return what a kernel does here: the engine that computes it, its tile, stages and blocks."""
-        return execution.executed(kernel)
+        from ckprof_plugins.targets.cuda.execution import executed
+
+        return executed(kernel)
 
     def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
         """Return the fields of an instance that have no meaning here."""
+        from ckprof_plugins.targets.cuda.ignored_fields import ignored_fields
+
         return ignored_fields(kernel)
 
     def device_name(self) -> str:
