@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/hopper_store.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
 
 namespace ck_tile::cuda_model {
@@ -65,6 +66,24 @@ struct weight_result
         }
         const int group = shared_by_groups() ? w.group_channels.quotient(column) : 0;
         return {static_cast<std::int64_t>(tap - group) * channels() + column, group};
+    }
+
+    // Some columns of the sums of one warpgroup, whose first row that is.
+    __device__ __forceinline__ void store(const hopper_store<Config>& way,
+                                          const float (&sum)[Config::own_blocks][Config::n / 2],
+                                          int first_row,
+                                          const column_range& columns) const
+    {
+        constexpr int vector = Config::vector_c;
+        way.template store<vector>(
+            sum,
+            columns,
+            [&](int block, int row) { return row_part(way.warp_row(first_row, block) + row); },
+            [&](int column) { return column_part(column); },
+            [&](const result_part& row, const result_part& column, const auto* values) {
+                const std::int64_t offset = result_part::meet(row, column);
+                if(offset >= 0) { put_vector<vector>(w.g.result, offset, values); }
+            });
     }
 };
 
