@@ -165,7 +165,10 @@ struct hopper_exchange
 #pragma unroll
                 for(int i = 0; i < blocks; ++i)
                 {
-                    if(has_rows(i)) { add_from_shared(from + four_of(j - first, i), sum[i] + j * 4); }
+                    if(has_rows(i))
+                    {
+                        add_from_shared(from + four_of(j - first, i), sum[i] + j * 4);
+                    }
                 }
             }
         }

@@ -30,8 +30,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
     int turn = 0;
     for(int tile = walk.first; tile < walk.end; tile += walk.stride)
     {
-        const hopper_tile_place place =
-            find_hopper_place<Config>(p.work, walk.offset + tile);
+        const hopper_tile_place place = find_hopper_place<Config>(p.work, walk.offset + tile);
         const int steps               = place.step_end - place.step_begin;
         if constexpr(Config::turns)
         {

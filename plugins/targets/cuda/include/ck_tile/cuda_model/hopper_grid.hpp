@@ -45,8 +45,7 @@ inline char* zeroed_workspace(std::size_t bytes)
 template <typename Kernel, typename Config>
 struct hopper_grid
 {
-    static constexpr auto function =
-        &hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>;
+    static constexpr auto function = &hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>;
 
     // Clusters of so many blocks that the device runs at the same time; 0: none.
     static int resident_clusters(int blocks)
@@ -92,9 +91,8 @@ struct hopper_grid
     }
 
     // `written` as start() has it.
-    static void start_blocks(const hopper_params_of<Config>& p,
-                             cudaStream_t stream,
-                             const void* written)
+    static void
+    start_blocks(const hopper_params_of<Config>& p, cudaStream_t stream, const void* written)
     {
         const int cluster = p.work.sums.cluster;
         const int room    = cluster > 1 ? resident_clusters(cluster) * cluster

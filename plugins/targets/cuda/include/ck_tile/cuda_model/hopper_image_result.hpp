@@ -35,10 +35,10 @@ struct image_result
     int first_row; // of the warpgroup
 
     template <typename Columns, typename Put>
-    __device__ __forceinline__ void each_vector(const float (&sum)[Config::own_blocks]
-                                                                  [Config::n / 2],
-                                                const Columns& columns,
-                                                const Put& put) const
+    __device__ __forceinline__ void
+    each_vector(const float (&sum)[Config::own_blocks][Config::n / 2],
+                const Columns& columns,
+                const Put& put) const
     {
         const result_place<Config> result{g, at, false};
         way.template store<vector>(
@@ -55,8 +55,8 @@ struct image_result
     }
 
     template <typename Columns>
-    __device__ __forceinline__ void
-    store(const float (&sum)[Config::own_blocks][Config::n / 2], const Columns& columns) const
+    __device__ __forceinline__ void store(const float (&sum)[Config::own_blocks][Config::n / 2],
+                                          const Columns& columns) const
     {
         each_vector(sum, columns, [&](std::int64_t offset, const auto* values) {
             put_vector<vector>(g.result, offset, values);
@@ -64,8 +64,7 @@ struct image_result
     }
 
     // To what other parts of K have added or will add.
-    __device__ __forceinline__ void
-    add(const float (&sum)[Config::own_blocks][Config::n / 2]) const
+    __device__ __forceinline__ void add(const float (&sum)[Config::own_blocks][Config::n / 2]) const
     {
         using element = stored_t<Config::e_type>;
         each_vector(sum, every_column{}, [&](std::int64_t offset, const element* values) {

@@ -65,7 +65,7 @@ tile_map_request tile_request(const gemm_params& g)
     }
 }
 
-template <typename Kernel>
+template <typename Kernel, typename Products>
 struct hopper_patch_tag;
 
 // Copies round what is to become TF32.
@@ -109,11 +109,25 @@ void expand(cudaStream_t stream, const expansion<Element>& e)
     expand_weights<Element><<<parts, 256, 0, stream>>>(e);
 }
 
-// Starts engine W with patches if the windows allow that.
+template <typename Kernel, typename Config, typename Products>
+void start_patches(cudaStream_t stream, const hopper_patch_params& p)
+{
+    start<hopper_patch_tag<Kernel, Products>>(
+        &hopper_patch_gemm<Config, Products, kernel_tag<Kernel, Config::shared_bytes>>,
+        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
+        Config::threads,
+        Config::shared_bytes,
+        stream,
+        covers_result(p.work.g) ? p.work.g.result : nullptr,
+        p);
+}
+
+// Starts engine W with patches if the windows allow that. `few`: see depend_on_few.
 template <typename Kernel, typename Config>
 bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
                     int joined,
+                    bool few,
                     const expansion<stored_t<Config::ab_type>>& expanded)
 {
     constexpr bool data = Config::direction == direction::backward_data;
@@ -135,14 +149,11 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    start<hopper_patch_tag<Kernel>>(
-        &hopper_patch_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
-        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
-        Config::threads,
-        Config::shared_bytes,
-        stream,
-        covers_result(g) ? g.result : nullptr,
-        p);
+    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p); }
+    else
+    {
+        start_patches<Kernel, Config, patch_products<Config>>(stream, p);
+    }
     return true;
 }
 
@@ -166,8 +177,9 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     }
     if constexpr(hopper_patch_tile<Config>)
     {
-        using patches = hopper_patch_config<typename Config::tile>;
-        if(launch_patches<Kernel, patches>(stream, g, joined, expanded)) { return true; }
+        using patches  = hopper_patch_config<typename Config::tile>;
+        const bool few = depend_on_few(call.shape, joined);
+        if(launch_patches<Kernel, patches>(stream, g, joined, few, expanded)) { return true; }
     }
     const bool pixels                = has_pixel_windows(g);
     const window_map_request windows = window_request<Config>(g);
@@ -192,7 +204,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     p.b                         = Config::weight ? of_windows : of_tiles;
     p.pixels                    = pixels;
     p.image_pixels              = static_cast<int>(g.image.image_stride / g.image.stride[2]);
-    using grid = hopper_grid<Kernel, Config>;
+    using grid                  = hopper_grid<Kernel, Config>;
     if(g.k_batch > 1)
     {
         // Parts of the images would be parts of other tiles.

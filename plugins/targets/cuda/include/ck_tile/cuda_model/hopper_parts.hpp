@@ -72,9 +72,7 @@ struct cluster_shares
 // The tiles that a block takes, in the order of find_hopper_place: i from `first` below `end` in
 // steps of `stride`, each with `offset` added.
 struct tile_walk
-{
-    int first, end, stride, offset;
-};
+{ int first, end, stride, offset; };
 
 // With clusters, `block` and `blocks` count these, and `part` is the block within its own.
 CK_TILE_CUDA_BOTH inline tile_walk

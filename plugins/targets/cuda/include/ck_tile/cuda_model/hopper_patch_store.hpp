@@ -63,10 +63,10 @@ struct hopper_patch_store
                 const std::int64_t start  = result.row_part(row);
                 const std::int64_t column = result.column_part(piece);
                 if(start < 0 || column < 0) { continue; }
-                put_vector<vector>(
-                    w.g.result,
-                    start + column,
-                    reinterpret_cast<const element*>(lines + index / pieces * line) + piece);
+                put_vector<vector>(w.g.result,
+                                   start + column,
+                                   reinterpret_cast<const element*>(lines + index / pieces * line) +
+                                       piece);
             }
             team.meet();
         }

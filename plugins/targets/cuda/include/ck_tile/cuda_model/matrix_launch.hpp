@@ -40,7 +40,7 @@ bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
     static remembered_map<tile_map_request>& map_b = *new remembered_map<tile_map_request>;
     p.a                                            = map_a.get(a, map_type(Config::ab_type));
     p.b                                            = map_b.get(b, map_type(Config::ab_type));
-    using grid = hopper_grid<Kernel, Config>;
+    using grid                                     = hopper_grid<Kernel, Config>;
     if(grid::prefers_clusters(p.work.sums)) { p.work.sums.cluster = g.k_batch; }
     else if(g.k_batch > 1) { grid::add_workspace(p.work.sums); }
     grid::start_blocks(p, stream, g.e);
