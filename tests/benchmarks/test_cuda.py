@@ -5,7 +5,7 @@ in turns, with channels last, in bf16, or in fp32 whose operands are rounded to 
 allowed, too; torch measures its algorithms beforehand. The instances are tiles that the shipped lists have,
 and others by hand. Each result is compared with torch's. Goals, as ratios of torch's time to the best
 instance's, are printed beside what was reached; ratios below the floor fail. Further tables are for engine
-M alone, for the depthwise kernels, which exist for the forward direction, and for what ckprof itself takes
+M alone, for groups of one channel, and for what ckprof itself takes
 to build and to measure.
 
 Needs a GPU, nvcc and torch: ``pytest -s tests/benchmarks/test_cuda.py -m cuda``.
@@ -72,6 +72,8 @@ WARP_TILES = (
     *((128, 128, (2, 2), "compv3"), (128, 128, (1, 2), "mem"), (128, 64, (2, 1), "compv4")),
     *((256, 64, (2, 1), "compv3"), (256, 128, (2, 2), "compv3")),
 )
+#: tile, pipeline for groups of one channel
+NARROW_TILES = (((64, 64), "mem"), ((64, 64), "compv4"), ((128, 64), "compv4"), ((256, 64), "mem"))
 #: makes nvcc leave engine W out
 ENGINE_M = {"NVCC_APPEND_FLAGS": "-DCKPROF_CUDA_ENGINE_W=0"}
 #: local memory of the modelled device
@@ -339,6 +341,16 @@ def build_depthwise(folder: Path) -> Library:
     return load(folder, "depthwise", catalog)
 
 
+def build_single_channel(folder: Path, direction: str) -> Library:
+    """Build instances that access single channels, for directions that have no depthwise kernels."""
+    narrow = {f"vector_size_{tensor}": 1 for tensor in "abc"}
+    instances = [
+        gemm_record(i, tile, pipeline, (2, 2)) | narrow for i, (tile, pipeline) in enumerate(NARROW_TILES)
+    ]
+    catalog = {"variant": VARIANTS[direction], "ndim_spatial": 2, "layout": "nhwgc", "instances": instances}
+    return load(folder, f"{direction}-narrow", catalog)
+
+
 def best_instance(watch: Stopwatch, tensors: Tensors) -> Best:
     """Return the fastest instance; the results of all must be torch's, up to rounding."""
     library = watch.library
@@ -438,12 +450,14 @@ def test_engine_m(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.mark.cuda
-def test_depthwise(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Print what depthwise kernels reach; channels come before the axes, as the kernels want it."""
+@pytest.mark.parametrize("direction", list(VARIANTS))
+def test_depthwise(direction: str, tmp_path: Path) -> None:
+    """Print what is reached with one channel per group, in the layout that the kernels want."""
     torch = require_device()
-    library = build_depthwise(tmp_path_factory.mktemp("cuda"))
-    tensors = Tensors(torch, DEPTHWISE, "fwd", channels_last=False)
-    short = compare(torch, "I fwd", library, tensors, DEPTHWISE_GOAL)
+    own_kernels = direction == "fwd"
+    library = build_depthwise(tmp_path) if own_kernels else build_single_channel(tmp_path, direction)
+    tensors = Tensors(torch, DEPTHWISE, direction, channels_last=not own_kernels)
+    short = compare(torch, f"I {direction}", library, tensors, DEPTHWISE_GOAL)
     assert not short, short
 
 
