@@ -323,6 +323,26 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
     EXPECT(static_cast<std::int64_t>(steps.size()) ==
            std::int64_t{m_tiles} * static_cast<int>(w.n_tiles.divisor) * gemms * p.blocks_y *
                (p.blocks_z / p.k_batch));
+    EXPECT(w.sums.parts == p.k_batch && w.sums.tiles * w.sums.parts == w.tiles);
+    if(p.blocks_z == p.k_batch)
+    {
+        // Parts of K are as far apart as clusters take them.
+        for(int tile = 0; tile < w.sums.tiles; ++tile)
+            for(int part = 0, end = 0; part < p.k_batch; ++part)
+            {
+                const hopper_tile_place first = find_hopper_place<Config>(w, tile);
+                const hopper_tile_place place =
+                    find_hopper_place<Config>(w, tile + part * w.sums.tiles);
+                EXPECT(place.at.first_row == first.at.first_row);
+                EXPECT(place.at.first_column == first.at.first_column);
+                EXPECT(place.at.first_group == first.at.first_group);
+                EXPECT(place.at.remainder[0] == first.at.remainder[0]);
+                EXPECT(place.at.remainder[1] == first.at.remainder[1]);
+                EXPECT(place.at.remainder[2] == first.at.remainder[2]);
+                EXPECT(place.step_begin == end || place.step_begin == place.step_end);
+                end = place.step_end;
+            }
+    }
     if constexpr(Config::weight)
     {
         for(const auto& entry : steps) { EXPECT(entry.second == (p.k + 63) / 64); }
@@ -504,6 +524,25 @@ void joining()
     s.G = 1;
     s.K = 8;
     EXPECT(groups_to_join(s) == 1);
+    // 16 channels depend on the same 16 alone if groups begin and end with them on both sides.
+    for(const std::int64_t k : {1, 2, 4, 8, 16, 32})
+        for(const std::int64_t c : {1, 2, 3, 4, 8, 16, 32})
+        {
+            s.G             = 32;
+            s.K             = k;
+            s.C             = c;
+            const int count = groups_to_join(s);
+            bool few        = count > 1;
+            for(int group = 0; group < count; ++group)
+                for(std::int64_t in = group * c; in < (group + 1) * c; ++in)
+                    for(std::int64_t out = group * k; out < (group + 1) * k; ++out)
+                    {
+                        few = few && in / 16 == out / 16;
+                    }
+            // Other groups than those of equal sizes are not looked for.
+            EXPECT(!depend_on_few(s, count) || few);
+            EXPECT(depend_on_few(s, count) || !few || c != k);
+        }
     const conv_shape joined = join_groups({.G = 32, .N = 1, .K = 8, .C = 4}, 8);
     EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
 }
