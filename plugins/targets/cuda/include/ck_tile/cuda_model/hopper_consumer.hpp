@@ -97,7 +97,7 @@ struct hopper_consumer
                     image(place, [&](const auto& result) { result.add(sum); });
                     return;
                 }
-                else if(!exchange.collect(sum, place.number)) { return; }
+                else if(!exchange.collect(sum, place.number, needed_pieces(place))) { return; }
             }
         }
         put(place, columns);
@@ -114,6 +114,17 @@ private:
     // In memory, parts of backward data add up in the type of the result: sums of images would
     // take much memory.
     static constexpr bool adds_results = images;
+
+    // See hopper_exchange.
+    __device__ __forceinline__ std::uint64_t needed_pieces(const hopper_tile_place& place) const
+    {
+        if constexpr(Config::plain) { return ~std::uint64_t{0}; }
+        else
+        {
+            return weight_place<Config>{p.work, place}.needed_pieces(
+                hopper_store<Config>::warp_row(first_row(), 0));
+        }
+    }
 
     template <typename Use>
     __device__ __forceinline__ void image(const hopper_tile_place& place, const Use& use) const
@@ -138,7 +149,7 @@ private:
         }
         else if constexpr(Config::weight)
         {
-            weight_result<Config>{p.work, place}.store(way, sum, first_row(), columns);
+            weight_result<Config>{{p.work, place}}.store(way, sum, first_row(), columns);
         }
         else if constexpr(forward)
         {

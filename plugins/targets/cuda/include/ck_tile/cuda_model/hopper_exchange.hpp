@@ -62,8 +62,8 @@ struct hopper_exchange
 
     // Adds one part of K to the sums of its tile, which lie in the order of the threads' registers.
     // Returns whether it was the last part: then the registers hold the sum of all, and the memory
-    // zeros.
-    __device__ __forceinline__ bool collect(sums& sum, int tile) const
+    // zeros. Needed: which of the warp's pieces of 16 rows and 8 columns are part of the result.
+    __device__ __forceinline__ bool collect(sums& sum, int tile, std::uint64_t needed) const
     {
         const hopper_team<Config> members{shared.staging, warpgroup};
         Sum* own = static_cast<Sum*>(parts.partial) +
@@ -76,6 +76,7 @@ struct hopper_exchange
 #pragma unroll
             for(int j = 0; j < groups; ++j)
             {
+                if(!is_set(needed, i, j)) { continue; }
                 add_four(own + (i * groups + j) * (team * 4), sum[i] + j * 4);
             }
         }
@@ -87,11 +88,17 @@ struct hopper_exchange
 #pragma unroll
             for(int j = 0; j < groups; ++j)
             {
+                if(!is_set(needed, i, j)) { continue; }
                 take_four(own + (i * groups + j) * (team * 4), sum[i] + j * 4);
             }
         }
         return true;
     }
+
+    // A bit for each piece of a warp: blocks of 64 rows, and their groups of 8 columns.
+    static_assert(blocks * groups <= 64);
+    __device__ __forceinline__ static bool is_set(std::uint64_t needed, int block, int group)
+    { return needed >> (block * groups + group) & 1u; }
 
     // Gives the sums of all columns to the blocks of the cluster that own them, and gets those of
     // its own, which it returns. They arrive where operands were: all blocks have multiplied by

@@ -71,9 +71,10 @@ __device__ __forceinline__ int cluster_count()
     return count;
 }
 
-// Meets all threads of the cluster, in two steps.
+// Meets all threads of the cluster, in two steps. What they wrote before is not ordered by that: a
+// fence for all of memory takes long.
 __device__ __forceinline__ void cluster_arrive()
-{ asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+{ asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait()
 { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 
@@ -85,11 +86,10 @@ __device__ __forceinline__ std::uint32_t in_peer(std::uint32_t address, int rank
     return there;
 }
 
+// Says that this warp's products no longer read their operands. They are complete by then, so
+// nothing else needs to be ordered.
 __device__ __forceinline__ void arrive_at_peer(std::uint32_t barrier)
-{
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
-                 : "memory");
-}
+{ asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory"); }
 
 // Waits for a barrier of its own that other blocks arrive at.
 __device__ __forceinline__ void wait_for_peers(std::uint32_t barrier, std::uint32_t parity)
