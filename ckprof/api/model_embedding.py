@@ -52,8 +52,8 @@ def with_time_model(
     if own is not None and not own.ranks:
         raise UsageError(
             f"--model: the C functions of {direction} take kernels in the order of the list and know no "
-            "predicted times; generate without --model, and have programs run the kernel that 'ckprof select' "
-            "names"
+            "predicted times; generate without --model, and have programs run the kernel that "
+            "'ckprof select' names"
         )
     model = load_model(path)
     if model.direction != direction:

@@ -88,8 +88,10 @@ def read_csv(
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(f"cannot read: {exc}", path) from None
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
     lines = text.splitlines()
     header, rows = _table(path, lines)
     columns = _columns_of(problem_type)
