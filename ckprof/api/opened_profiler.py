@@ -116,15 +116,7 @@ class OpenedProfiler:
         from ckprof.api.requests import ListReading
         from ckprof.flow.explain_line import explain
 
-        how = reading or ListReading()
-        return explain(
-            line,
-            self.registry,
-            layout=how.layout,
-            dtype=how.dtype,
-            mma_k_table=how.mma_k_table,
-            upstream_comments=how.upstream_comments,
-        )
+        return explain(line, self.registry, reading or ListReading())
 
     def extract(self, request: ExtractRequest | None = None) -> ExtractionReport:
         """Derive instance lists from an installed library: its headers and its archive, without compiling.

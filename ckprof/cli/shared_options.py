@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.model.api_level import API_LEVELS
-from ckprof.model.conversion import MMA_K_TABLE
+from ckprof.model.conversion import MMA_K_TABLE, ListReading
 from ckprof.model.dtype import DataType, spellings
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.operations import layouts_named
@@ -16,7 +16,7 @@ from ckprof.plugin.operations import layouts_named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.api.requests import BuildOptions, ListReading
+    from ckprof.api.requests import BuildOptions
     from ckprof.cli.session import Session
     from ckprof.model.layout import Layout
 
@@ -210,8 +210,6 @@ def chosen_list_reading(
     :param directions: see :func:`chosen_layout`.
     :raises UsageError: an option is wrong.
     """
-    from ckprof.api.requests import ListReading
-
     return ListReading(
         layout=chosen_layout(arguments, session, directions),
         dtype=chosen_dtype(arguments),

@@ -15,6 +15,7 @@ from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import recipe as host_recipe
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cuda.capabilities import shared_bytes
 from ckprof_plugins.targets.cuda.devices import devices
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
@@ -46,9 +47,6 @@ _FLAGS: Final = (
     # get_instance_string() of generated launchers
     "-DCK_EXPERIMENTAL_BUILDER",
 )
-#: shared memory of a multiprocessor in bytes, by compute capability
-_SHARED_BYTES: Final = {80: 167936, 86: 102400, 87: 167936, 89: 102400, 90: 233472}
-_LEAST_SHARED_BYTES: Final = 102400
 #: of the H200; that of other devices is not larger
 _LAST_LEVEL_CACHE: Final = 60 * 2**20
 #: dense, by the data sheet of the H200 at a clock that it does not exceed
@@ -100,7 +98,7 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
             f"-gencode=arch=compute_{name},code=sm_{name}",
             f"-DCKPROF_CUDA_CAPABILITY={capability}",
             f"-DCKPROF_CUDA_ENGINE_W={int(hopper)}",
-            f"-DCKPROF_CUDA_SHARED_BYTES={_SHARED_BYTES.get(capability, _LEAST_SHARED_BYTES)}",
+            f"-DCKPROF_CUDA_SHARED_BYTES={shared_bytes(capability)}",
             # CK Tile's build system defines them, and rounding to bfloat16 depends on one
             *(f"-D{macro}" for macro in arch.macros),
             *request.extra_flags,
