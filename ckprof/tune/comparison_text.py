@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 if TYPE_CHECKING:
-    from ckprof.tune.comparison import BaselineComparison, ComparedProblem
+    from ckprof.tune.comparison import BaselineComparison
 
 
 def comparison_values(found: BaselineComparison) -> dict[str, Any]:
@@ -52,36 +52,35 @@ def comparison_text(found: BaselineComparison) -> str:
 def _table(found: BaselineComparison, baseline: str) -> str:
     total = found.sum_against(baseline)
     rows = [
-        (one.count, one.best_us, one.library_us, *_other(one, baseline), one.problem.describe())
+        (
+            one.count,
+            *_cells(
+                one.best_us, one.library_us, one.baseline_us.get(baseline), one.failures.get(baseline, "")
+            ),
+            one.problem.describe(),
+        )
         for one in found.problems
     ]
-    what = "sum" if total.problems == len(rows) else f"sum of the {total.problems} that all have a time for"
     if total.problems:
-        rows.append(
-            (
-                total.count,
-                total.best_us,
-                total.library_us,
-                total.baseline_us,
-                f"{total.baseline_us / total.best_us:.2f}",
-                f"{total.baseline_us / total.library_us:.2f}",
-                what,
-            )
+        what = (
+            "sum" if total.problems == len(rows) else f"sum of the {total.problems} that all have a time for"
         )
+        cells = _cells(total.best_us, total.library_us, total.baseline_us)
+        rows.append((total.count, *cells, what))
     headers = ("count", "best us", "library us", f"{baseline} us", "best", "library", "problem")
-    table = tabulate(rows, headers=headers, floatfmt=".4g", missingval="-", disable_numparse=[4, 5])
+    table = tabulate(rows, headers=headers, disable_numparse=True, colalign=(*("right",) * 6, "left"))
     return (
         f"measured again beside {baseline}: {found.descriptions.get(baseline, '')}\n{table}\n"
         f"'best', 'library': how many times as fast as {baseline}; sums count occurrences"
     )
 
 
-def _other(one: ComparedProblem, baseline: str) -> tuple[float | str | None, str, str]:
-    """Return a baseline's time, or its status, and how many times as fast the kernels are."""
-    time_us = one.baseline_us.get(baseline)
-    if time_us is None:
-        return one.failures.get(baseline, "").partition(":")[0] or None, "", ""
-    best, library = (
-        f"{time_us / own:.2f}" if own is not None else "" for own in (one.best_us, one.library_us)
-    )
-    return time_us, best, library
+def _cells(
+    best_us: float | None, library_us: float | None, baseline_us: float | None, failure: str = ""
+) -> tuple[str, ...]:
+    """Return three times, the last one perhaps a status, and how many times as fast the first two are."""
+    times = ("-" if one is None else f"{one:.4g}" for one in (best_us, library_us))
+    if baseline_us is None:
+        return *times, failure.partition(":")[0] or "-", "", ""
+    ratios = ("" if one is None else f"{baseline_us / one:.2f}" for one in (best_us, library_us))
+    return *times, f"{baseline_us:.4g}", *ratios
