@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ckprof.api.instances import Selection
 
 GOLDEN = "list_problems"
+#: has everything that instances of the lists ask for, such as direct loads into local memory
+ARCH = "gfx950"
 #: problems that each instance supports among the chosen ones, if there are that many
 WANTED = 2
 MOST = 12
@@ -66,7 +68,10 @@ def choose(conf: str) -> tuple[str, list[str]]:
     queries = [*_small(selection), *_own(selection)]
     report = profiler.check_support(
         SupportRequest(
-            selection=selection, build=BuildOptions(target="cpu"), queries=tuple(queries), model=False
+            selection=selection,
+            build=BuildOptions(target="cpu", arch=ARCH),
+            queries=tuple(queries),
+            model=False,
         )
     )
     table = report.table

@@ -17,7 +17,7 @@ import pytest
 
 from ckprof.build.jobs import available_cpus
 from ckprof_plugins.targets.cuda.devices import devices
-from tests.plugins.targets.cuda.list_problems import golden_name, shipped_lists
+from tests.plugins.targets.cuda.list_problems import ARCH, golden_name, shipped_lists
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 DIRECTIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight"}
@@ -48,7 +48,16 @@ def test_shipped_lists_run_verified(conf: str, tmp_path: Path) -> None:
                 "--conf",
                 conf,
             ),
-            *("--target", "cuda", "--problems", str(GOLDEN / golden_name(conf)), "--json", str(report)),
+            *(
+                "--target",
+                "cuda",
+                "--arch",
+                ARCH,
+                "--problems",
+                str(GOLDEN / golden_name(conf)),
+                "--json",
+                str(report),
+            ),
             *(*OPTIONS, "--format", "csv", "--jobs", str(_jobs())),
         ],
         capture_output=True,
