@@ -367,7 +367,7 @@ def test_products_compile(
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 def test_patches_compile(tmp_path: Path) -> None:
-    """Tiles of 64 columns have a second kernel of engine W, whose pipeline is no part of its code."""
+    """Tiles of 64 columns have two more kernels of engine W, whose pipeline is no part of their code."""
     common = {
         **{"tile_m": 128, "tile_n": 64, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
         **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16, "scheduler": "intrawave"},
@@ -385,6 +385,6 @@ def test_patches_compile(tmp_path: Path) -> None:
     variants = inspected("bwd_data", "--conf", str(path), folder=tmp_path, function="hopper_patch_gemm")
     if machine_code.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
-    # four steps of 16 of K, and two copies: of a patch and of weights
-    assert all(variant["matrix_instructions"]["HGMMA"] == 4 for variant in variants)
+    # four steps of 16 of K, for groups with few channels twice 64 rows; two copies: of a patch and of weights
+    assert sorted(variant["matrix_instructions"]["HGMMA"] for variant in variants) == [4, 2 * 4]
     assert all(variant["tensor_copies"] == 2 and variant["loads"] == {} for variant in variants)
