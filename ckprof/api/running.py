@@ -12,12 +12,13 @@ from ckprof.api.instances import choose_instances
 from ckprof.api.library_run import Run
 from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
+from ckprof.errors import UsageError
 from ckprof.flow.profile import as_run_instance
 from ckprof.flow.same_kernels import same_kernels
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
 from ckprof.run.baselines import Baselines
-from ckprof.run.options import RunOptions
+from ckprof.run.options import ReferencePlace, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -106,6 +107,18 @@ def _recording(
     return lambda run: recorded(session, run, options, sink)
 
 
+def _check_reference(session: Session, request: RunRequest) -> None:
+    """Say before anything is built that a target has no device that could compute references.
+
+    :raises UsageError: it has none, and that was asked for.
+    """
+    target = session.target(request.build.target)
+    if request.options.reference is ReferencePlace.DEVICE and target.embedded:
+        raise UsageError(
+            f"--reference device: the target {target.id} has no device; use --reference host or auto"
+        )
+
+
 def build_and_run(session: Session, request: RunRequest) -> RunResults:
     """Build a selection's library, run it on the problems, and return everything that was found out.
 
@@ -127,6 +140,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
     outcomes: list[Outcome] = []
     error: BaseException | None = None
     with ExitStack() as stack:
+        _check_reference(session, request)
         # The store first: who cannot write it need not build for hours. So with a library that is missing.
         sources = baseline_sources(session, request.baselines, request.build.target)
         record = _recording(session, request.store, stack)
