@@ -186,6 +186,8 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
         return build_and_report(session, plan.selection, build)
     end = profiler.execute_until_end(replace(plan, store=_store_options(arguments)))
+    if isinstance(end.error, UsageError) and not end.results.outcomes:
+        raise end.error  # what was asked for cannot be done: there is nothing to show
     delivery = _deliver(end.results, arguments, session)
     delivery.finish(end.error)
     if session.signals.requested:
