@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof_plugins.targets.cpu.device_table import device_table_source
-
 HERE = Path(__file__).parent
 TARGETS = HERE.parents[3] / "plugins" / "targets"
 FOLDERS = (TARGETS / "cuda" / "include", TARGETS / "cpu" / "include", HERE.parent / "cpu")
-FLAGS = ["-std=c++20", "-pthread", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+FLAGS = ["-std=c++20", "-pthread", "-O1", "-march=native", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 
 pytestmark = [
@@ -40,10 +38,9 @@ def compile_and_run(program: str, folder: Path, *sources: Path) -> str:
     return run(binary)
 
 
-def test_arithmetic(tmp_path: Path) -> None:
+def test_arithmetic(host_model_objects: list[Path], tmp_path: Path) -> None:
     """Divisions, residue classes, windows, descriptors and the walk over tiles against their definitions."""
-    runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
-    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, runtime, device_table_source())
+    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, *host_model_objects)
 
 
 def test_matrices(tmp_path: Path) -> None:
