@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from ckprof.model.problem_run import ProblemRun
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """A selection to be built and run."""
@@ -46,6 +50,8 @@ class RunRequest:
     baselines: tuple[str, ...] = ()
     #: the clock of the run so far
     stages: Stages = field(default_factory=Stages)
+    #: asked after each outcome; the run ends where it says so
+    should_stop: Callable[[], bool] = _never
 
 
 def plan_run(
@@ -147,6 +153,8 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
             with closing(record(run)) as found:
                 for outcome in found:
                     outcomes.append(outcome)
+                    if request.should_stop():
+                        break
         except BaseException as exc:
             # Whatever it is: what was measured until then must not be lost with it.
             error = exc
@@ -166,7 +174,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         stages_s=stages.seconds,
         why=request.why,
         same_kernels=same_kernels(target, selection.candidates) if request.why else (),
-        partial=error is not None,
+        partial=error is not None or request.should_stop(),
         warnings=run.warnings,
         baseline_ids=request.baselines,
         baselines=tuple(run.baselines.outcomes),

@@ -78,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         f"times as fast each instance is: {', '.join(session.registry.baselines.ids) or 'none installed'} "
         "(repeatable)",
     )
+    _add_output_options(parser, session)
+
+
+def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options that say what is done and shown."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--list-instances", action="store_true", help="print the instances with their numbers, and stop"

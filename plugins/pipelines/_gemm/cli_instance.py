@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
-#: The commands that work on instances.
-COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
-
 _LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
 _STRATEGIES: Final = ("tree", "linear")
 #: operation whose kernels have other fields
