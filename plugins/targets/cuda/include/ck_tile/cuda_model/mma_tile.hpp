@@ -63,15 +63,18 @@ struct mma_tile
     int whole[Config::integer ? mf : 1][Config::integer ? nf : 1][4];
     static_assert(!Config::integer || Config::k <= 1024, "a float does not hold these sums");
     int warp_row, warp_column; // first of the warp, in the tile
-    bool idle;                 // warps that have no part of the tile
 
     __device__ __forceinline__ mma_tile()
     {
         const int warp = threadIdx.x / 32;
-        idle           = warp >= grid.m * grid.n;
         warp_row       = warp / grid.n * warp_m;
         warp_column    = warp % grid.n * warp_n;
     }
+
+    // Warps that have no part of the tile.
+    static constexpr bool all_work = grid.m * grid.n * 32 == Config::threads;
+    __device__ __forceinline__ static bool idle()
+    { return !all_work && threadIdx.x >= grid.m * grid.n * 32; }
 
     __device__ __forceinline__ void clear()
     {
@@ -132,59 +135,121 @@ struct mma_tile
         if constexpr(tf32) { round_to_tf32(r); }
     }
 
-    // Adds the products of one stage.
-    __device__ __forceinline__ void multiply_stage(std::uint32_t stage)
+    // What a step of K multiplies.
+    struct fragments
+    { std::uint32_t a[mf][4], b[nf / 2][4]; };
+
+    // Those of the next step are on their way while one is multiplied.
+    fragments held[2];
+    std::uint32_t a_place, b_place; // of the lane's first line, in a stage
+
+    // The copies of a stage are made between the rows of products, in so many parts: before the
+    // last step, which waits for the stage that follows.
+    static constexpr int copy_steps = k_steps > 1 ? k_steps - 1 : 1;
+    static constexpr int copy_parts = copy_steps * mf;
+
+    __device__ __forceinline__ void find_places()
     {
-        if(idle) { return; }
+        using a_line   = typename Config::a_layout::line;
+        using b_line   = typename Config::b_layout::line;
         const int lane = threadIdx.x % 32;
         // Lane -> line that it points at; matrices of 8x8 are numbered along ldmatrix's results.
-        const int inner = lane % 8, matrix = lane / 8;
-        const int a_m = inner + matrix % 2 * 8, a_k = matrix / 2 * 8;
-        const int at_m = matrix % 2 * 8, at_k = inner + matrix / 2 * 8;
-        const int b_n = inner + matrix / 2 * 8, b_k = matrix % 2 * 8;
-        const int bt_n = matrix / 2 * 8, bt_k = inner + matrix % 2 * 8;
-
+        const int inner = lane % 8, low = lane / 8 % 2, high = lane / 16;
         // Lines of K are the same bytes for all types. Where M or N is contiguous, words of TF32
         // are loaded one by one: only elements of 16 bits can be transposed on the way.
-        const std::uint32_t a_base =
-            stage + (Config::a_k_major ? (warp_row + a_m) * Config::a_line_bytes + a_k * 2
-                     : tf32            ? lane % 4 * Config::a_line_bytes + (warp_row + lane / 4) * 4
-                                       : at_k * Config::a_line_bytes + (warp_row + at_m) * 2);
-        const std::uint32_t b_base =
-            stage + Config::a_bytes +
-            (Config::b_k_major ? (warp_column + b_n) * Config::b_line_bytes + b_k * 2
-             : tf32            ? lane % 4 * Config::b_line_bytes + (warp_column + lane / 4) * 4
-                               : bt_k * Config::b_line_bytes + (warp_column + bt_n) * 2);
+        if constexpr(Config::a_k_major)
+        {
+            a_place = a_line::before(warp_row + inner + low * 8) + high * 16;
+        }
+        else if constexpr(tf32) { a_place = a_line::before(lane % 4) + (warp_row + lane / 4) * 4; }
+        else
+        {
+            a_place = a_line::before(inner + high * 8) + (warp_row + low * 8) * 2;
+        }
+        if constexpr(Config::b_k_major)
+        {
+            b_place = b_line::before(warp_column + inner + high * 8) + low * 16;
+        }
+        else if constexpr(tf32)
+        {
+            b_place = b_line::before(lane % 4) + (warp_column + lane / 4) * 4;
+        }
+        else
+        {
+            b_place = b_line::before(inner + low * 8) + (warp_column + high * 8) * 2;
+        }
+        b_place += Config::a_bytes;
+    }
+
+    __device__ __forceinline__ void load_fragments(fragments& to, std::uint32_t stage, int k) const
+    {
+        using a_line         = typename Config::a_layout::line;
+        using b_line         = typename Config::b_layout::line;
         constexpr int across = 16 * Config::ab_bytes;
-        constexpr int a_row  = Config::a_k_major ? 16 * Config::a_line_bytes : across;
-        constexpr int a_step = Config::a_k_major ? 32 : k_step * Config::a_line_bytes;
-        constexpr int b_row  = Config::b_k_major ? 16 * Config::b_line_bytes : across;
-        constexpr int b_step = Config::b_k_major ? 32 : k_step * Config::b_line_bytes;
+        constexpr int a_row  = Config::a_k_major ? a_line::before(16) : across;
+        constexpr int a_step = Config::a_k_major ? 32 : a_line::before(k_step);
+        constexpr int b_row  = Config::b_k_major ? b_line::before(16) : across;
+        constexpr int b_step = Config::b_k_major ? 32 : b_line::before(k_step);
+#pragma unroll
+        for(int i = 0; i < mf; ++i)
+        {
+            load<Config::a_k_major, 32, a_line::before(4)>(
+                to.a[i], stage + a_place + i * a_row + k * a_step);
+        }
+#pragma unroll
+        for(int j = 0; j < nf / 2; ++j)
+        {
+            load<Config::b_k_major, b_line::before(4), 32>(
+                to.b[j], stage + b_place + j * b_row + k * b_step);
+        }
+    }
+
+    // Before the first stage is multiplied.
+    __device__ __forceinline__ void begin(std::uint32_t stage)
+    {
+        if(idle()) { return; }
+        find_places();
+        load_fragments(held[0], stage, 0);
+    }
+
+    // Adds the products of one stage. Calls copy(part) for each part of the copies, then finish(),
+    // which returns the next stage when that can be read.
+    template <typename Copy, typename Finish>
+    __device__ __forceinline__ void
+    multiply_stage(std::uint32_t stage, const Copy& copy, const Finish& finish)
+    {
+        if(idle())
+        {
+#pragma unroll
+            for(int part = 0; part < copy_parts; ++part) { copy(part); }
+            finish();
+            return;
+        }
 #pragma unroll
         for(int k = 0; k < k_steps; ++k)
         {
-            std::uint32_t a[mf][4], b[nf / 2][4];
+            if constexpr(k_steps == 1)
+            {
+#pragma unroll
+                for(int part = 0; part < copy_parts; ++part) { copy(part); }
+            }
+            const bool last          = k + 1 == k_steps;
+            const std::uint32_t next = last ? finish() : stage;
+            load_fragments(held[(k + 1) % 2], next, last ? 0 : k + 1);
+            const fragments& now = held[k % 2];
 #pragma unroll
             for(int i = 0; i < mf; ++i)
             {
-                load<Config::a_k_major, 32, 4 * Config::a_line_bytes>(
-                    a[i], a_base + i * a_row + k * a_step);
-            }
-#pragma unroll
-            for(int j = 0; j < nf / 2; ++j)
-            {
-                load<Config::b_k_major, 4 * Config::b_line_bytes, 32>(
-                    b[j], b_base + j * b_row + k * b_step);
-            }
-#pragma unroll
-            for(int i = 0; i < mf; ++i)
 #pragma unroll
                 for(int j = 0; j < nf; ++j)
                 {
                     multiply<Config::ab_type>(
-                        sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                        sum[i][j], now.a[i], now.b[j / 2][j % 2 * 2], now.b[j / 2][j % 2 * 2 + 1]);
                 }
+                if(!last) { copy(k * mf + i); }
+            }
         }
+        if constexpr(k_steps % 2 == 1) { held[0] = held[1]; }
         if constexpr(Config::integer) { take(); }
     }
 
@@ -194,7 +259,7 @@ struct mma_tile
     __device__ __forceinline__ void store(char* shared, const Put& put)
     {
         using element = stored_t<Config::e_type>;
-        if(idle) { return; }
+        if(idle()) { return; }
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         char* own     = shared + warp * 16 * staging_line_bytes;
         const auto at = [&](int row, int column) {
@@ -253,7 +318,7 @@ struct mma_tile
     template <typename Exchange>
     __device__ __forceinline__ void for_each_sum(const Exchange& exchange)
     {
-        if(idle) { return; }
+        if(idle()) { return; }
 #pragma unroll
         for(int i = 0; i < mf; ++i)
 #pragma unroll

@@ -35,13 +35,32 @@ constexpr int usable_vector(int elements, int element_bytes)
     return width;
 }
 
-// One line of a tile in shared memory: its elements and a pad that makes the number of 16-byte
-// units odd, so that neighbouring lines start in different banks.
-constexpr int padded_line_bytes(int elements, int element_bytes)
+// The lines of a tile in shared memory. Several short ones share a row of 128 bytes. 16 bytes are
+// left out behind a row if that makes the number of its 16-byte units odd: then the same units of
+// eight neighbouring lines are in different banks, and so are eight units that follow one another.
+template <int LineBytes>
+struct line_layout
 {
-    const int units = divide_up(elements * element_bytes, 16);
-    return (units % 2 == 0 ? units + 1 : units) * 16;
-}
+    static_assert(LineBytes % 16 == 0);
+    static constexpr int together  = 128 % LineBytes == 0 ? 128 / LineBytes : 1;
+    static constexpr int units     = together * LineBytes / 16;
+    static constexpr int row_bytes = (units % 2 == 0 ? units + 1 : units) * 16;
+
+    // The bytes before a line, and those of so many lines.
+    static constexpr int before(int line)
+    { return line / together * row_bytes + line % together * LineBytes; }
+    static constexpr int all(int lines) { return divide_up(lines, together) * row_bytes; }
+};
+
+// Rows or columns of a tile times its depth: what lies in shared memory of one operand.
+template <int Side, int Depth, bool KMajor, int ElementBytes>
+struct operand_layout
+{
+    static constexpr int lines    = KMajor ? Side : Depth;
+    static constexpr int elements = KMajor ? Depth : Side; // of a line
+    using line                    = line_layout<elements * ElementBytes>;
+    static constexpr int bytes    = line::all(lines);
+};
 
 // What a tile is, whatever its rows and columns stand for. AKMajor, BKMajor: whether an operand's
 // contiguous dimension is K.
@@ -78,11 +97,11 @@ struct tile_shape
 
     static constexpr bool a_k_major = AKMajor, b_k_major = BKMajor;
 
-    static constexpr int a_line_bytes = padded_line_bytes(a_k_major ? K : M, ab_bytes);
-    static constexpr int b_line_bytes = padded_line_bytes(b_k_major ? K : N, ab_bytes);
-    static constexpr int a_bytes      = a_line_bytes * (a_k_major ? M : K);
-    static constexpr int b_bytes      = b_line_bytes * (b_k_major ? N : K);
-    static constexpr int stage_bytes  = a_bytes + b_bytes;
+    using a_layout = operand_layout<M, K, AKMajor, ab_bytes>;
+    using b_layout = operand_layout<N, K, BKMajor, ab_bytes>;
+
+    static constexpr int a_bytes      = a_layout::bytes;
+    static constexpr int stage_bytes  = a_bytes + b_layout::bytes;
     static constexpr int stages       = Stages;
     static constexpr int blocks       = Blocks;
 };
@@ -147,8 +166,8 @@ constexpr int resident_blocks(int wanted, int tile_elements, int threads)
 
 constexpr int fitting_stages(int wanted, int stage_bytes, int rows, int blocks)
 {
-    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 24 bytes.
-    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 24 + 127) / 128 * 128;
+    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 8 bytes.
+    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 8 + 127) / 128 * 128;
     const int most = room / stage_bytes;
     return most < 1 ? 1 : (wanted < most ? wanted : most);
 }
@@ -185,10 +204,8 @@ struct tile_config_of
                               threads);
 
     static constexpr int stage_bytes =
-        padded_line_bytes(weight ? facts.m_per_block : facts.k_per_block, ab_bytes) *
-            (weight ? facts.k_per_block : facts.m_per_block) +
-        padded_line_bytes(forward ? facts.k_per_block : facts.n_per_block, ab_bytes) *
-            (forward ? facts.n_per_block : facts.k_per_block);
+        operand_layout<facts.m_per_block, facts.k_per_block, !weight, ab_bytes>::bytes +
+        operand_layout<facts.n_per_block, facts.k_per_block, forward, ab_bytes>::bytes;
 
     static constexpr pipeline_plan plan = find_pipeline_plan(facts.pipeline_name);
     static constexpr int wanted         = plan.stages;
