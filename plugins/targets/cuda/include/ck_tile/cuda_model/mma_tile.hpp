@@ -139,8 +139,10 @@ struct mma_tile
     struct fragments
     { std::uint32_t a[mf][4], b[nf / 2][4]; };
 
-    // Those of the next step are on their way while one is multiplied.
-    fragments held[2];
+    // Those of the next step are on their way while one is multiplied, if registers hold both and
+    // what else a thread needs.
+    static constexpr bool early = Config::free_registers >= 2 * (mf * 4 + nf * 2) + 56;
+    fragments held[early ? 2 : 1];
     std::uint32_t a_place, b_place; // of the lane's first line, in a stage
 
     // The copies of a stage are made between the rows of products, in so many parts: before the
@@ -209,7 +211,7 @@ struct mma_tile
     {
         if(idle()) { return; }
         find_places();
-        load_fragments(held[0], stage, 0);
+        if constexpr(early) { load_fragments(held[0], stage, 0); }
     }
 
     // Adds the products of one stage. Calls copy(part) for each part of the copies, then finish(),
@@ -225,18 +227,25 @@ struct mma_tile
             finish();
             return;
         }
+        if constexpr(k_steps == 1)
+        {
+#pragma unroll
+            for(int part = 0; part < copy_parts; ++part) { copy(part); }
+        }
 #pragma unroll
         for(int k = 0; k < k_steps; ++k)
         {
-            if constexpr(k_steps == 1)
+            const bool last = k + 1 == k_steps;
+            if constexpr(early)
             {
-#pragma unroll
-                for(int part = 0; part < copy_parts; ++part) { copy(part); }
+                const std::uint32_t next = last ? finish() : stage;
+                load_fragments(held[(k + 1) % 2], next, last ? 0 : k + 1);
             }
-            const bool last          = k + 1 == k_steps;
-            const std::uint32_t next = last ? finish() : stage;
-            load_fragments(held[(k + 1) % 2], next, last ? 0 : k + 1);
-            const fragments& now = held[k % 2];
+            else
+            {
+                load_fragments(held[0], stage, k);
+            }
+            const fragments& now = held[early ? k % 2 : 0];
 #pragma unroll
             for(int i = 0; i < mf; ++i)
             {
@@ -249,7 +258,8 @@ struct mma_tile
                 if(!last) { copy(k * mf + i); }
             }
         }
-        if constexpr(k_steps % 2 == 1) { held[0] = held[1]; }
+        if constexpr(!early) { finish(); }
+        else if constexpr(k_steps % 2 == 1) { held[0] = held[1]; }
         if constexpr(Config::integer) { take(); }
     }
 

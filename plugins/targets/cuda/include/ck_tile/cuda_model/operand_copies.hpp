@@ -212,8 +212,9 @@ class operand_copies
     static constexpr int vector = Operand::vector, depth = Config::k;
     static constexpr bool linear = Operand::kind == line_kind::linear && plan::regular;
     // Of few rows each thread keeps what it needs.
-    static constexpr bool rows_in_registers =
-        Operand::kind == line_kind::windows && plan::regular && count <= 8;
+    static constexpr bool rows_in_registers = Operand::kind == line_kind::windows &&
+                                              plan::regular && count <= 8 &&
+                                              Config::free_registers >= 96;
 
     template <typename Part>
     __device__ __forceinline__ void

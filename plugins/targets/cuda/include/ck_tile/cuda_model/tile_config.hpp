@@ -104,6 +104,11 @@ struct tile_shape
     static constexpr int stage_bytes  = a_bytes + b_layout::bytes;
     static constexpr int stages       = Stages;
     static constexpr int blocks       = Blocks;
+
+    // Registers of a thread; those beside the accumulators, which engine M keeps them in.
+    static constexpr int registers =
+        65536 / (threads * blocks) < 255 ? 65536 / (threads * blocks) : 255;
+    static constexpr int free_registers = registers - divide_up(M * N, threads);
 };
 
 template <direction Direction,
