@@ -27,9 +27,10 @@ from ckprof.run.abi import CBuffers, CProblem, Kernel, Library
 from ckprof.run.messages import AbiStatus
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
-FLUSH_BYTES: Final = 256 * 2**20
-#: to find the best instance, and to compare it with torch
-TRIALS, SAMPLES = 3, 15
+from .device_timing import Stopwatch
+
+#: of each instance, to find the best
+TRIALS: Final = 3
 SPLITS: Final = (1, 2, 3, 4)
 #: bytes per second that a copy moves, read and written
 COPY_RATE: Final = 4.25e12
@@ -410,36 +411,23 @@ class Timed:
             self.a, self.b.T, self.one, self.one, out_dtype=self.e.dtype, use_fast_accum=True
         )
 
-    def vendor_ms(self, library: Library) -> float:
-        """Return torch's time once."""
-        begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        library.target.flush_cache(FLUSH_BYTES)
-        begin.record()
-        self.vendor()
-        end.record()
-        end.synchronize()
-        return float(begin.elapsed_time(end))
-
-    def own_ms(self, library: Library, kernel: Kernel, split_k: int) -> float:
+    def own_ms(self, watch: Stopwatch, kernel: Kernel, split_k: int) -> float:
         """Return a kernel's time once."""
-        library.target.flush_cache(FLUSH_BYTES)
-        status, reason, time_ms = kernel.run(CProblem.of(self.case.problem, split_k), self.buffers)
-        assert status is AbiStatus.OK, f"{kernel.name}: {reason}"
-        return time_ms
+        return watch.kernel_ms(kernel, CProblem.of(self.case.problem, split_k), self.buffers)
 
-    def ranking(self, library: Library) -> list[tuple[float, Kernel, int]]:
+    def ranking(self, watch: Stopwatch) -> list[tuple[float, Kernel, int]]:
         """Return the instances by time; each must compute what torch does, up to rounding."""
         expected = self.vendor().float()
         found = []
-        for kernel in library.kernels.values():
+        for kernel in watch.library.kernels.values():
             for split_k in self.case.splits:
                 if kernel.is_supported(CProblem.of(self.case.problem, split_k)).status is not AbiStatus.OK:
                     continue
                 self.e.fill_(7 if self.case.dtype == "int8" else float("nan"))
-                self.own_ms(library, kernel, split_k)
+                self.own_ms(watch, kernel, split_k)
                 error = ((self.e.float() - expected).norm() / expected.norm()).item()
                 assert error < 0.01, f"{kernel.name}, {split_k} splits: relative error {error}"
-                times = [self.own_ms(library, kernel, split_k) for _ in range(TRIALS)]
+                times = [self.own_ms(watch, kernel, split_k) for _ in range(TRIALS)]
                 found.append((statistics.median(times), kernel, split_k))
         return sorted(found, key=lambda one: one[0])
 
@@ -449,10 +437,12 @@ def measure(torch: Any, case: Case, library: Library) -> tuple[float, list[str]]
     timed = Timed(torch, case)
     for _ in range(3):
         timed.vendor()
-    ranking = timed.ranking(library)
+    watch = Stopwatch(torch=torch, library=library)
+    ranking = timed.ranking(watch)
     _, kernel, split_k = ranking[0]
-    pairs = [(timed.vendor_ms(library), timed.own_ms(library, kernel, split_k)) for _ in range(SAMPLES)]
-    vendor_ms, own_ms = (statistics.median(times) for times in zip(*pairs, strict=True))
+    vendor_ms, own_ms = watch.in_turns(
+        lambda: watch.torch_ms(timed.vendor), lambda: timed.own_ms(watch, kernel, split_k)
+    )
     traffic = sum(one.numel() * one.element_size() for one in (timed.a, timed.b, timed.e))
     rate = traffic / own_ms * 1e3 / COPY_RATE
     return vendor_ms / own_ms, [
@@ -486,7 +476,7 @@ def test_ratio_to_the_vendor(torch: Any, folder: Path) -> None:
     ("further", "line"),
     [
         (
-            {"elementwise_op": "MultiDAdd", "num_d_tensors": 2},
+            {"elementwise_op": "MultiDMultiply", "num_d_tensors": 2},
             "gemm_multiply_multiply 1 1 1 1 0 1 320 192 104 -1 -1 -1 200 -1",
         ),
         ({"batched": True}, "batched_gemm 1 1 1 1 0 1 320 192 104 -1 -1 -1 -1 40000 -1 3"),

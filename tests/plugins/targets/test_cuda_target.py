@@ -15,6 +15,8 @@ import pytest
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Product, Purpose
+from ckprof.run.abi import Library
+from ckprof.run.messages import AbiStatus
 from ckprof_plugins.targets.cuda import devices as cuda_devices
 from ckprof_plugins.targets.cuda import doctor, machine_code, target, toolchain
 from ckprof_plugins.targets.cuda.target import CudaTarget
@@ -196,7 +198,7 @@ SHIPPED = sorted(
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_answers_are_those_of_the_cpu_target(listed: str, tmp_path: Path) -> None:
-    """The same list, the same random problems, the same device: the same report."""
+    """The same list, random problems and device give the same report and the same instance strings."""
     reports = []
     for target_id in ("cpu", "cuda"):
         done = subprocess.run(
@@ -213,6 +215,17 @@ def test_answers_are_those_of_the_cpu_target(listed: str, tmp_path: Path) -> Non
         assert done.returncode == 0, done.stdout + done.stderr
         reports.append(done.stdout.replace(f'"{target_id}"', '"target"').replace(target_id, "target"))
     assert reports[0] == reports[1]
+    strings = [read_instance_strings(tmp_path / target_id) for target_id in ("cpu", "cuda")]
+    assert strings[0] == strings[1]
+
+
+def read_instance_strings(build_dir: Path) -> dict[str, str]:
+    """Ask every kernel of a library for CK Builder's text."""
+    library = Library.load(next(build_dir.rglob("*.so")))
+    answers = {key: kernel.instance_string() for key, kernel in library.kernels.items()}
+    assert answers
+    assert {status for status, _ in answers.values()} == {AbiStatus.OK}
+    return {key: text for key, (_, text) in answers.items()}
 
 
 #: list, its direction, kernel -> names of the device functions and what one of them must have
