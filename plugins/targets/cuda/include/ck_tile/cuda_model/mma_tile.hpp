@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/lane_place.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
 #include "ck_tile/cuda_model/tile_config.hpp"
 
@@ -116,25 +117,6 @@ struct mma_tile
         }
     }
 
-    // The registers of one matrix of A or of two of B. First and Second lead to the other registers
-    // where words of TF32 are loaded one by one.
-    template <bool KMajor, int First, int Second>
-    __device__ __forceinline__ static void load(std::uint32_t (&r)[4], std::uint32_t address)
-    {
-        if constexpr(tf32 && !KMajor)
-        {
-            r[0] = load_word(address);
-            r[1] = load_word(address + First);
-            r[2] = load_word(address + Second);
-            r[3] = load_word(address + First + Second);
-        }
-        else
-        {
-            load_matrices<!KMajor>(r, address);
-        }
-        if constexpr(tf32) { round_to_tf32(r); }
-    }
-
     // What a step of K multiplies.
     struct fragments
     { std::uint32_t a[mf][4], b[nf / 2][4]; };
@@ -143,74 +125,46 @@ struct mma_tile
     // what else a thread needs.
     static constexpr bool early = Config::free_registers >= 2 * (mf * 4 + nf * 2) + 56;
     fragments held[early ? 2 : 1];
-    std::uint32_t a_place, b_place; // of the lane's first line, in a stage
+    lane_place<typename Config::a_layout, false, Config::a_k_major, tf32, warp_m> a_place;
+    lane_place<typename Config::b_layout, true, Config::b_k_major, tf32, warp_n> b_place;
 
     // The copies of a stage are made between the rows of products, in so many parts: before the
     // last step, which waits for the stage that follows.
     static constexpr int copy_steps = k_steps > 1 ? k_steps - 1 : 1;
     static constexpr int copy_parts = copy_steps * mf;
 
-    __device__ __forceinline__ void find_places()
+    __device__ __forceinline__ void
+    load_fragments(fragments& to, std::uint32_t stage, int k) const
     {
-        using a_line   = typename Config::a_layout::line;
-        using b_line   = typename Config::b_layout::line;
-        const int lane = threadIdx.x % 32;
-        // Lane -> line that it points at; matrices of 8x8 are numbered along ldmatrix's results.
-        const int inner = lane % 8, low = lane / 8 % 2, high = lane / 16;
-        // Lines of K are the same bytes for all types. Where M or N is contiguous, words of TF32
-        // are loaded one by one: only elements of 16 bits can be transposed on the way.
-        if constexpr(Config::a_k_major)
-        {
-            a_place = a_line::before(warp_row + inner + low * 8) + high * 16;
-        }
-        else if constexpr(tf32) { a_place = a_line::before(lane % 4) + (warp_row + lane / 4) * 4; }
-        else
-        {
-            a_place = a_line::before(inner + high * 8) + (warp_row + low * 8) * 2;
-        }
-        if constexpr(Config::b_k_major)
-        {
-            b_place = b_line::before(warp_column + inner + high * 8) + low * 16;
-        }
-        else if constexpr(tf32)
-        {
-            b_place = b_line::before(lane % 4) + (warp_column + lane / 4) * 4;
-        }
-        else
-        {
-            b_place = b_line::before(inner + low * 8) + (warp_column + high * 8) * 2;
-        }
-        b_place += Config::a_bytes;
+#pragma unroll
+        for(int i = 0; i < mf; ++i) { load(to.a[i], a_place, stage, i, k); }
+#pragma unroll
+        for(int j = 0; j < nf / 2; ++j) { load(to.b[j], b_place, stage + Config::a_bytes, j, k); }
     }
 
-    __device__ __forceinline__ void load_fragments(fragments& to, std::uint32_t stage, int k) const
+    // The registers of one matrix of A or of two of B.
+    template <typename Place>
+    __device__ __forceinline__ static void
+    load(std::uint32_t (&r)[4], const Place& place, std::uint32_t tile, int i, int k)
     {
-        using a_line         = typename Config::a_layout::line;
-        using b_line         = typename Config::b_layout::line;
-        constexpr int across = 16 * Config::ab_bytes;
-        constexpr int a_row  = Config::a_k_major ? a_line::before(16) : across;
-        constexpr int a_step = Config::a_k_major ? 32 : a_line::before(k_step);
-        constexpr int b_row  = Config::b_k_major ? b_line::before(16) : across;
-        constexpr int b_step = Config::b_k_major ? 32 : b_line::before(k_step);
-#pragma unroll
-        for(int i = 0; i < mf; ++i)
+        if constexpr(Place::words)
         {
-            load<Config::a_k_major, 32, a_line::before(4)>(
-                to.a[i], stage + a_place + i * a_row + k * a_step);
-        }
 #pragma unroll
-        for(int j = 0; j < nf / 2; ++j)
-        {
-            load<Config::b_k_major, b_line::before(4), 32>(
-                to.b[j], stage + b_place + j * b_row + k * b_step);
+            for(int word = 0; word < 4; ++word) { r[word] = load_word(place.at(tile, i, k, word)); }
         }
+        else
+        {
+            load_matrices<!Place::k_major>(r, place.at(tile, i, k, 0));
+        }
+        if constexpr(tf32) { round_to_tf32(r); }
     }
 
     // Before the first stage is multiplied.
     __device__ __forceinline__ void begin(std::uint32_t stage)
     {
         if(idle()) { return; }
-        find_places();
+        a_place = {warp_row, static_cast<int>(threadIdx.x) % 32};
+        b_place = {warp_column, static_cast<int>(threadIdx.x) % 32};
         if constexpr(early) { load_fragments(held[0], stage, 0); }
     }
 

@@ -79,14 +79,13 @@ struct copy_plan
     { return regular ? thread % pieces : (thread + i * threads) % pieces; }
     static constexpr bool exists(int thread, int i)
     { return all % threads == 0 || i + 1 < count || thread + i * threads < all; }
-    // The bytes before that vector.
+    // Where that vector is put.
     static constexpr int place(int thread, int i)
     {
-        using lines         = typename layout::line;
-        const int in_line   = piece(thread, i) * vector_bytes;
-        constexpr bool even = regular && step % lines::together == 0;
-        return even ? lines::before(thread / pieces) + in_line + lines::before(i * step)
-                    : lines::before(line(thread, i)) + in_line;
+        constexpr bool periodic = regular && step % layout::period == 0;
+        return periodic ? layout::at(thread / pieces, thread % pieces * vector_bytes) +
+                              i * step * layout::line_bytes
+                        : layout::at(line(thread, i), piece(thread, i) * vector_bytes);
     }
 };
 

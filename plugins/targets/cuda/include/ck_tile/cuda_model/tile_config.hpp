@@ -35,31 +35,38 @@ constexpr int usable_vector(int elements, int element_bytes)
     return width;
 }
 
-// The lines of a tile in shared memory. Several short ones share a row of 128 bytes. 16 bytes are
-// left out behind a row if that makes the number of its 16-byte units odd: then the same units of
-// eight neighbouring lines are in different banks, and so are eight units that follow one another.
-template <int LineBytes>
-struct line_layout
-{
-    static_assert(LineBytes % 16 == 0);
-    static constexpr int together  = 128 % LineBytes == 0 ? 128 / LineBytes : 1;
-    static constexpr int units     = together * LineBytes / 16;
-    static constexpr int row_bytes = (units % 2 == 0 ? units + 1 : units) * 16;
-
-    // The bytes before a line, and those of so many lines.
-    static constexpr int before(int line)
-    { return line / together * row_bytes + line % together * LineBytes; }
-    static constexpr int all(int lines) { return divide_up(lines, together) * row_bytes; }
-};
-
-// Rows or columns of a tile times its depth: what lies in shared memory of one operand.
+// The lines of an operand in shared memory: of a side's rows or columns, or of the depth. Rows of
+// 128 bytes hold a part of a line, one or several; a line is lengthened to such a length. The
+// 16-byte units of a row change places, by a number that belongs to the line: so the same unit of
+// eight neighbouring lines is in different banks, and a row is written at once.
 template <int Side, int Depth, bool KMajor, int ElementBytes>
 struct operand_layout
 {
-    static constexpr int lines    = KMajor ? Side : Depth;
-    static constexpr int elements = KMajor ? Depth : Side; // of a line
-    using line                    = line_layout<elements * ElementBytes>;
-    static constexpr int bytes    = line::all(lines);
+    static constexpr int lines      = KMajor ? Side : Depth;
+    static constexpr int elements   = KMajor ? Depth : Side; // of a line
+    static constexpr int used_bytes = elements * ElementBytes;
+    static constexpr int line_bytes = used_bytes >= 128  ? divide_up(used_bytes, 128) * 128
+                                      : used_bytes > 64  ? 128
+                                      : used_bytes > 32  ? 64
+                                                         : 32;
+    static constexpr int together   = line_bytes < 128 ? 128 / line_bytes : 1; // lines of a row
+    static constexpr int bytes      = lines * line_bytes;
+
+    // Lines whose number differs by this have their units in the same places.
+    static constexpr int period = 8;
+
+    // What a line's units are exchanged by. Where words are read of four lines at a time, 32 bytes
+    // of each, pairs of units stay together.
+    static constexpr bool words = ElementBytes == 4 && !KMajor;
+    static constexpr int exchange(int line)
+    { return words ? line % 4 * 2 : line / together % (8 / together); }
+
+    // The place of a byte of a line.
+    static constexpr int at(int line, int byte)
+    {
+        const int linear = line * line_bytes + byte;
+        return linear ^ (exchange(line) * 16);
+    }
 };
 
 // What a tile is, whatever its rows and columns stand for. AKMajor, BKMajor: whether an operand's
