@@ -162,9 +162,7 @@ class operand_copies
             if constexpr(rows_in_registers)
             {
                 line_at = start + kept.offset;
-                // Keeps the compiler from adding the parts of addresses up in another order, which
-                // takes five additions a copy instead of one.
-                asm("" : "+l"(line_at));
+                take_as_one(line_at);
             }
         }
     }
