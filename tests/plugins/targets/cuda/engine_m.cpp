@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Engine M's kernels, thread by thread on the host: copies, fragments, products and results of
-// every direction against convolutions by definition.
+// every direction, and of matrices in all layouts, against their definitions.
 #include <cstdint>
 #include <random>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
 #include "reference.hpp"
 
-#include "ck_tile/cuda_model/implicit_gemm.hpp"
+#include "ck_tile/cuda_model/matrix_gemm.hpp"
 
 namespace {
 
@@ -60,6 +62,10 @@ struct tensor
         }
     }
 };
+
+template <typename Element>
+std::pair<const void*, std::size_t> range(const tensor<Element>& t)
+{ return {t.stored.data(), t.stored.size() * sizeof(Element)}; }
 
 template <typename Config>
 host_model::kernel_facts facts_of()
@@ -126,6 +132,7 @@ outcome run(const conv_shape& s, int parts)
     p.tiles    = partitioner<Config>{p.m, p.n}.tiles();
     p.blocks_x = std::int64_t{p.tiles} * (data ? p.gemms : 1);
     emulated::block block;
+    block.readable = {range(in), range(wei), range(out)};
     block.kernel = [&] { implicit_gemm<Config, partitioner<Config>, void>(p); };
     for(unsigned b = 0; b < linear_blocks(p); ++b)
     {
@@ -139,6 +146,23 @@ outcome run(const conv_shape& s, int parts)
         found.wrong += result[i] != sum;
     }
     return found;
+}
+
+std::string describe(direction d, const conv_shape& s)
+{
+    std::string text = "direction " + std::to_string(static_cast<int>(d));
+    for(const std::int64_t value : {s.G, s.N, s.K, s.C}) { text += " " + std::to_string(value); }
+    const auto add = [&](const auto& values) {
+        text += ",";
+        for(const std::int64_t value : values) { text += " " + std::to_string(value); }
+    };
+    add(s.filter);
+    add(s.input);
+    add(s.output);
+    add(s.stride);
+    add(s.dilation);
+    add(s.left_pad);
+    return text;
 }
 
 struct sizes
@@ -172,7 +196,8 @@ void check(const sizes& z, int parts = 1)
     const outcome found = run<Config>(s, parts);
     EXPECT_MSG(found.wrong == 0,
                std::to_string(found.wrong) + " wrong: " + std::to_string(Config::m) + "x" +
-                   std::to_string(Config::n) + "x" + std::to_string(Config::k));
+                   std::to_string(Config::n) + "x" + std::to_string(Config::k) + ", " +
+                   describe(Config::direction, s));
     EXPECT(found.conflicts == 0);
 }
 
@@ -220,6 +245,69 @@ void backward_weight()
     check<config<d, fp32, 32, 32, 16, 2, 1, 4, 1, 1, 1, 2, 1>>({1, 4});
 }
 
+// A product of matrices with gaps between their lines; elements of a vector, and of the gaps.
+template <int M, int N, int K, bool AKMajor, bool BKMajor, data_type Type, int Vector, int Stages>
+void multiply_matrices(int gap, int parts)
+{
+    using shape = tile_shape<Type, Type == bf16 ? bf16 : fp32, bf16_rounding_mode::standard,
+                             M, N, K, 2, 2, Vector, Vector, Vector, AKMajor, BKMajor, Stages, 1>;
+    using config = matrix_config<shape::ab_type, shape::ab_type, shape::e_type, false,
+                                 combination<host_model::d_operation::none>, shape>;
+    using element = stored_t<Type>;
+    host_model::plain_gemm_call call{};
+    call.m        = Vector * pick(1, 80 / Vector);
+    call.n        = Vector * pick(1, 80 / Vector);
+    call.k        = Vector * pick(1, 200 / Vector);
+    call.k_batch  = parts;
+    call.batch    = 1;
+    call.stride_a = (AKMajor ? call.k : call.m) + gap;
+    call.stride_b = (BKMajor ? call.k : call.n) + gap;
+    call.stride_e = call.n + gap;
+    const tensor<element> a(static_cast<std::size_t>(call.stride_a * (AKMajor ? call.m : call.k)));
+    const tensor<element> b(static_cast<std::size_t>(call.stride_b * (BKMajor ? call.n : call.k)));
+    std::vector<element> result(static_cast<std::size_t>(call.stride_e * call.m),
+                                parts > 1 ? element{0} : element(0x7fc1));
+    call.a          = a.stored.data();
+    call.b          = b.stored.data();
+    call.e          = result.data();
+    matrix_params p = make_matrix_params(call, shape::e_bytes);
+    p.tiles         = partitioner<config>{p.m, p.n}.tiles();
+    emulated::block block;
+    block.readable = {range(a), range(b)};
+    block.kernel   = [&] { matrix_gemm<config, partitioner<config>, 16, void>(p); };
+    for(unsigned i = 0; i < linear_blocks(p); ++i)
+    {
+        emulated::run_block(block, config::threads, i);
+    }
+    int wrong = 0;
+    for(std::int64_t i = 0; i < call.m; ++i)
+        for(std::int64_t j = 0; j < call.n; ++j)
+        {
+            double sum = 0;
+            for(std::int64_t k = 0; k < call.k; ++k)
+            {
+                const auto from_a = AKMajor ? i * call.stride_a + k : k * call.stride_a + i;
+                const auto from_b = BKMajor ? j * call.stride_b + k : k * call.stride_b + j;
+                sum += a.values[static_cast<std::size_t>(from_a)] *
+                       b.values[static_cast<std::size_t>(from_b)];
+            }
+            wrong += result[static_cast<std::size_t>(i * call.stride_e + j)] !=
+                     narrow<shape::e_type, bf16_rounding_mode::standard>(static_cast<float>(sum));
+        }
+    EXPECT_MSG(wrong == 0, std::to_string(wrong) + " wrong elements of a product");
+    EXPECT(block.conflicts == 0);
+}
+
+void matrices()
+{
+    multiply_matrices<64, 64, 32, true, true, bf16, 8, 3>(8, 1);
+    multiply_matrices<64, 64, 32, true, false, bf16, 4, 2>(4, 2);
+    multiply_matrices<48, 64, 16, false, true, bf16, 2, 3>(2, 1);
+    multiply_matrices<64, 96, 32, false, false, bf16, 8, 4>(0, 1);
+    multiply_matrices<32, 32, 32, false, false, tf32, 4, 3>(4, 1);
+    multiply_matrices<32, 64, 16, false, true, fp32, 1, 2>(3, 2);
+}
+
 // Every vector of an operand has a place of its own, and eight threads that follow one another
 // write one row of 128 bytes.
 template <int Side, int Depth, bool KMajor, int ElementBytes>
@@ -257,6 +345,7 @@ int main()
         forward();
         backward_data();
         backward_weight();
+        matrices();
     }
     return test::finish("engine_m");
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <ucontext.h>
@@ -67,6 +68,7 @@ struct block
     meeting all;
     ucontext_t scheduler{};
     std::function<void()> kernel;
+    std::vector<std::pair<const void*, std::size_t>> readable; // memory that kernels may read
     long long conflicts = 0; // of reads of matrices: turns that shared memory needs more than once
 };
 
@@ -74,6 +76,16 @@ inline block* current = nullptr;
 
 inline thread& self() { return current->threads[threadIdx.x]; }
 inline warp& own_warp() { return current->warps[threadIdx.x / 32]; }
+
+inline bool may_read(const void* from, std::size_t bytes)
+{
+    for(const auto& [start, size] : current->readable)
+    {
+        const auto offset = static_cast<const char*>(from) - static_cast<const char*>(start);
+        if(offset >= 0 && static_cast<std::size_t>(offset) + bytes <= size) { return true; }
+    }
+    return false;
+}
 
 inline void yield()
 {

@@ -139,8 +139,12 @@ struct operands
     __device__ __forceinline__ std::uint32_t existing_taps(const window_part& row) const
     {
         const int from[3] = {row.d, row.h, row.w};
-        int index[3], taps[3] = {1, 1, 1}, all = 1;
-        split_tap(at.first_tap, index);
+        int taps[3]       = {1, 1, 1};
+        const auto inside = [&](int axis, int index) {
+            const int position = from[axis] + index * p.image.step[axis];
+            return static_cast<unsigned>(position) < static_cast<unsigned>(p.image.length[axis]);
+        };
+        int all = 1;
 #pragma unroll
         for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
         {
@@ -148,29 +152,38 @@ struct operands
             taps[axis]       = static_cast<int>(p.taps[axis][fewer ? 1 : 0].divisor);
             all *= taps[axis];
         }
-        const int left     = all - at.first_tap;
-        const int count    = left < masked_taps ? left : masked_taps;
-        std::uint32_t mask = 0;
-#pragma unroll 1
-        for(int bit = 0; bit < count; ++bit)
+        if(all <= masked_taps)
         {
-            bool inside = true;
-#pragma unroll
-            for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
-            {
-                const int position = from[axis] + index[axis] * p.image.step[axis];
-                inside             = inside && static_cast<unsigned>(position) <
-                                                   static_cast<unsigned>(p.image.length[axis]);
-            }
-            mask |= std::uint32_t{inside} << bit;
-            bool carry = true;
+            // Each axis repeats the mask of those inside of it where a tap is inside.
+            std::uint32_t mask = 1;
+            int width          = 1;
 #pragma unroll
             for(int axis = 2; axis >= 3 - Config::dimensions; --axis)
             {
-                index[axis] += carry ? 1 : 0;
-                carry       = index[axis] == taps[axis];
-                index[axis] = carry ? 0 : index[axis];
+                std::uint32_t repeated = 0;
+#pragma unroll 1
+                for(int index = 0; index < taps[axis]; ++index)
+                {
+                    repeated |= inside(axis, index) ? mask << (index * width) : 0u;
+                }
+                mask = repeated;
+                width *= taps[axis];
             }
+            return mask >> at.first_tap;
+        }
+        std::uint32_t mask = 0;
+#pragma unroll 1
+        for(int bit = 0; bit < masked_taps && at.first_tap + bit < all; ++bit)
+        {
+            int index[3];
+            split_tap(at.first_tap + bit, index);
+            bool exists = true;
+#pragma unroll
+            for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+            {
+                exists = exists && inside(axis, index[axis]);
+            }
+            mask |= std::uint32_t{exists} << bit;
         }
         return mask;
     }

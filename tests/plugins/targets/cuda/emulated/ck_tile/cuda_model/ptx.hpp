@@ -38,6 +38,7 @@ void copy_async(std::uint32_t destination, const void* source, bool exists)
 {
     EXPECT(destination % Bytes == 0 && destination + Bytes <= shared_bytes);
     EXPECT(!exists || reinterpret_cast<std::uintptr_t>(source) % Bytes == 0);
+    EXPECT(!exists || emulated::may_read(source, Bytes));
     const emulated::copy work{
         shared + destination, exists ? static_cast<const char*>(source) : nullptr, Bytes};
     emulated::self().open.push_back(work);
