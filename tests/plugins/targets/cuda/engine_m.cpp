@@ -324,6 +324,7 @@ void layouts()
             EXPECT(++used[static_cast<std::size_t>(at / 16)] == 1);
             EXPECT(at / 128 == (line * layout::line_bytes + byte) / 128);
             EXPECT(layout::at(line, byte + 6) == at + 6);
+            EXPECT(byte % 32 != 0 || layout::at(line, byte + 16) == (at ^ 16));
             EXPECT(layout::at(line + layout::period, byte) == at + layout::period * layout::line_bytes);
         }
     }
