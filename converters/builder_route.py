@@ -106,22 +106,18 @@ def gemm_kernel(
     version, scheduler, double = _pipeline(direction, fields, direct_load=direct_load)
     if block.mma_m != block.mma_n:
         raise RouteError(f"the MMA tile must be square, got {block.mma_m}x{block.mma_n}", "mma_n")
-    waves = block.waves
-    a, b, c = block.vectors
-    two_stage = "TwoStage" in name or (explicit and not single and c % 2 == 1)
+    sizes = _block_values(block)
+    two_stage = "TwoStage" in name or (explicit and not single and block.vectors[2] % 2 == 1)
     a_type, b_type, result_type = (fields.get(role, dtype) for role in _OPERANDS[direction])
     values: dict[str, Any] = {
         "ndim": fields["ndim"],
         "specialization": _specialization(fields, explicit),
         **{field: fields[field] for field in ("layout_input", "layout_weight", "layout_output")},
         "layout_extra": fields.get("layout_extra", "EmptyTuple"),
-        **{"vector_size_a": a, "vector_size_b": b, "vector_size_c": c},
+        **sizes,
         "num_groups_to_merge": fields.get("num_groups_to_merge", "1"),
         "split_image": "Large" in name or _true(fields, "split_image"),
         "explicit_gemm": explicit,
-        **{"tile_m": block.m, "tile_n": block.n, "tile_k": block.k},
-        **{"warp_m": waves[0], "warp_n": waves[1], "warp_k": waves[2]},
-        **{"warp_tile_m": block.mma_m, "warp_tile_n": block.mma_n},
         "warp_tile_k": _mma_k(block, name, single, mma_k_table),
         "pipeline_name": _PRINTED[version],
         "scheduler": scheduler,
@@ -139,7 +135,7 @@ def gemm_kernel(
         values=values,
         losses=losses,
         changes={"pipeline_name": "MEMORY"} if losses else {},
-        skipped=_skip(direction, block, waves),
+        skipped=_skip(direction, block, block.waves),
     )
 
 
@@ -155,6 +151,20 @@ _KINDS: Final = {
     "bwd_data": string_kinds.BACKWARD_DATA,
     "bwd_weight": string_kinds.BACKWARD_WEIGHT,
 }
+
+
+def _block_values(block: _Block) -> dict[str, int]:
+    """Return the fields of a string that a block alone decides.
+
+    :raises RouteError: its waves do not fit.
+    """
+    waves, (a, b, c) = block.waves, block.vectors
+    return {
+        **{"vector_size_a": a, "vector_size_b": b, "vector_size_c": c},
+        **{"tile_m": block.m, "tile_n": block.n, "tile_k": block.k},
+        **{"warp_m": waves[0], "warp_n": waves[1], "warp_k": waves[2]},
+        **{"warp_tile_m": block.mma_m, "warp_tile_n": block.mma_n},
+    }
 
 
 def _block(direction: str, fields: Mapping[str, str]) -> _Block:

@@ -16,6 +16,7 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.flow.list_files import list_request
+from ckprof.model.conversion import ListReading
 from ckprof.model.conversion_tree import ListState, PlannedCatalog, TreeList, TreePlan
 
 if TYPE_CHECKING:
@@ -90,13 +91,12 @@ class _Planner:
 
     def _list_request(self, path: Path) -> ConversionRequest:
         request = self._request
-        return list_request(
-            path,
-            direction=_direction_of(path, request.root),
+        reading = ListReading(
             mma_k_table=request.mma_k_table,
             upstream_comments=request.upstream_comments,
             lenient=request.lenient,
         )
+        return list_request(path, reading, _direction_of(path, request.root))
 
     def _append(self, planned: dict[PurePath, PlannedCatalog], path: Path, conversion: Conversion) -> None:
         folder = path.parent.relative_to(self._request.root)

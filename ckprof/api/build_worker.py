@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.api.events import ignore
-from ckprof.api.session import Session
+from ckprof.api.session import Session, ignore
 from ckprof.arch.architectures import use_files
 from ckprof.build.builder import build_library
 from ckprof.build.cache import ObjectCache

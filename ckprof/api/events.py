@@ -246,7 +246,3 @@ Event: TypeAlias = (
 )
 
 Listener: TypeAlias = "Callable[[Event], None]"
-
-
-def ignore(_: Event) -> None:
-    """Do nothing: for callers that show no progress."""

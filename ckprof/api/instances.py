@@ -137,18 +137,13 @@ def read_lists(session: Session, query: InstanceQuery, direction: str | None) ->
 
     :raises InputError: one of them cannot be used.
     """
-    reading = query.reading
     conversions = []
     for name in as_tuple(query.conf):
         conversion = read_list(
             find_list(str(name)),
             session.registry,
             direction=direction,
-            layout=reading.layout,
-            dtype=reading.dtype,
-            lenient=reading.lenient,
-            mma_k_table=reading.mma_k_table,
-            upstream_comments=reading.upstream_comments,
+            reading=query.reading,
         )
         session.tell(ListRead(conversion=conversion))
         conversions.append(conversion)

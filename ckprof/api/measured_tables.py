@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.api.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof.errors import InputError
@@ -67,6 +67,27 @@ def _is_store(path: Path) -> bool:
         return False  # the reader of tables says why
 
 
+class _Device(NamedTuple):
+    """What the measurements of one model must agree in."""
+
+    target: str
+    model: str
+    arch: str
+    compute_units: int
+
+
+def _only_device(devices: set[_Device], path: Path) -> _Device:
+    """Return the one device.
+
+    :raises InputError: there are several.
+    """
+    if len(devices) > 1:
+        known = ", ".join(sorted(f"{one.target} {one.model} {one.arch}".strip() for one in devices))
+        raise InputError(f"it holds times of several devices, which no model can be of: {known}", path)
+    (device,) = devices
+    return device
+
+
 def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     """Return what a store holds: verified measurements alone.
 
@@ -78,7 +99,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], float] = {}
     kernels: dict[str, KernelTraits] = {}
-    devices: set[tuple[str, str, str, int]] = set()
+    devices: set[_Device] = set()
     dropped: dict[str, None] = {}
     with Store(path) as store:
         for row in store.measurements(StoreQuery(direction=kind.direction or None, dtype=kind.dtype or None)):
@@ -97,17 +118,14 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
                     row.kernel.fields,
                     pipeline.traits(row.kernel.fields),
                 )
-            devices.add((device.target, device.model, device.arch, device.compute_units))
+            devices.add(_Device(device.target, device.model, device.arch, device.compute_units))
             index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)
             time = 1000 * row.median_ms
             times[key] = min(time, times.get(key, time))
     if not times:
         raise InputError(f"it holds no verified time of {kind.direction} {kind.dtype}".rstrip(), path)
-    if len(devices) > 1:
-        known = ", ".join(sorted(f"{target} {model} {arch}".strip() for target, model, arch, _ in devices))
-        raise InputError(f"it holds times of several devices, which no model can be of: {known}", path)
-    ((target, model, arch, units),) = devices
+    target, model, arch, units = _only_device(devices, path)
     return Measurements(
         sources=(path.name,),
         problems=tuple(problems),

@@ -12,12 +12,14 @@ from ckprof.codegen.library_api import interface_of
 from ckprof.codegen.time_model import TimeModelHeader
 from ckprof.errors import InputError, UsageError
 from ckprof.model.kernel_traits import Schedule
+from ckprof.plugin.protocols import OwnProblems
 from ckprof.plugin.timing import TimedPipeline
-from ckprof.selection.cpp_model import namespace, render_cpp
+from ckprof.selection.cpp_model import CONVOLUTIONS, namespace, render_cpp
 from ckprof.selection.selector import Candidate, Selector
+from ckprof.selection.symbolic import form_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.api.requests import BuildOptions
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from ckprof.codegen.source_tree import KernelFiles
     from ckprof.flow.build_dir import BuildDir
     from ckprof.flow.candidates import Candidate as ListedKernel
+    from ckprof.plugin.protocols import Operation
     from ckprof.selection.model import TimeModel
+    from ckprof.selection.symbolic import Form
 
 
 def with_time_model(
@@ -42,11 +46,14 @@ def with_time_model(
         return build_dir
     if build_dir.embedding is None:
         raise UsageError(f"--model: target {build_dir.target.id} makes no library that could choose")
-    direction = build_dir.direction.id
-    if interface_of(build_dir.direction) is not None:
+    operation = build_dir.direction
+    direction = operation.id
+    own = interface_of(operation)
+    if own is not None and not own.ranks:
         raise UsageError(
-            f"--model: libraries of {direction} do not choose kernels by predicted times; "
-            "'ckprof select' does"
+            f"--model: the C functions of {direction} take kernels in the order of the list and know no "
+            "predicted times; generate without --model, and have programs run the kernel that "
+            "'ckprof select' names"
         )
     model = load_model(path)
     if model.direction != direction:
@@ -57,7 +64,7 @@ def with_time_model(
         header=f"ckprof_time_model_{direction}.hpp",
         rank=f"ckprof::{namespace(direction)}::rank",
         digest=_digest(path),
-        render=_Renderer(session, model, listed),
+        render=_Renderer(session, model, listed, _forms(operation)),
     )
     return replace(build_dir, embedding=replace(build_dir.embedding, time_model=header))
 
@@ -65,7 +72,14 @@ def with_time_model(
 class _Renderer:
     """Writes the header for the kernels of a tree."""
 
-    def __init__(self, session: Session, model: TimeModel, listed: Sequence[ListedKernel]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        model: TimeModel,
+        listed: Sequence[ListedKernel],
+        forms: Mapping[int, Form],
+    ) -> None:
+        self._forms = forms
         self._model = model
         self._registry = session.registry
         self._gemm_sizes = gemm_sizes_of(session.registry, model.direction, model.dtype)
@@ -86,7 +100,14 @@ class _Renderer:
         if not candidates:
             raise UsageError("--model: no time of these kernel families can be predicted")
         selector = Selector(self._model, candidates, self._gemm_sizes)
-        return render_cpp(selector, [kernel.name for kernel in kernels])
+        return render_cpp(selector, [kernel.name for kernel in kernels], self._forms)
+
+
+def _forms(operation: Operation) -> Mapping[int, Form]:
+    """Return the forms of an operation's problems by their dimensions."""
+    if not isinstance(operation, OwnProblems):
+        return CONVOLUTIONS
+    return {ndim: form_of(problem) for ndim, problem in operation.default_problem.items()}
 
 
 def _digest(path: Path) -> str:

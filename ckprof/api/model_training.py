@@ -63,26 +63,12 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     :raises InputError: a file is wrong, there are too few problems, or the files are of several devices.
     :raises UsageError: the direction's kernels are no matrix products.
     """
-    from ckprof.flow.inspect_build import load_inspection
     from ckprof.selection.boost import train_trees
     from ckprof.selection.cross_validation import cross_validated
 
     direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
-    target = session.target(options.target).id if options.target else ""
-    table = read_tables(
-        session.registry,
-        options.files,
-        KernelKind(
-            direction=direction.id,
-            dtype=options.dtype.value,
-            target=target if runs_elsewhere(session.registry, target) else "",
-        ),
-    )
-    if options.inspection is not None:
-        table = with_occupancy(
-            table, load_inspection(options.inspection, session.registry), options.inspection
-        )
+    table = _measured(session, options, direction.id)
     device, units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
@@ -116,6 +102,25 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
         text=render_model(model, origin, Quality(**figures)),
         warnings=warnings,
     )
+
+
+def _measured(session: Session, options: TrainOptions, direction: str) -> Measurements:
+    """Return the measured times to learn from, with the occupancy of an inspection if there is one.
+
+    :raises InputError: a file is wrong, or the files are of several devices.
+    """
+    target = session.target(options.target).id if options.target else ""
+    kind = KernelKind(
+        direction=direction,
+        dtype=options.dtype.value,
+        target=target if runs_elsewhere(session.registry, target) else "",
+    )
+    table = read_tables(session.registry, options.files, kind)
+    if options.inspection is None:
+        return table
+    from ckprof.flow.inspect_build import load_inspection
+
+    return with_occupancy(table, load_inspection(options.inspection, session.registry), options.inspection)
 
 
 def validate_model(session: Session, options: ValidateOptions) -> Validation:

@@ -6,13 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.api.events import ignore
-from ckprof.api.requests import (
-    BuildOptions,
-    InstanceQuery,
-    ListReading,
-)
-from ckprof.api.session import Session
+from ckprof.api.session import Session, ignore
 from ckprof.arch.architectures import use_files
 from ckprof.config.settings import load_settings
 from ckprof.plugin.manager import PluginManager
@@ -23,6 +17,7 @@ if TYPE_CHECKING:
     from ckprof.api.events import Listener
     from ckprof.api.extraction import WrittenList
     from ckprof.api.instances import Selection
+    from ckprof.api.requests import BuildOptions, InstanceQuery, ListReading
     from ckprof.codegen.source_tree import SourceTree
     from ckprof.config.settings import Settings
     from ckprof.flow.explain_line import ExplainedPlace
@@ -94,6 +89,7 @@ class OpenedProfiler:
         :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
         """
         from ckprof.api.instances import read_lists
+        from ckprof.api.requests import InstanceQuery, ListReading
 
         wanted = self.registry.operation(direction).id if direction else None
         query = InstanceQuery(conf=(name,), reading=reading or ListReading())
@@ -117,17 +113,10 @@ class OpenedProfiler:
         :param line: its text, or where it stands: ``FILE:LINE``.
         :raises CkprofError: there is no such file or line, or no converter knows such lines.
         """
+        from ckprof.api.requests import ListReading
         from ckprof.flow.explain_line import explain
 
-        how = reading or ListReading()
-        return explain(
-            line,
-            self.registry,
-            layout=how.layout,
-            dtype=how.dtype,
-            mma_k_table=how.mma_k_table,
-            upstream_comments=how.upstream_comments,
-        )
+        return explain(line, self.registry, reading or ListReading())
 
     def extract(self, request: ExtractRequest | None = None) -> ExtractionReport:
         """Derive instance lists from an installed library: its headers and its archive, without compiling.
@@ -182,6 +171,7 @@ class OpenedProfiler:
         :raises CkprofError: the folder cannot be written.
         """
         from ckprof.api.building import generate_sources
+        from ckprof.api.requests import BuildOptions
 
         return generate_sources(self._session, selection.require(), options or BuildOptions())
 
@@ -195,6 +185,7 @@ class OpenedProfiler:
         :raises ToolchainError: no usable compiler, the build system failed, or kernels cannot be run here.
         """
         from ckprof.api.building import build_library
+        from ckprof.api.requests import BuildOptions
         from ckprof.model.recipe import Purpose
 
         return build_library(
@@ -214,5 +205,6 @@ class OpenedProfiler:
         :raises ToolchainError: no usable compiler, no CMake, or the build failed.
         """
         from ckprof.api.building import link_library
+        from ckprof.api.requests import BuildOptions
 
         return link_library(self._session, selection.require(), options or BuildOptions())

@@ -115,10 +115,7 @@ def strings_reading(reading: ListReading, revision: str | None) -> Reading:
     """
     return Reading(
         revision=find_revision(revision) if revision else default_revision(),
-        layout=reading.layout,
-        dtype=reading.dtype,
-        mma_k_table=reading.mma_k_table,
-        lenient=reading.lenient,
+        lists=reading,
     )
 
 

@@ -10,7 +10,9 @@ from ckprof.api.events import DefaultProblemUsed, ProblemNote
 from ckprof.api.problem import Problem as NotedProblem
 from ckprof.api.problem import plain
 from ckprof.errors import InputError
+from ckprof.model.problem import ConvProblem
 from ckprof.model.problem_run import ProblemRun
+from ckprof.plugin.operations import problem_types_of
 from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.read import read_problem_file
 from ckprof.problems.tokens import ParsedProblem, ProblemLine
@@ -151,7 +153,7 @@ class Fitting:
         """
         misfit = self.misfit_of(parsed)
         if misfit:
-            raise InputError(misfit)
+            raise InputError(f"{parsed.problem.describe()}: {misfit}")
         return self.run_of(parsed)
 
     def run_of(self, parsed: ParsedProblem) -> ProblemRun:
@@ -226,6 +228,12 @@ def _lines(count: int) -> str:
 
 
 def _of_object(problem: Problem, direction: Operation) -> ParsedProblem:
+    own = problem_types_of(direction) or (ConvProblem,)
+    if not isinstance(plain(problem), own):
+        raise InputError(
+            f"{problem.describe()}: expected a problem of {direction.id}; the layers of problem sets are "
+            "convolutions"
+        )
     if not isinstance(problem, NotedProblem):
         return ParsedProblem(problem=problem)
     if problem.direction and problem.direction != direction.id:

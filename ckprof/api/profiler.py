@@ -7,15 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.api.opened_profiler import OpenedProfiler
-from ckprof.api.requests import (
-    BuildOptions,
-    CallOptions,
-    InstanceQuery,
-    ListReading,
-    RunPlanOptions,
-    SweepOptions,
-)
-from ckprof.model.parity import DEFAULT_FAIL_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +18,7 @@ if TYPE_CHECKING:
     from ckprof.api.kernel_selection import KernelChoice
     from ckprof.api.model_training import TrainedModel
     from ckprof.api.parity_request import ParityRequest
+    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, SweepOptions
     from ckprof.api.results import Results
     from ckprof.api.running import RunEnd, RunRequest
     from ckprof.api.selection_requests import SelectOptions, TrainOptions, ValidateOptions
@@ -108,6 +100,8 @@ class Profiler(OpenedProfiler):
         :param baselines: ids of other libraries that are measured as well.
         :raises CkprofError: as the single steps.
         """
+        from ckprof.api.requests import BuildOptions
+
         options = build or BuildOptions()
         query = replace(query, arch=query.arch or options.arch, target=query.target or options.target)
         plan = self.plan(query, problems, build=options, run=run)
@@ -135,6 +129,7 @@ class Profiler(OpenedProfiler):
         :param why: reports shall say every condition that rejected an instance.
         :raises CkprofError: the query or a problem is wrong.
         """
+        from ckprof.api.requests import BuildOptions, RunPlanOptions
         from ckprof.api.running import plan_run
 
         options = RunPlanOptions(
@@ -186,6 +181,7 @@ class Profiler(OpenedProfiler):
         :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
         :raises CkprofError: as the single steps, or the store cannot be written.
         """
+        from ckprof.api.requests import BuildOptions
         from ckprof.sweep.defaults import round_run_options
 
         how = build or BuildOptions()
@@ -270,6 +266,7 @@ class Profiler(OpenedProfiler):
         :raises InputError: the problem is wrong, or the library cannot be used.
         """
         from ckprof.api.calling import call_library
+        from ckprof.api.requests import CallOptions
 
         return call_library(self._session, Path(library), direction, problem, options or CallOptions())
 
@@ -307,6 +304,7 @@ class Profiler(OpenedProfiler):
         :raises CkprofError: as :meth:`inspect`.
         """
         from ckprof.api.inspection import inspect_selection
+        from ckprof.api.requests import BuildOptions
 
         return inspect_selection(self._session, selection, options or BuildOptions(), problem)
 
@@ -356,20 +354,26 @@ class Profiler(OpenedProfiler):
         reading: ListReading | None = None,
         direction: str | None = None,
         revision: str | None = None,
-        fail_on: tuple[ParityFinding, ...] = DEFAULT_FAIL_ON,
+        fail_on: tuple[ParityFinding, ...] | None = None,
     ) -> ParityReport:
         """Compare the instances of any two of list, catalog, native list, library and log.
 
         :param reading: how lists are read.
         :param direction: id or alias that both must belong to.
         :param revision: CK revision whose strings are compared.
-        :param fail_on: what makes the comparison fail.
+        :param fail_on: what makes the comparison fail; by default
+            :data:`~ckprof.model.parity.DEFAULT_FAIL_ON`.
         :raises CkprofError: a file is wrong or of no known kind.
         """
         from ckprof.api.parity import ComparedFiles, compare_files
+        from ckprof.api.requests import ListReading
+        from ckprof.model.parity import DEFAULT_FAIL_ON
 
         files = ComparedFiles(
-            names=(str(first), str(second)), direction=direction, revision=revision, fail_on=fail_on
+            names=(str(first), str(second)),
+            direction=direction,
+            revision=revision,
+            fail_on=DEFAULT_FAIL_ON if fail_on is None else fail_on,
         )
         return compare_files(self._session, files, reading or ListReading())
 
@@ -425,6 +429,7 @@ class Profiler(OpenedProfiler):
         :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
         :raises CkprofError: as the single steps, or the store cannot be written.
         """
+        from ckprof.api.requests import BuildOptions
         from ckprof.sweep.defaults import round_run_options
 
         how = build or BuildOptions()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckprof.model.conversion import MMA_K_TABLE
+from ckprof.model.conversion import ListReading as ListReading
 from ckprof.rounds.options import RoundOptions
 
 if TYPE_CHECKING:
@@ -13,25 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.dtype import DataType
-    from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
     from ckprof.run.options import RunOptions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListReading:
-    """How lists are read."""
-
-    #: layout of lists whose lines and file names do not say it
-    layout: Layout | None = None
-    #: data type of lists whose lines and file names do not say it
-    dtype: DataType | None = None
-    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
-    mma_k_table: tuple[int, int] = MMA_K_TABLE
-    #: leave wrong lines out instead of failing
-    lenient: bool = False
-    #: lose a line with a comment mark anywhere in it, as upstream's converter does
-    upstream_comments: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

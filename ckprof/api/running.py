@@ -12,12 +12,13 @@ from ckprof.api.instances import choose_instances
 from ckprof.api.library_run import Run
 from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
+from ckprof.errors import UsageError
 from ckprof.flow.profile import as_run_instance
 from ckprof.flow.same_kernels import same_kernels
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
 from ckprof.run.baselines import Baselines
-from ckprof.run.options import RunOptions
+from ckprof.run.options import ReferencePlace, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from ckprof.api.session import Session
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_run import ProblemRun
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ class RunRequest:
     baselines: tuple[str, ...] = ()
     #: the clock of the run so far
     stages: Stages = field(default_factory=Stages)
+    #: asked after each outcome; the run ends where it says so
+    should_stop: Callable[[], bool] = _never
 
 
 def plan_run(
@@ -100,6 +107,18 @@ def _recording(
     return lambda run: recorded(session, run, options, sink)
 
 
+def _check_reference(session: Session, request: RunRequest) -> None:
+    """Say before anything is built that a target has no device that could compute references.
+
+    :raises UsageError: it has none, and that was asked for.
+    """
+    target = session.target(request.build.target)
+    if request.options.reference is ReferencePlace.DEVICE and target.embedded:
+        raise UsageError(
+            f"--reference device: the target {target.id} has no device; use --reference host or auto"
+        )
+
+
 def build_and_run(session: Session, request: RunRequest) -> RunResults:
     """Build a selection's library, run it on the problems, and return everything that was found out.
 
@@ -121,6 +140,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
     outcomes: list[Outcome] = []
     error: BaseException | None = None
     with ExitStack() as stack:
+        _check_reference(session, request)
         # The store first: who cannot write it need not build for hours. So with a library that is missing.
         sources = baseline_sources(session, request.baselines, request.build.target)
         record = _recording(session, request.store, stack)
@@ -133,6 +153,8 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
             with closing(record(run)) as found:
                 for outcome in found:
                     outcomes.append(outcome)
+                    if request.should_stop():
+                        break
         except BaseException as exc:
             # Whatever it is: what was measured until then must not be lost with it.
             error = exc
@@ -152,7 +174,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         stages_s=stages.seconds,
         why=request.why,
         same_kernels=same_kernels(target, selection.candidates) if request.why else (),
-        partial=error is not None,
+        partial=error is not None or request.should_stop(),
         warnings=run.warnings,
         baseline_ids=request.baselines,
         baselines=tuple(run.baselines.outcomes),

@@ -10,10 +10,14 @@ from ckprof.errors import UsageError
 from ckprof.plugin.registry import Registry
 
 if TYPE_CHECKING:
-    from ckprof.api.events import Listener
+    from ckprof.api.events import Event, Listener
     from ckprof.config.settings import Settings
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Target
+
+
+def ignore(_: Event) -> None:
+    """Do nothing: for callers that show no progress."""
 
 
 @dataclass(kw_only=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.api.events import ignore
 from ckprof.api.session import Session as ProfilerSession
+from ckprof.api.session import ignore
 from ckprof.arch.architectures import use_files
 from ckprof.config.settings import Settings
 from ckprof.errors import CkprofError, ToolchainError

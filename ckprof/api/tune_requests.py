@@ -77,6 +77,8 @@ class TuneOptions:
     retry_failed: bool = False
     #: wait while another process writes the store, instead of failing
     wait: bool = False
+    #: ids of the baselines that what was found is compared with
+    baselines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.api.baselines import baseline_sources
 from ckprof.api.events import TuneProgress
 from ckprof.api.measured_tables import read_tables
 from ckprof.api.model_training import gemm_sizes_of, load_model, require_device, require_target
 from ckprof.api.searched_device import SearchedDevice
 from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
+from ckprof.api.tune_comparison import compare_with_baselines
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError
 from ckprof.selection.training import LEAST_PROBLEMS, TrainRequest, train
@@ -66,15 +68,21 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
 def tune(session: Session, request: RunRequest, options: TuneOptions) -> TuneResult:
     """Search on a device: build and measure what promises most, and store every outcome.
 
-    :raises UsageError: the instances are of several types, layouts or dimensions, or the strategy is unknown.
+    :raises UsageError: the instances are of several types, layouts or dimensions, or the strategy
+        or a baseline is unknown.
     :raises CkprofError: the store cannot be written, there is no toolchain, or a plugin broke its contract.
     """
     from ckprof.api.tune_bench import open_bench
 
+    # who cannot be compared with what is missing need not search for hours
+    baseline_sources(session, options.baselines, request.build.target)
     with open_bench(session, request, options) as bench:
         asked = search_request(session, bench.space, options.search, bench.searched)
         asked = replace(asked, planning_share=_PLANNING_SHARE)
-        return search(session, bench, bench.knowledge, asked, options.search)
+        found = search(session, bench, bench.knowledge, asked, options.search)
+    if not options.baselines or found.stop is TuneStop.REQUESTED:
+        return found
+    return replace(found, comparison=compare_with_baselines(session, request, options, found))
 
 
 def search(

@@ -25,7 +25,14 @@ from ckprof.build.link import LibraryFile
 from ckprof.build.plan import LINK_STEP, Planner, Unit, kernel_unit, plain_unit
 from ckprof.build.precompiled import PREFIX_STEP
 from ckprof.build.step import StepFiles
-from ckprof.build.units import TranslationUnit, functions_per_unit, locate, partition, translation_unit
+from ckprof.build.units import (
+    TranslationUnit,
+    compilers_for_kernels,
+    functions_per_unit,
+    locate,
+    partition,
+    translation_unit,
+)
 from ckprof.errors import ToolchainError
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
@@ -220,7 +227,8 @@ class _Build:
         if links and self._library.is_current(key):
             return True
         found = locate(units, self._cache, self._recipe.product)
-        missing = self._group([unit for unit in units if unit.key not in found])
+        others = sum(unit.key not in found for unit in support)
+        missing = self._group([unit for unit in units if unit.key not in found], others)
         for group in missing:
             found |= {unit.key: self._cache.object_path(group.key) for unit in group.members}
         with ExitStack() as stack:
@@ -248,11 +256,15 @@ class _Build:
         self._objects = {_instance_key(unit): found[unit.key] for unit in kernels}
         return True
 
-    def _group(self, missing: list[Unit]) -> list[TranslationUnit]:
-        """Put the kernels that must be compiled into translation units."""
+    def _group(self, missing: list[Unit], others: int) -> list[TranslationUnit]:
+        """Put the kernels that must be compiled into translation units.
+
+        :param others: sources among the missing ones that take long and hold no kernels.
+        """
+        jobs = compilers_for_kernels(self._jobs, others)
         kernels = [unit for unit in missing if unit.kernel is not None]
         groups = [[unit] for unit in missing if unit.kernel is None]
-        groups += partition(kernels, self._jobs, self._limits, self._most)
+        groups += partition(kernels, jobs, self._limits, self._most)
         return [translation_unit(group, self._keys) for group in groups]
 
     @staticmethod

@@ -97,6 +97,16 @@ def unit_count(kernels: int, functions: int, jobs: int, most: int) -> int:
     return min(kernels, -(-functions // (most * jobs)) * jobs)
 
 
+def compilers_for_kernels(jobs: int, others: int) -> int:
+    """Return how many compilers translation units of kernels are made for: those that are free at first.
+
+    :param jobs: compilers at once.
+    :param others: sources without kernels that must be compiled as well. They come first, so kernels in as
+        many units as there are compilers would wait for them, and pay for more units than they need.
+    """
+    return max(jobs - others, (jobs + 1) // 2)
+
+
 def _balanced(units: Sequence[Unit], jobs: int, most: int) -> list[list[Unit]]:
     """Deal kernels out, the heaviest first, each to the group that is lightest so far."""
     large = [unit for unit in units if _weight(unit) >= most]

@@ -76,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--seeds", type=int, default=20, metavar="N", help="halvings of the self-test (default: 20)"
     )
     add_settle_options(parser, session)
+    _add_output_options(parser, session)
+
+
+def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of the output."""
     group = parser.add_argument_group("output")
     formats = session.registry.comparison_formats
     group.add_argument(

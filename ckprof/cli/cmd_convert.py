@@ -98,15 +98,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
     direction = session.registry.operation(arguments.direction) if arguments.direction else None
+    directions = [direction.id] if direction else []
     conversion = read_list(
         find_list(arguments.conf),
         session.registry,
         direction=direction.id if direction else None,
-        layout=shared_options.chosen_layout(arguments, session, [direction.id] if direction else []),
-        dtype=shared_options.chosen_dtype(arguments),
-        mma_k_table=shared_options.parse_mma_k_table(arguments.mma_k_table),
-        lenient=arguments.lenient,
-        upstream_comments=arguments.upstream_comments,
+        reading=shared_options.chosen_list_reading(arguments, session, directions),
     )
     report_conversion(conversion, session.console)
     if not conversion.catalogs:

@@ -72,6 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     which.add_argument(
         "--library", type=Path, metavar="PATH", help="the built kernel library (default: it is built)"
     )
+    _add_lock_options(parser)
+    parity_options.add_comparison_options(parser, session)
+    parity_options.add_reading_options(parser)
+    shared_options.add_build_options(parser, session)
+
+
+def _add_lock_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the lock file."""
     locking = parser.add_argument_group("lock file")
     locking.add_argument(
         "--write", type=Path, metavar="FILE", help="write the strings to this file if everything matches"
@@ -84,9 +92,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help=f"compare with the strings of this file (default: {DEFAULT_PATH}) instead of CK Builder's; "
         "without --conf, all of its lists",
     )
-    parity_options.add_comparison_options(parser, session)
-    parity_options.add_reading_options(parser)
-    shared_options.add_build_options(parser, session)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

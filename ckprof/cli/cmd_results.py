@@ -52,6 +52,22 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--format", metavar="NAME", help="csv, json, ndjson, parquet, t4 or a plugin's (default: by the file)"
     )
     group.add_argument("--wait", action="store_true", help="wait while another process writes the store")
+    _add_outcome_options(parser)
+    group = parser.add_argument_group("check")
+    group.add_argument(
+        "--upgrade", action="store_true", help="bring an older store up to date first; a backup is kept"
+    )
+    group = parser.add_argument_group("prune")
+    group.add_argument(
+        "--samples-only", action="store_true", help="remove the raw samples, keep the outcomes"
+    )
+    group.add_argument(
+        "--yes", action="store_true", help="remove; without it, just say what would be removed"
+    )
+
+
+def _add_outcome_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which outcomes are meant."""
     group = parser.add_argument_group("which outcomes (show, export, prune); for import: what a file lacks")
     group.add_argument("--direction", metavar="NAME", help="only of this direction")
     group.add_argument("--target", metavar="NAME", help="only of this target")
@@ -78,17 +94,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument("--session", metavar="UID", help="only of this session: the beginning of its uid")
     group.add_argument("--since", metavar="DATE", help="only from this date or time on, e.g. 2026-01-31")
     group.add_argument("--before", metavar="DATE", help="only before this date or time")
-    group = parser.add_argument_group("check")
-    group.add_argument(
-        "--upgrade", action="store_true", help="bring an older store up to date first; a backup is kept"
-    )
-    group = parser.add_argument_group("prune")
-    group.add_argument(
-        "--samples-only", action="store_true", help="remove the raw samples, keep the outcomes"
-    )
-    group.add_argument(
-        "--yes", action="store_true", help="remove; without it, just say what would be removed"
-    )
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -78,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         f"times as fast each instance is: {', '.join(session.registry.baselines.ids) or 'none installed'} "
         "(repeatable)",
     )
+    _add_output_options(parser, session)
+
+
+def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options that say what is done and shown."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--list-instances", action="store_true", help="print the instances with their numbers, and stop"
@@ -181,6 +186,8 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
         return build_and_report(session, plan.selection, build)
     end = profiler.execute_until_end(replace(plan, store=_store_options(arguments)))
+    if isinstance(end.error, UsageError) and not end.results.outcomes:
+        raise end.error  # what was asked for cannot be done: there is nothing to show
     delivery = _deliver(end.results, arguments, session)
     delivery.finish(end.error)
     if session.signals.requested:

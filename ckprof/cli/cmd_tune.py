@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_instance_options(parser, session)
     add_problem_options(parser)
     _add_search_options(parser, session)
-    _add_store_options(parser)
+    _add_store_options(parser, session)
     _add_replay_options(parser)
     shared_options.add_build_options(parser, session)
     add_timing_options(
@@ -122,7 +122,7 @@ def _add_search_options(parser: argparse.ArgumentParser, session: Session) -> No
     )
 
 
-def _add_store_options(parser: argparse.ArgumentParser) -> None:
+def _add_store_options(parser: argparse.ArgumentParser, session: Session) -> None:
     default = RoundOptions()
     group = parser.add_argument_group("results")
     group.add_argument(
@@ -142,6 +142,15 @@ def _add_store_options(parser: argparse.ArgumentParser) -> None:
         help="write the chosen kernels as a list for --conf; a name that ends in .json takes a catalog",
     )
     group.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    group.add_argument(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="after the search, measure the best kernels, the library that is kept and this library of "
+        "others beside one another, and show times per problem and in sum: "
+        f"{', '.join(session.registry.baselines.ids)} (repeatable)",
+    )
     for option, number, text in (
         (
             "--min-rounds",
@@ -223,6 +232,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     _show(result, arguments, session)
     if arguments.emit is not None:
         _emit(result, session.profiler.list_text(request.selection, result.chosen), arguments, session)
+    if result.comparison is not None and result.comparison.failure and not session.signals.requested:
+        return ExitCode.FAILED
     return session.signals.exit_code
 
 
@@ -252,6 +263,9 @@ def _options(arguments: argparse.Namespace, session: Session) -> TuneOptions:
         tags=tuple(arguments.tag),
         retry_failed=arguments.retry_failed,
         wait=arguments.wait,
+        baselines=tuple(
+            session.registry.baselines.find(name).id for name in dict.fromkeys(arguments.baseline)
+        ),
     )
 
 
@@ -274,6 +288,8 @@ def _search_options(arguments: argparse.Namespace) -> SearchOptions:
 def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.store is not None:
         raise UsageError("--replay measures nothing: --store contradicts it")
+    if arguments.baseline:
+        raise UsageError("--replay measures nothing: --baseline contradicts it")
     if arguments.dtype is None:
         raise UsageError(f"--replay requires --dtype: {spellings(DataType)}")
     query = _named_instances(arguments, session)

@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tabulate import tabulate
-
 from ckprof.flow.catalog_files import CatalogState
 from ckprof.model.conversion_tree import ListState
 from ckprof.model.list_error import ListError
@@ -36,6 +34,9 @@ class ConvertReport:
 
     def as_table(self) -> str:
         """Return one row per list, and a summary line."""
+        # Without it, a list's report needs no tables.
+        from tabulate import tabulate
+
         rows = [
             (
                 item.path,

@@ -70,6 +70,38 @@ def add_timing_options(
         choices=[mode.value for mode in CacheMode],
         help="state of the caches before each sample (default: cold)",
     )
+    _add_sampling_options(group, default, time_option)
+    group.add_argument(
+        "--split-k",
+        metavar="N,N,...|all|auto",
+        help="splits of the reduction to run, one after the other; auto is deduced by the kernel, all is "
+        "auto and the powers of two up to 128 (default: what the problem line says, else 1)",
+    )
+    group.add_argument(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help=f"seconds for one kernel's runs (default: {session.settings.timeout:g})",
+    )
+    group.add_argument(
+        "--threads",
+        type=int,
+        default=default.cpu_threads,
+        metavar="N",
+        help="CPU threads of the kernels (default: all)",
+    )
+    group.add_argument(
+        "--device",
+        type=int,
+        default=default.device,
+        metavar="N",
+        help=f"index of the device (default: {default.device})",
+    )
+    return group
+
+
+def _add_sampling_options(group: argparse._ArgumentGroup, default: RunOptions, time_option: str) -> None:
+    """Add the options that say how a kernel is sampled, and when that ends."""
     group.add_argument(
         "--min-samples",
         type=int,
@@ -99,39 +131,12 @@ def add_timing_options(
         help=f"when sampling stops: {', '.join(CRITERIA)} (default: {default.criterion})",
     )
     group.add_argument(
-        "--split-k",
-        metavar="N,N,...|all|auto",
-        help="splits of the reduction to run, one after the other; auto is deduced by the kernel, all is "
-        "auto and the powers of two up to 128 (default: what the problem line says, else 1)",
-    )
-    group.add_argument(
         "--warmup",
         type=int,
         default=default.warmup,
         metavar="N",
         help=f"untimed runs after the verified one (default: {default.warmup})",
     )
-    group.add_argument(
-        "--timeout",
-        type=float,
-        metavar="S",
-        help=f"seconds for one kernel's runs (default: {session.settings.timeout:g})",
-    )
-    group.add_argument(
-        "--threads",
-        type=int,
-        default=default.cpu_threads,
-        metavar="N",
-        help="CPU threads of the kernels (default: all)",
-    )
-    group.add_argument(
-        "--device",
-        type=int,
-        default=default.device,
-        metavar="N",
-        help=f"index of the device (default: {default.device})",
-    )
-    return group
 
 
 def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOptions:

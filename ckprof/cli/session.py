@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from ckprof.api.profiler import Profiler
 from ckprof.cli.console import Console
-from ckprof.cli.event_messages import EventMessages
 from ckprof.config.settings import find_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ckprof.api.events import Event, Listener
     from ckprof.cli.stop_signals import StopSignals
     from ckprof.config.settings import Settings
     from ckprof.plugin.manager import PluginManager
@@ -65,4 +65,19 @@ def open_session(
         message = find_file(Path.cwd()).message
         if message:
             console.warning(message)
-    return Session(console, Profiler(config, plugins, on_event=EventMessages(console)), signals)
+    return Session(console, Profiler(config, plugins, on_event=_Messages(console)), signals)
+
+
+class _Messages:
+    """Prints what happens; what that needs is imported at the first event, since many commands have none."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._print: Listener | None = None
+
+    def __call__(self, event: Event) -> None:
+        if self._print is None:
+            from ckprof.cli.event_messages import EventMessages
+
+            self._print = EventMessages(self._console)
+        self._print(event)

@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.api.requests import BuildOptions, ListReading
 from ckprof.errors import UsageError
 from ckprof.model.api_level import API_LEVELS
-from ckprof.model.conversion import MMA_K_TABLE
+from ckprof.model.conversion import MMA_K_TABLE, ListReading
 from ckprof.model.dtype import DataType, spellings
 from ckprof.model.suggestion import unknown_name
 from ckprof.plugin.operations import layouts_named
@@ -17,6 +16,7 @@ from ckprof.plugin.operations import layouts_named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.api.requests import BuildOptions
     from ckprof.cli.session import Session
     from ckprof.model.layout import Layout
 
@@ -221,6 +221,8 @@ def chosen_list_reading(
 
 def chosen_build_options(arguments: argparse.Namespace, *, chunk_size: int | None = None) -> BuildOptions:
     """Return what the options of generation and build say."""
+    from ckprof.api.requests import BuildOptions
+
     return BuildOptions(
         target=arguments.target,
         arch=arguments.arch,

@@ -87,10 +87,56 @@ def embedding_files(
 
     All but ``compile_commands.json`` are the same on every machine.
     """
+    fields = {kernel.symbol: kernel.instance.fields() for kernel in kernels}
+    model = embedding.time_model
+    files = _registration_files(embedding, direction, arch, kernels, fields)
+    if model is not None:
+        files[f"include/{model.header}"] = model.render(kernels)
+    registration = sorted(name for name in files if name.endswith(".cpp"))
+    support, own = _copies(embedding.recipe, api_sources(direction), files)
+    files |= {f"include/{path.name}": path.read_text() for path in extension_headers(direction)}
+    table = f"support/{library}.cpp"
+    files[table] = table_source(library, direction, arch, kernels, fields, model)
+    listed = {
+        "kernel_files": [_relative(kernel.entry, root) for kernel in kernels],
+        "registration_files": registration,
+        "support_files": support,
+        "library_files": [*own, table],
+    }
+    files["CMakeLists.txt"] = _cmake_text(embedding.recipe, library, direction, listed)
+    sources = [
+        (name, kind in ("kernel_files", "registration_files"))
+        for kind, names in listed.items()
+        for name in names
+    ]
+    files["compile_commands.json"] = _compile_commands(embedding.recipe, root, sources)
+    return files
+
+
+def _shared_values(direction: Operation) -> dict[str, str]:
+    """Return what several templates show."""
     function = register_function(direction.id)
+    return {
+        "version": __version__,
+        "function": function,
+        "header": f"{function}.hpp",
+        "direction": direction.id,
+    }
+
+
+def _registration_files(
+    embedding: Embedding,
+    direction: Operation,
+    arch: str,
+    kernels: Sequence[KernelFiles],
+    fields: Mapping[str, Mapping[str, object]],
+) -> dict[str, str]:
+    """Return path -> text of what registers the kernels: chunk by chunk, and the function that calls all.
+
+    :param fields: symbol of a kernel -> fields of its instance.
+    """
     files: dict[str, str] = {}
     chunks = []
-    fields = {kernel.symbol: kernel.instance.fields() for kernel in kernels}
     for number, start in enumerate(range(0, len(kernels), embedding.chunk_size)):
         chunk = f"register_{direction.id}_chunk_{number}"
         chunks.append(chunk)
@@ -105,49 +151,38 @@ def embedding_files(
                 for kernel in kernels[start : start + embedding.chunk_size]
             ],
         )
-    header = f"{function}.hpp"
-    shared = {"version": __version__, "function": function, "header": header, "direction": direction.id}
-    model = embedding.time_model
-    if model is not None:
-        files[f"include/{model.header}"] = model.render(kernels)
-    files[f"{_REGISTRATION}/{header}"] = render(
-        __package__,
-        "registration.hpp.j2",
-        **shared,
-        arch=arch,
-        count=len(kernels),
-        select=select_function(direction.id),
-        time_model=model,
+    shared = _shared_values(direction)
+    choice = {"select": select_function(direction.id), "time_model": embedding.time_model}
+    files[f"{_REGISTRATION}/{shared['header']}"] = render(
+        __package__, "registration.hpp.j2", **shared, **choice, arch=arch, count=len(kernels)
     )
-    files[f"{_REGISTRATION}/{function}.cpp"] = render(
+    files[f"{_REGISTRATION}/{shared['function']}.cpp"] = render(
         __package__,
         "registration.cpp.j2",
         **shared,
+        **choice,
         chunks=chunks,
-        select=select_function(direction.id),
-        time_model=model,
         names=[string_literal(kernel.name) for kernel in kernels],
     )
-    registration = sorted(name for name in files if name.endswith(".cpp"))
-    support, own = _copies(embedding.recipe, api_sources(direction), files)
-    files |= {f"include/{path.name}": path.read_text() for path in extension_headers(direction)}
-    table = f"support/{library}.cpp"
-    files[table] = table_source(library, direction, arch, kernels, fields, model)
-    kernel_files = [_relative(kernel.entry, root) for kernel in kernels]
-    needs_ck_tile = any(not _ships_with_ckprof(folder) for folder in embedding.recipe.include_dirs)
-    recipe = embedding.recipe
+    return files
+
+
+def _cmake_text(
+    recipe: BuildRecipe, library: str, direction: Operation, listed: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the text of ``CMakeLists.txt``.
+
+    :param listed: variable of the template -> paths of sources.
+    """
     native = [flag for flag in recipe.compile_flags if flag in NATIVE_FLAGS]
     portable = [flag for flag in recipe.compile_flags if flag not in NATIVE_FLAGS]
-    files["CMakeLists.txt"] = render(
+    return render(
         __package__,
         "CMakeLists.txt.j2",
-        **shared,
+        **_shared_values(direction),
+        **listed,
         library=library,
-        needs_ck_tile=needs_ck_tile,
-        kernel_files=kernel_files,
-        registration_files=registration,
-        support_files=support,
-        library_files=[*own, table],
+        needs_ck_tile=any(not _ships_with_ckprof(folder) for folder in recipe.include_dirs),
         native_flags=" ".join(native),
         machine=f" ${{{library}_MACHINE}}" if native else "",
         flags=" ".join(portable),
@@ -156,10 +191,6 @@ def embedding_files(
         linked_libraries=" ".join(flag for flag in recipe.link_flags if _names_library(flag)),
         thread_flags=" ".join(flag for flag in recipe.link_flags if flag == "-pthread"),
     )
-    sources = [(name, True) for name in (*kernel_files, *registration)]
-    sources += [(name, False) for name in (*support, *own, table)]
-    files["compile_commands.json"] = _compile_commands(recipe, root, sources)
-    return files
 
 
 def _names_library(flag: str) -> bool:

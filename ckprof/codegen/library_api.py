@@ -86,6 +86,7 @@ def table_source(
         operation=string_literal(operation.id),
         arch=string_literal(arch),
         interface="\n".join(_text(path) for path in (own.header, own.source)),
+        time_model=time_model,
     )
     return library_source(library, [kernel.symbol for kernel in kernels]) + info
 

@@ -89,54 +89,50 @@ def _render(comparison: Comparison, page: _Page) -> str:
     if comparison.what_changed:
         page.heading("What changed besides the times")
         page.table(("what", "old", "new", "rows"), [_part(one) for one in comparison.what_changed], "lllr")
-    if comparison.status_changes:
-        page.heading("Statuses that changed")
-        rows = [
-            (
-                *_where(row, page),
-                row.old.status.value,
-                row.new.status.value,
-                " ".join(row.new.reason.split())[:120],
-            )
-            for row in comparison.status_changes
-        ]
-        page.table(("problem", "instance", "old", "new", "reason"), rows, "lllll")
+    _status_changes(comparison, page)
+    headers = ("problem", "instance", "old ms", "new ms", "change", "interval", "margin", "rounds", "needed")
     for verdict in _SHOWN:
-        rows_with = comparison.with_verdict(verdict)
-        if rows_with:
+        rows = comparison.with_verdict(verdict)
+        if rows:
             page.heading(verdict.value.upper())
-            page.table(
-                (
-                    "problem",
-                    "instance",
-                    "old ms",
-                    "new ms",
-                    "change",
-                    "interval",
-                    "margin",
-                    "rounds",
-                    "needed",
-                ),
-                [_judged(row, page) for row in rows_with],
-                "llrrrrrrr",
-            )
-    changed = [one for one in comparison.problems if one.changed]
-    if changed:
-        page.heading("Problems whose best instance changed")
-        rows = [
-            (
-                short_problem(one.key.problem),
-                page.name(one.old),
-                page.name(one.new),
-                change_text(one.ratio),
-                change_text(one.old_best_now) if one.old_best_now else "not measured",
-            )
-            for one in changed
-        ]
-        page.table(
-            ("problem", "old best", "new best", "best time", "old best now, against new best"), rows, "lllrr"
-        )
+            page.table(headers, [_judged(row, page) for row in rows], "llrrrrrrr")
+    _changed_bests(comparison, page)
     return page.text()
+
+
+def _status_changes(comparison: Comparison, page: _Page) -> None:
+    if not comparison.status_changes:
+        return
+    page.heading("Statuses that changed")
+    rows = [
+        (
+            *_where(row, page),
+            row.old.status.value,
+            row.new.status.value,
+            " ".join(row.new.reason.split())[:120],
+        )
+        for row in comparison.status_changes
+    ]
+    page.table(("problem", "instance", "old", "new", "reason"), rows, "lllll")
+
+
+def _changed_bests(comparison: Comparison, page: _Page) -> None:
+    changed = [one for one in comparison.problems if one.changed]
+    if not changed:
+        return
+    page.heading("Problems whose best instance changed")
+    rows = [
+        (
+            short_problem(one.key.problem),
+            page.name(one.old),
+            page.name(one.new),
+            change_text(one.ratio),
+            change_text(one.old_best_now) if one.old_best_now else "not measured",
+        )
+        for one in changed
+    ]
+    headers = ("problem", "old best", "new best", "best time", "old best now, against new best")
+    page.table(headers, rows, "lllrr")
 
 
 def _summary(comparison: Comparison, page: _Page) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.flow.list_files import find_list, is_json, list_request
-from ckprof.model.conversion import ConversionRequest
 from ckprof.model.explanation import ExplainRequest
 from ckprof.plugin.protocols import LineExplainer
 
 if TYPE_CHECKING:
+    from ckprof.model.conversion import ConversionRequest, ListReading
     from ckprof.model.explanation import ExplainedLine
     from ckprof.plugin.registry import Registry
 
@@ -36,41 +36,41 @@ class ExplainedPlace:
     error: str = ""
 
 
-def explain(text: str, registry: Registry, **reading: Any) -> ExplainedPlace:
+def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedPlace:
     """Explain a line, or the line of a file that ``FILE:LINE`` or ``FILE:LINE:COLUMN`` names.
 
-    :param reading: how lines are read: layout, data type and so on, as in a conversion request.
+    :param reading: how lines are read.
     :raises InputError: the file cannot be read or has no such line.
     :raises UsageError: no converter knows such a line.
     """
     # No list line ends in a colon and a number, and no file name holds a bracket of a template.
     place = _PLACE.fullmatch(text) if "<" not in text else None
     if place is not None:
-        return explain_in_file(place["file"], int(place["line"]), registry, **reading)
-    return explain_text(text, registry, **reading)
+        return explain_in_file(place["file"], int(place["line"]), registry, reading)
+    return explain_text(text, registry, reading)
 
 
-def explain_text(text: str, registry: Registry, **reading: Any) -> ExplainedPlace:
+def explain_text(text: str, registry: Registry, reading: ListReading) -> ExplainedPlace:
     """Explain a line that stands nowhere.
 
-    :param reading: how it is read: layout, data type and so on, as in a conversion request.
+    :param reading: how it is read.
     :raises UsageError: no converter knows such a line.
     """
-    request = ConversionRequest(path=Path("line"), data=text.encode(errors="replace"), **reading)
+    request = reading.request(Path("line"), text.encode(errors="replace"))
     return ExplainedPlace(explained=_explain(text, request, registry))
 
 
-def explain_in_file(name: str, number: int, registry: Registry, **reading: Any) -> ExplainedPlace:
+def explain_in_file(name: str, number: int, registry: Registry, reading: ListReading) -> ExplainedPlace:
     """Explain a line of a file.
 
     :param name: a path, or the name of a list that ships with ckprof.
     :param number: one-based.
-    :param reading: how the list is read, as in a conversion request.
+    :param reading: how the list is read.
     :raises InputError: the file cannot be read or has no such line.
     :raises UsageError: no converter knows such a line.
     """
     path = find_list(name)
-    request = list_request(path, lenient=True, **reading)
+    request = list_request(path, replace(reading, lenient=True))
     if is_json(request.data):
         raise InputError("is a JSON catalog; only lines of lists and logs can be explained", path)
     text = _line_of(request, number)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ckprof.catalog.reader import read_catalog
 from ckprof.errors import InputError
-from ckprof.model.conversion import MMA_K_TABLE, Conversion, ConversionRequest
+from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.model.suggestion import suggestion
 from ckprof.paths import conf_root
 from ckprof.plugin.protocols import StreamingConverter
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-    from ckprof.model.dtype import DataType
-    from ckprof.model.layout import Layout
     from ckprof.plugin.registry import Registry
 
 #: bytes up to which a file is read at once; larger ones are read piece by piece where the converter can
@@ -72,30 +70,15 @@ def find_folder(name: str) -> Path | None:
 
 
 def read_list(
-    path: Path,
-    registry: Registry,
-    *,
-    direction: str | None = None,
-    layout: Layout | None = None,
-    dtype: DataType | None = None,
-    mma_k_table: tuple[int, int] = MMA_K_TABLE,
-    lenient: bool = False,
-    upstream_comments: bool = False,
+    path: Path, registry: Registry, *, direction: str | None = None, reading: ListReading | None = None
 ) -> Conversion:
     """Read a JSON catalog, or convert a list in any dialect that a converter plugin recognises.
 
     :param direction: id of the direction that the list must belong to, or ``None``.
+    :param reading: how it is read.
     :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
     """
-    request = list_request(
-        path,
-        direction=direction,
-        layout=layout,
-        dtype=dtype,
-        mma_k_table=mma_k_table,
-        lenient=lenient,
-        upstream_comments=upstream_comments,
-    )
+    request = list_request(path, reading or ListReading(), direction)
     if is_json(request.data):
         conversion = _catalog_conversion(_whole(request), registry)
     else:
@@ -105,13 +88,14 @@ def read_list(
     return conversion
 
 
-def list_request(path: Path, **options: Any) -> ConversionRequest:
-    """Return the request to convert a file, with the options of :class:`ConversionRequest`.
+def list_request(path: Path, reading: ListReading, direction: str | None = None) -> ConversionRequest:
+    """Return the request to convert a file.
 
+    :param direction: id of the direction that was asked for.
     :raises InputError: the file cannot be read.
     """
     data, stream = _content(path)
-    return ConversionRequest(path=path, data=data, stream=stream, **options)
+    return reading.request(path, data, direction, stream)
 
 
 def _content(path: Path) -> tuple[bytes, Callable[[], BinaryIO] | None]:

@@ -41,53 +41,71 @@ def profile(
     :param baselines: what is measured as well.
     :raises ToolchainError: the library cannot be loaded.
     """
-    direction = library.direction
-    instances = {candidate.instance.key: candidate.instance for candidate in library.candidates}
-
-    def announce(outcome: Outcome) -> Outcome:
-        manager.call(
-            "ckprof_after_outcome",
-            instance=instances[outcome.key],
-            problem=problems[outcome.problem_index].problem,
-            outcome=outcome,
-        )
-        return outcome
-
-    def pass_on(event: RunEvent) -> None:
-        if isinstance(event, ProblemStarted):
-            start(event.problem_index)
-        on_event(event)
-
-    def start(index: int) -> None:
-        manager.call(
-            "ckprof_before_problem",
-            direction=direction.id,
-            problem=problems[index].problem,
-            problem_index=index,
-        )
-
+    hooks = _Hooks(library, problems, manager, on_event)
     if library.path is None:
         for index in range(len(problems)):
-            start(index)
+            hooks.start(index)
     for (index, problem), rejection in product(enumerate(problems), library.rejected):
         if problem.takes(rejection.candidate.instance):
             for split_k in problem.splits or options.splits:
-                yield announce(_not_built(rejection, index, split_k))
+                yield hooks.announce(_not_built(rejection, index, split_k))
     if library.path is None:
         return
     with scratch_folder() as folder:
         for outcome in run_instances(
             library.path,
             library.recipe.arch,
-            direction,
+            library.direction,
             [candidate.instance for candidate in library.built],
             problems,
             options,
             Path(folder),
-            pass_on,
+            hooks.pass_on,
             baselines=baselines,
         ):
-            yield announce(outcome)
+            yield hooks.announce(outcome)
+
+
+class _Hooks:
+    """Tells plugins of problems and outcomes."""
+
+    def __init__(
+        self,
+        library: BuiltLibrary,
+        problems: Sequence[ProblemRun],
+        manager: PluginManager,
+        on_event: Callable[[RunEvent], None],
+    ) -> None:
+        self._direction = library.direction.id
+        self._instances = {candidate.instance.key: candidate.instance for candidate in library.candidates}
+        self._problems = problems
+        self._manager = manager
+        self._on_event = on_event
+
+    def start(self, index: int) -> None:
+        """Tell that the instances are about to run on a problem."""
+        self._manager.call(
+            "ckprof_before_problem",
+            direction=self._direction,
+            problem=self._problems[index].problem,
+            problem_index=index,
+        )
+
+    def pass_on(self, event: RunEvent) -> None:
+        """Pass an event on, and tell of the problem that it says is started."""
+        if isinstance(event, ProblemStarted):
+            self.start(event.problem_index)
+        self._on_event(event)
+
+    def announce(self, outcome: Outcome) -> Outcome:
+        """Tell an outcome, and return it."""
+        self._manager.call(
+            "ckprof_after_outcome",
+            instance=self._instances[outcome.key],
+            problem=self._problems[outcome.problem_index].problem,
+            outcome=outcome,
+        )
+        return outcome
 
 
 def _not_built(rejection: Rejection, problem_index: int, split_k: int) -> Outcome:

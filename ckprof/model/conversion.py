@@ -47,6 +47,42 @@ class ConversionRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListReading:
+    """How lists are read."""
+
+    #: layout of lists whose lines and file names do not say it
+    layout: Layout | None = None
+    #: data type of lists whose lines and file names do not say it
+    dtype: DataType | None = None
+    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
+    mma_k_table: tuple[int, int] = MMA_K_TABLE
+    #: leave wrong lines out instead of failing
+    lenient: bool = False
+    #: lose a line with a comment mark anywhere in it, as upstream's converter does
+    upstream_comments: bool = False
+
+    def request(
+        self,
+        path: Path,
+        data: bytes,
+        direction: str | None = None,
+        stream: Callable[[], BinaryIO] | None = None,
+    ) -> ConversionRequest:
+        """Return the request to convert some content this way; the parameters are fields of it."""
+        return ConversionRequest(
+            path=path,
+            data=data,
+            direction=direction,
+            stream=stream,
+            layout=self.layout,
+            dtype=self.dtype,
+            mma_k_table=self.mma_k_table,
+            lenient=self.lenient,
+            upstream_comments=self.upstream_comments,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedLine:
     """A line that gave no instance, and why."""
 

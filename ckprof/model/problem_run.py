@@ -24,11 +24,15 @@ class ProblemRun:
     splits: tuple[int, ...] = ()
     #: how often it occurs in what the user runs
     count: int = 1
+    #: content keys of the only instances that are run on it; ``None`` for all
+    instances: frozenset[str] | None = None
 
     def takes(self, instance: Instance) -> bool:
         """Say whether an instance is run on the problem; whether it supports it is another question."""
-        return (self.dtype is None or instance.dtype is self.dtype) and (
-            self.layout is None or instance.layout.name == self.layout
+        return (
+            (self.dtype is None or instance.dtype is self.dtype)
+            and (self.layout is None or instance.layout.name == self.layout)
+            and (self.instances is None or instance.key in self.instances)
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.codegen import manifest
 from ckprof.errors import InputError, UsageError
 from ckprof.flow.list_files import read_list
-from ckprof.model.conversion import MMA_K_TABLE, ConversionRequest
+from ckprof.model.conversion import ListReading
 from ckprof.parity.builder_side import builder_side, explain_by_lists, read_builder
 from ckprof.parity.dispatcher_side import catalog_side, library_side
 from ckprof.run.instance_strings import query_instance_strings
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.flow.candidates import Candidate
-    from ckprof.model.conversion import Conversion
-    from ckprof.model.dtype import DataType
-    from ckprof.model.layout import Layout
+    from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.parity.side import Side
     from ckprof.plugin.registry import Registry
     from ckprof.strings.revision import Revision
@@ -33,40 +31,21 @@ class Reading:
     """How lists are read, and for which revision strings are spelled; the same for both sides."""
 
     revision: Revision
-    layout: Layout | None = None
-    dtype: DataType | None = None
-    mma_k_table: tuple[int, int] = MMA_K_TABLE
-    lenient: bool = False
+    lists: ListReading = field(default_factory=ListReading)
 
     def request(self, path: Path, direction: str | None) -> ConversionRequest:
         """Return the request to read a file.
 
         :raises InputError: it cannot be read.
         """
-        return ConversionRequest(
-            path=path,
-            data=read_bytes(path),
-            direction=direction,
-            layout=self.layout,
-            dtype=self.dtype,
-            lenient=self.lenient,
-            mma_k_table=self.mma_k_table,
-        )
+        return self.lists.request(path, read_bytes(path), direction)
 
     def convert(self, path: Path, registry: Registry, direction: str | None) -> Conversion:
         """Convert a list, or read a catalog.
 
         :raises InputError: it is wrong.
         """
-        return read_list(
-            path,
-            registry,
-            direction=direction,
-            layout=self.layout,
-            dtype=self.dtype,
-            mma_k_table=self.mma_k_table,
-            lenient=self.lenient,
-        )
+        return read_list(path, registry, direction=direction, reading=self.lists)
 
 
 def read_bytes(path: Path) -> bytes:

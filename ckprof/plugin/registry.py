@@ -97,43 +97,113 @@ class RegistryEntries(Generic[T]):
 
 
 class Registry:
-    """Everything that plugins register, asked for once, checked and kept.
+    """Everything that plugins register: each kind asked for when it is first used, checked and kept.
+
+    A command so loads, and depends on, only the kinds that it works with.
 
     Entries stand for the objects of plugins: whatever an object raises or returns that its protocol does not
-    allow becomes a :class:`~ckprof.errors.PluginError`; see :mod:`ckprof.plugin.guard`.
-
-    :raises PluginError: ids clash, or a plugin registers something that does not fulfil its contract.
+    allow becomes a :class:`~ckprof.errors.PluginError`; see :mod:`ckprof.plugin.guard`. Every attribute
+    raises that error, too, where ids clash or a plugin registers something that does not fulfil its contract.
     """
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager
-        self.directions: RegistryEntries[Direction] = self._entries_of("ckprof_register_directions")
-        #: the directions of convolution and all others
-        self.operations = self._operations()
-        self.pipelines: RegistryEntries[Pipeline] = self._entries_of("ckprof_register_pipelines")
-        self.targets: RegistryEntries[Target] = self._entries_of("ckprof_register_targets")
-        self.baselines: RegistryEntries[Baseline] = self._entries_of("ckprof_register_baselines")
-        self.rule_sets: RegistryEntries[RuleSet] = self._entries_of("ckprof_register_rule_sets")
-        self.formats: RegistryEntries[ReportFormat] = self._entries_of("ckprof_register_report_formats")
-        self.converters: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")
-        self.extractors: RegistryEntries[ListExtractor] = self._entries_of("ckprof_register_extractors")
-        self.variants: RegistryEntries[CatalogVariant] = self._entries_of("ckprof_register_catalog_variants")
-        self.builder_readers: RegistryEntries[BuilderReader] = self._entries_of(
-            "ckprof_register_builder_readers"
-        )
-        self.parity_formats: RegistryEntries[ParityFormat] = self._entries_of(
-            "ckprof_register_parity_formats"
-        )
-        self.comparison_formats: RegistryEntries[ComparisonFormat] = self._entries_of(
-            "ckprof_register_comparison_formats"
-        )
-        self.store_report_formats: RegistryEntries[StoreReportFormat] = self._entries_of(
-            "ckprof_register_store_report_formats"
-        )
-        for pipeline in self.pipelines:
+
+    def check_all(self) -> Registry:
+        """Ask for every kind, and return the registry.
+
+        :raises PluginError: ids clash, or a plugin registers something that does not fulfil its contract.
+        """
+        for name, member in vars(Registry).items():
+            if isinstance(member, cached_property):
+                getattr(self, name)
+        return self
+
+    @cached_property
+    def directions(self) -> RegistryEntries[Direction]:
+        """The directions of convolution."""
+        return self._entries_of("ckprof_register_directions")
+
+    @cached_property
+    def operations(self) -> RegistryEntries[Operation]:
+        """The directions of convolution and all other operations."""
+        others: RegistryEntries[Operation] = self._entries_of("ckprof_register_operations")
+        for one in others:
+            for kind in problem_types_of(one):
+                know_problem_type(kind)
+        entries: list[tuple[str, str, Operation]] = [
+            (one.id, self.directions.provider(one.id), one) for one in self.directions
+        ]
+        entries += [(one.id, others.provider(one.id), one) for one in others]
+        return RegistryEntries("direction", entries)
+
+    @cached_property
+    def pipelines(self) -> RegistryEntries[Pipeline]:
+        """The kernel families, which know all directions."""
+        found: RegistryEntries[Pipeline] = self._entries_of("ckprof_register_pipelines")
+        for pipeline in found:
             if isinstance(pipeline, DirectionUser):
                 pipeline.use_directions(self.directions.as_mapping())
-        self._hand_over_families()
+        return found
+
+    @cached_property
+    def targets(self) -> RegistryEntries[Target]:
+        """Where kernels are built and run."""
+        return self._entries_of("ckprof_register_targets")
+
+    @cached_property
+    def baselines(self) -> RegistryEntries[Baseline]:
+        """Other libraries to measure."""
+        return self._entries_of("ckprof_register_baselines")
+
+    @cached_property
+    def rule_sets(self) -> RegistryEntries[RuleSet]:
+        """What makes instances from rules."""
+        return self._entries_of("ckprof_register_rule_sets")
+
+    @cached_property
+    def formats(self) -> RegistryEntries[ReportFormat]:
+        """Formats of the results of runs."""
+        return self._entries_of("ckprof_register_report_formats")
+
+    @cached_property
+    def parity_formats(self) -> RegistryEntries[ParityFormat]:
+        """Formats of comparisons of instance strings."""
+        return self._entries_of("ckprof_register_parity_formats")
+
+    @cached_property
+    def comparison_formats(self) -> RegistryEntries[ComparisonFormat]:
+        """Formats of comparisons of measurements."""
+        return self._entries_of("ckprof_register_comparison_formats")
+
+    @cached_property
+    def store_report_formats(self) -> RegistryEntries[StoreReportFormat]:
+        """Formats of reports on stores."""
+        return self._entries_of("ckprof_register_store_report_formats")
+
+    @cached_property
+    def extractors(self) -> RegistryEntries[ListExtractor]:
+        """What derives lists from installed libraries."""
+        return self._entries_of("ckprof_register_extractors")
+
+    @cached_property
+    def variants(self) -> RegistryEntries[CatalogVariant]:
+        """The kinds of catalogs."""
+        return self._entries_of("ckprof_register_catalog_variants")
+
+    @cached_property
+    def converters(self) -> RegistryEntries[Converter]:
+        """What reads instance lists; each has the grammar tables of all plugins."""
+        found: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")
+        self._hand_over_families(found)
+        return found
+
+    @cached_property
+    def builder_readers(self) -> RegistryEntries[BuilderReader]:
+        """What reads the same lists as CK Builder does; each has the grammar tables of all plugins."""
+        found: RegistryEntries[BuilderReader] = self._entries_of("ckprof_register_builder_readers")
+        self._hand_over_families(found)
+        return found
 
     @cached_property
     def strings(self) -> StringGrammar:
@@ -161,21 +231,6 @@ class Registry:
         """Return the same; the name that :meth:`operation` had before there were others than directions."""
         return self.operation(name)
 
-    def _operations(self) -> RegistryEntries[Operation]:
-        """Return directions and all other operations.
-
-        :raises PluginError: ids clash.
-        """
-        others: RegistryEntries[Operation] = self._entries_of("ckprof_register_operations")
-        for one in others:
-            for kind in problem_types_of(one):
-                know_problem_type(kind)
-        entries: list[tuple[str, str, Operation]] = [
-            (one.id, self.directions.provider(one.id), one) for one in self.directions
-        ]
-        entries += [(one.id, others.provider(one.id), one) for one in others]
-        return RegistryEntries("direction", entries)
-
     def pipeline_of(self, catalog: Catalog, record: CatalogRecord) -> Pipeline:
         """Return the one pipeline that claims a record.
 
@@ -193,25 +248,28 @@ class Registry:
             f"(loaded pipelines: {', '.join(self.pipelines.ids)})"
         )
 
-    def _hand_over_families(self) -> None:
-        """Give the grammar tables of list lines to whatever reads lists with them.
+    def _hand_over_families(self, readers: RegistryEntries[T]) -> None:
+        """Give the grammar tables of list lines to what reads lists with them.
 
         :raises PluginError: an item is no such table, or two contradict each other.
         """
-        families = self.manager.call("ckprof_register_conf_families")
-        for reader in (*self.converters, *self.builder_readers):
+        families = self._families
+        for reader in readers:
             if not isinstance(reader, FamilyReader):
                 continue
-            for provider, provided in families:
-                for item in cast("Sequence[object]", provided):
-                    if not isinstance(item, reader.family_type):
-                        raise PluginError(
-                            f"plugin {provider}: ckprof_register_conf_families returned {shown(item)}, "
-                            f"expected {reader.family_type.__name__}"
-                        )
-            reader.use_families(
-                tuple(item for _, provided in families for item in cast("Sequence[object]", provided))
-            )
+            for provider, item in families:
+                if not isinstance(item, reader.family_type):
+                    raise PluginError(
+                        f"plugin {provider}: ckprof_register_conf_families returned {shown(item)}, "
+                        f"expected {reader.family_type.__name__}"
+                    )
+            reader.use_families(tuple(item for _, item in families))
+
+    @cached_property
+    def _families(self) -> tuple[tuple[str, object], ...]:
+        """Plugin and table, of all grammar tables of list lines."""
+        found = self.manager.call("ckprof_register_conf_families")
+        return tuple((plugin, item) for plugin, items in found for item in cast("Sequence[object]", items))
 
     def _entries_of(self, hook: str) -> RegistryEntries[T]:
         """Return what plugins register with a hook.

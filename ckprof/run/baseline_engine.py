@@ -10,13 +10,12 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from types import ModuleType
 
-    from ckprof.model.baseline import BaselineConvolution
     from ckprof.model.requirement import UnmetRequirement
 
 
@@ -24,10 +23,15 @@ class BaselineUnusable(Exception):
     """The library is not installed, or cannot use the device; the message says what to do."""
 
 
+class BaselineRejection(Exception):
+    """The library has found while it computed that it cannot do this; the message says why."""
+
+
 class BaselineEngine(Protocol):
     """A library of somebody else that computes convolutions, in memory that it provides.
 
-    Memory is named by its address, and an address may lie anywhere inside of a piece.
+    It may also be an :class:`OperationEngine`. Memory is named by its address, and an address may lie
+    anywhere inside of a piece.
     """
 
     @property
@@ -58,19 +62,35 @@ class BaselineEngine(Protocol):
     def available_bytes(self) -> int | None:
         """Return how much memory can still be allocated, or ``None`` if that is not known."""
 
-    def unmet_requirements(self, convolution: BaselineConvolution) -> list[UnmetRequirement]:
-        """Return why the library cannot compute this; empty if it can."""
+    def unmet_requirements(self, work: Any) -> list[UnmetRequirement]:
+        """Return why the library cannot compute this; empty if it can.
 
-    def run(self, convolution: BaselineConvolution, addresses: Mapping[str, int]) -> float:
+        :param work: a :class:`~ckprof.model.baseline.BaselineConvolution`; for an :class:`OperationEngine`
+            also a :class:`~ckprof.model.computation.Computation`.
+        """
+
+    def run(self, work: Any, addresses: Mapping[str, int]) -> float:
         """Compute the result once.
 
         Whatever the library does beyond its computation, such as a copy of the result to where it belongs, is
         not part of the time.
 
-        :param addresses: of ``input``, ``weight`` and ``output``, packed as the layout says.
+        :param work: as in :meth:`unmet_requirements`.
+        :param addresses: of all tensors by name: ``input``, ``weight`` and ``output`` of a convolution,
+            packed as the layout says; else the tensors of the computation.
         :returns: milliseconds, by the device's own clock where it has one.
+        :raises BaselineRejection: the library cannot do this.
         :raises Exception: it failed; the text is the reason.
         """
+
+
+@runtime_checkable
+class OperationEngine(Protocol):
+    """An engine that computes more than convolutions."""
+
+    @property
+    def operations(self) -> Collection[str]:
+        """Ids of operations with problems of their own that it computes."""
 
 
 def load_engine(entry: str) -> object:

@@ -6,13 +6,15 @@ So operands, guards, poison, flushes, sampling and verification are the very one
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.baseline import BaselineConvolution
-from ckprof.model.layout import TENSORS, find_layout
+from ckprof.model.computation import Computation
+from ckprof.model.layout import find_layout
 from ckprof.model.problem import ConvProblem
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.run import messages
-from ckprof.run.baseline_engine import BaselineUnusable, load_engine
+from ckprof.run.baseline_engine import BaselineRejection, BaselineUnusable, OperationEngine, load_engine
 from ckprof.run.messages import AbiStatus, Support
 from ckprof.run.session import KernelSession
 
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.requirement import UnmetRequirement
     from ckprof.run.abi import CBuffers, CProblem
     from ckprof.run.baseline_engine import BaselineEngine
     from ckprof.run.checks import DeviceChecks
+
+#: rule of what a library rejects when it is asked to compute
+_REJECTED_LATE: Final = "baseline-library"
 
 
 class _EngineMemory:
@@ -52,17 +56,30 @@ class _EngineKernel:
     def __init__(self, id_: str, engine: BaselineEngine) -> None:
         self.key = self.name = id_
         self._engine = engine
-        self._convolution: BaselineConvolution | None = None
+        self._work: BaselineConvolution | Computation | None = None
+        self._tensors: tuple[str, ...] = ()
 
-    def set_convolution(self, convolution: BaselineConvolution) -> None:
-        """Compute this from now on."""
-        self._convolution = convolution
+    def set_work(self, work: BaselineConvolution | Computation, tensors: tuple[str, ...]) -> None:
+        """Compute this from now on.
+
+        :param tensors: names, in the order in which kernels take them.
+        """
+        self._work, self._tensors = work, tensors
 
     def is_supported(self, problem: CProblem) -> Support:
         """Say what the library cannot do."""
-        unmet: list[UnmetRequirement] = self._engine.unmet_requirements(self._given())
+        unmet = self._unmet_requirements(self._given())
         status = AbiStatus.REJECTED if unmet else AbiStatus.OK
         return Support(status=status, unmet_requirements=tuple(unmet), split_k=1)
+
+    def _unmet_requirements(self, work: BaselineConvolution | Computation) -> list[UnmetRequirement]:
+        engine = self._engine
+        if isinstance(work, Computation):
+            known = engine.operations if isinstance(engine, OperationEngine) else ()
+            if work.operation not in known:
+                message = f"{self.name} has nothing for the operation {work.operation}"
+                return [UnmetRequirement(rule="baseline-operation", message=message)]
+        return engine.unmet_requirements(work)
 
     def instance_string(self) -> tuple[AbiStatus, str]:
         """Return nothing: there is no such text."""
@@ -70,16 +87,18 @@ class _EngineKernel:
 
     def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
         """Run once; return the status, its reason and the time in milliseconds."""
-        addresses = {name: int(buffers.tensors[place]) for place, name in enumerate(TENSORS)}
+        addresses = {name: int(buffers.tensors[place]) for place, name in enumerate(self._tensors)}
         try:
             return AbiStatus.OK, "", float(self._engine.run(self._given(), addresses))
+        except BaselineRejection as exc:
+            return AbiStatus.REJECTED, f"{_REJECTED_LATE}: {exc}", 0.0
         except Exception as exc:  # whatever the library raises is the outcome
             return AbiStatus.FAILED, f"{type(exc).__name__}: {exc}", 0.0
 
-    def _given(self) -> BaselineConvolution:
-        if self._convolution is None:
+    def _given(self) -> BaselineConvolution | Computation:
+        if self._work is None:
             raise ValueError("no problem is loaded")
-        return self._convolution
+        return self._work
 
 
 class _EngineLibrary:
@@ -106,20 +125,25 @@ class BaselineSession(KernelSession):
         self._baseline = library.kernel
 
     def _load(self, request: messages.LoadProblem) -> messages.Reply:
-        layout = find_layout(request.layout)
-        if layout is None:
-            raise ValueError(f"there is no layout {request.layout!r}")
-        self._baseline.set_convolution(
-            BaselineConvolution(
-                direction=request.direction,
-                problem=ConvProblem.from_values(request.problem.ndim, request.problem.values),
-                layout=layout,
-                dtype=request.result.dtype,
-                result=request.result.name,
-                compute_type=request.compute_type,
-            )
+        files = sorted((*request.operands, request.result), key=lambda file: file.position)
+        self._baseline.set_work(
+            request.computation or _convolution(request), tuple(file.name for file in files)
         )
         return super()._load(request)
+
+
+def _convolution(request: messages.LoadProblem) -> BaselineConvolution:
+    layout = find_layout(request.layout)
+    if layout is None:
+        raise ValueError(f"there is no layout {request.layout!r}")
+    return BaselineConvolution(
+        direction=request.direction,
+        problem=ConvProblem.from_values(request.problem.ndim, request.problem.values),
+        layout=layout,
+        dtype=request.result.dtype,
+        result=request.result.name,
+        compute_type=request.compute_type,
+    )
 
 
 def open_baseline(

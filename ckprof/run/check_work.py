@@ -171,33 +171,15 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
     :raises NotExpressibleError: it has too many loops, or indices that are too large.
     """
     *operands, result = specs
-    if len(operands) > _OPERANDS:
-        raise NotExpressibleError(f"sums of products are combined with {operands[2].name}")
-    if any(spec.has_blocks for spec in specs):
-        raise NotExpressibleError("its products lie at distances of their own")
-    lengths = dict(zip(result.axes, result.shape, strict=True)) | dict(contraction.summed)
-    if len(lengths) != len(result.axes) + len(contraction.summed):
-        raise NotExpressibleError("an axis of the result is summed as well")
+    lengths = _axis_lengths(contraction, operands, result)
     # what has one element needs no loop
     looped = {letter: length for letter, length in lengths.items() if length > 1}
     if len(looped) > MAX_LOOPS:
         raise NotExpressibleError(f"it has {len(looped)} loops, devices take {MAX_LOOPS}")
     first, second = (_reach(contraction, spec, lengths) for spec in operands)
-    results = dict(zip(result.axes, result.strides, strict=True))
-
-    def loops(letters: Sequence[str]) -> tuple[Loop, ...]:
-        nothing = _Use(0, (0,) * MAX_CHECKED)
-        uses = [(first.uses.get(one, nothing), second.uses.get(one, nothing)) for one in letters]
-        return tuple(
-            Loop(
-                length=looped[letter],
-                result=results.get(letter, 0),
-                offset=(a.offset, b.offset),
-                checked=(a.checked, b.checked),
-            )
-            for letter, (a, b) in zip(letters, uses, strict=True)
-        )
-
+    loops = _Loops(
+        lengths=looped, results=dict(zip(result.axes, result.strides, strict=True)), reach=(first, second)
+    )
     of_result = [letter for letter in result.axes if letter in looped]
     both = [one for one in of_result if one in first.uses and one in second.uses]
     columns = [one for one in of_result if one in second.uses and one not in both]
@@ -211,10 +193,10 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
     )
     return ContractionWork(
         elements=(element_number(types.a, ocp=types.ocp), element_number(types.b, ocp=types.ocp)),
-        batches=loops(both),
-        rows=loops(rows),
-        columns=loops(columns),
-        sums=loops(summed),
+        batches=loops.of(both),
+        rows=loops.of(rows),
+        columns=loops.of(columns),
+        sums=loops.of(summed),
         checks=(first.checks, second.checks),
         slices=count,
         slice=length,
@@ -222,6 +204,49 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
         packed=result.elements,
         result_element=element_number(types.result, ocp=types.ocp),
     )
+
+
+def _axis_lengths(
+    contraction: Contraction, operands: Sequence[TensorSpec], result: TensorSpec
+) -> dict[str, int]:
+    """Return the elements along each axis of the sums: those of the result, then what is summed.
+
+    :raises NotExpressibleError: the sums have a form that devices do not take.
+    """
+    if len(operands) > _OPERANDS:
+        raise NotExpressibleError(f"sums of products are combined with {operands[2].name}")
+    if any(spec.has_blocks for spec in (*operands, result)):
+        raise NotExpressibleError("its products lie at distances of their own")
+    lengths = dict(zip(result.axes, result.shape, strict=True)) | dict(contraction.summed)
+    if len(lengths) != len(result.axes) + len(contraction.summed):
+        raise NotExpressibleError("an axis of the result is summed as well")
+    return lengths
+
+
+class _Loops(NamedTuple):
+    """What loops over axes are made of."""
+
+    #: axis -> elements
+    lengths: Mapping[str, int]
+    #: axis -> distance of neighbours in the result
+    results: Mapping[str, int]
+    #: of both operands
+    reach: tuple[_Operand, _Operand]
+
+    def of(self, letters: Sequence[str]) -> tuple[Loop, ...]:
+        """Return the loops over some axes, in their order."""
+        nothing = _Use(0, (0,) * MAX_CHECKED)
+        first, second = self.reach
+        uses = [(first.uses.get(one, nothing), second.uses.get(one, nothing)) for one in letters]
+        return tuple(
+            Loop(
+                length=self.lengths[letter],
+                result=self.results.get(letter, 0),
+                offset=(a.offset, b.offset),
+                checked=(a.checked, b.checked),
+            )
+            for letter, (a, b) in zip(letters, uses, strict=True)
+        )
 
 
 def _slices(sizes: Sequence[int], total: int, stored: int) -> tuple[int, int]:

@@ -186,6 +186,19 @@ class Executor:
         self._loaded = False
         self._blocking_failure = None
 
+    def _tell_timing(self, key: str, problem_index: int, measured: Measured) -> None:
+        """Report what it cost to time a kernel, if it was timed."""
+        if measured.measurement is not None:
+            self._on_event(
+                KernelTimed(
+                    key=key,
+                    problem_index=problem_index,
+                    timing_s=measured.timing_s,
+                    flush_s=measured.flush_s,
+                )
+            )
+            self._note_flush(max(0, measured.flush_bytes))
+
     def measure(
         self,
         key: str,
@@ -217,16 +230,7 @@ class Executor:
             # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
             measured = self._attempt(request)
         self.verified = measured.verified
-        if measured.measurement is not None:
-            self._on_event(
-                KernelTimed(
-                    key=key,
-                    problem_index=problem_index,
-                    timing_s=measured.timing_s,
-                    flush_s=measured.flush_s,
-                )
-            )
-            self._note_flush(max(0, measured.flush_bytes))
+        self._tell_timing(key, problem_index, measured)
         return Outcome(
             key=key,
             problem_index=problem_index,

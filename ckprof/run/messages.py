@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.model.computation import Computation
 from ckprof.model.compute_type import ComputeType
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.dtype import DataType
@@ -154,6 +155,8 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     layout: str = ""
     #: what operands are rounded to before they are multiplied: likewise
     compute_type: ComputeType | None = None
+    #: the whole, where the operation has problems of its own: likewise
+    computation: Computation | None = None
     #: the reference that the device computes; ``None`` where results are verified elsewhere
     contraction: ContractionWork | None = None
 

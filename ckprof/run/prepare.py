@@ -20,9 +20,10 @@ import numpy as np
 import psutil
 
 from ckprof.errors import PluginError, UsageError
+from ckprof.model.computation import Computation
 from ckprof.model.type_set import TypeSet
 from ckprof.plugin.operations import tensors_of
-from ckprof.plugin.protocols import ContractingOperation, FurtherOperands
+from ckprof.plugin.protocols import ContractingOperation, FurtherOperands, OwnProblems
 from ckprof.run.check_work import NotExpressibleError, OperandFill, lower
 from ckprof.run.gaps import with_gaps
 from ckprof.run.guards import CheckedTensor
@@ -167,6 +168,7 @@ def prepare_problem(
             direction=operation.id,
             layout=layout.name,
             compute_type=known.compute_type,
+            computation=work.computation(),
             contraction=contraction,
         ),
         problem=problem,
@@ -311,6 +313,12 @@ class _Preparation:
             msgspec.structs.replace(file, path="", fill=fill)
             for file, fill in zip(self.files(), (*fills, None), strict=True)
         )
+
+    def computation(self) -> Computation | None:
+        """Return what is computed, where the operation has problems of its own."""
+        if not isinstance(self.operation, OwnProblems):
+            return None
+        return Computation.of(self.operation.id, self.layout.name, self.problem, self.specs, self.types)
 
     def _path(self, spec: TensorSpec) -> Path:
         return self.folder / f"{spec.name}.npy"

@@ -92,48 +92,76 @@ def take_samples(
             break
         shortest_ms = min(shortest_ms, kernel.run_once())
         warmup += 1
-    launches, run = 1, kernel.run_once
-    if kernel.run_batch is not None:
-        flushed = kernel.flush is not None
-        if not flushed and shortest_ms < DOUBTFUL_MS:
-            shortest_ms = min(shortest_ms, kernel.run_batch(PROBE_LAUNCHES))
-        launches = launches_per_sample(shortest_ms, flushed=flushed)
-        run = partial(kernel.run_batch, launches) if launches > 1 else run
+    launches, run = _sample_of(kernel, shortest_ms)
     if kernel.after_warmup is not None:
         kernel.after_warmup()
-    criterion = make_criterion(settings.criterion, settings.criterion_parameters)
-    fewest = min(settings.min_samples, settings.fewest_samples)
+    ending = _Ending(settings, start, budget_s)
     samples: list[float] = []
-    measured_ms = 0.0
     flush_s = 0.0
     while True:
         before = clock()
         if kernel.flush is not None:
             kernel.flush()
             flush_s += clock() - before
-        sample = run()
-        samples.append(sample)
-        measured_ms += sample * launches
-        criterion.add(sample)
+        samples.append(run())
         now = clock()
-        count = len(samples)
-        timed_enough = measured_ms >= settings.min_time_s * 1e3
-        if count >= settings.min_samples and timed_enough and criterion.is_finished():
-            stopped_by = criterion.id
-        elif count >= fewest and timed_enough and now - start >= settings.max_time_s:
-            stopped_by = MAX_TIME
-        elif now - start + (now - before) > budget_s:
-            stopped_by = TIMEOUT
-        else:
-            continue
-        return Sampling(
-            samples_ms=tuple(samples),
-            stopped_by=stopped_by,
-            warmup=warmup,
-            wall_s=now - start,
-            flush_s=flush_s,
-            launches=launches,
-        )
+        stopped_by = ending.after(samples[-1], launches, now, now - before)
+        if stopped_by:
+            return Sampling(
+                samples_ms=tuple(samples),
+                stopped_by=stopped_by,
+                warmup=warmup,
+                wall_s=now - start,
+                flush_s=flush_s,
+                launches=launches,
+            )
+
+
+def _sample_of(kernel: Launches, shortest_ms: float) -> tuple[int, Callable[[], float]]:
+    """Return how many launches a sample is the mean of, and what takes one.
+
+    :param shortest_ms: the shortest run so far.
+    """
+    if kernel.run_batch is None:
+        return 1, kernel.run_once
+    flushed = kernel.flush is not None
+    if not flushed and shortest_ms < DOUBTFUL_MS:
+        shortest_ms = min(shortest_ms, kernel.run_batch(PROBE_LAUNCHES))
+    launches = launches_per_sample(shortest_ms, flushed=flushed)
+    return launches, partial(kernel.run_batch, launches) if launches > 1 else kernel.run_once
+
+
+class _Ending:
+    """Says when sampling is over, and why.
+
+    :param start: when it began, by the clock of whatever follows.
+    :param budget_s: seconds that are left of the kernel's timeout then.
+    """
+
+    def __init__(self, settings: TimingSettings, start: float, budget_s: float) -> None:
+        self._settings = settings
+        self._start = start
+        self._budget_s = budget_s
+        self._criterion = make_criterion(settings.criterion, settings.criterion_parameters)
+        self._fewest = min(settings.min_samples, settings.fewest_samples)
+        self._count = 0
+        self._measured_ms = 0.0
+
+    def after(self, sample_ms: float, launches: int, now: float, last_s: float) -> str:
+        """Take a sample into account; return what ends sampling with it, or nothing.
+
+        :param last_s: wall seconds that it took, with its flush.
+        """
+        settings = self._settings
+        self._count += 1
+        self._measured_ms += sample_ms * launches
+        self._criterion.add(sample_ms)
+        timed_enough = self._measured_ms >= settings.min_time_s * 1e3
+        if self._count >= settings.min_samples and timed_enough and self._criterion.is_finished():
+            return self._criterion.id
+        if self._count >= self._fewest and timed_enough and now - self._start >= settings.max_time_s:
+            return MAX_TIME
+        return TIMEOUT if now - self._start + last_s > self._budget_s else ""
 
 
 def checked_time(time_ms: float) -> float:

@@ -92,18 +92,36 @@ def compare(
     :raises ValueError: the lengths differ.
     """
     expected_all = reference.reshape(-1)
-    position = wrong = unwritten = non_finite = in_gaps = gaps = 0
-    max_error = 0.0
-    first: Mismatch | None = None
+    tally = _Tally(dtype, tolerance)
     for raw in chunks:
-        expected = np.asarray(expected_all[position : position + raw.size])
+        expected = np.asarray(expected_all[tally.position : tally.position + raw.size])
         if expected.size != raw.size:
             raise ValueError(f"the result has more elements than the reference, which has {reference.size}")
-        values = decode(raw, dtype)
+        tally.add(raw, expected)
+    if tally.position != reference.size:
+        raise ValueError(f"the result has {tally.position} elements, the reference {reference.size}")
+    return tally.comparison()
+
+
+class _Tally:
+    """What is wrong with a result, piece by piece."""
+
+    def __init__(self, dtype: DataType, tolerance: Tolerance) -> None:
+        self._dtype = dtype
+        self._tolerance = tolerance
+        #: elements so far
+        self.position = 0
+        self._wrong = self._unwritten = self._non_finite = self._in_gaps = self._gaps = 0
+        self._max_error = 0.0
+        self._first: Mismatch | None = None
+
+    def add(self, raw: NDArray[Any], expected: NDArray[np.float64]) -> None:
+        """Compare the next elements with what they should be."""
+        values = decode(raw, self._dtype)
         # Infinity minus infinity is NaN and compares false; what is finite is not close to infinity.
         with np.errstate(invalid="ignore"):
             errors = np.abs(values - expected)
-            bad = ~(errors <= tolerance.atol + tolerance.rtol * np.abs(expected))
+            bad = ~(errors <= self._tolerance.atol + self._tolerance.rtol * np.abs(expected))
         largest = float(errors.max(initial=0.0))
         count = int(np.count_nonzero(bad))
         if count or not math.isfinite(largest):
@@ -111,29 +129,36 @@ def compare(
             bad = np.where(gap, ~poisoned, bad | ~finite)
             count = int(np.count_nonzero(bad))
             largest = float(np.max(errors, where=finite & ~gap, initial=0.0))
-            unwritten += int(np.count_nonzero(bad & poisoned))
-            non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap))
-            in_gaps += int(np.count_nonzero(bad & gap))
-            gaps += int(np.count_nonzero(gap))
-            if count and first is None:
+            self._unwritten += int(np.count_nonzero(bad & poisoned))
+            self._non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap))
+            self._in_gaps += int(np.count_nonzero(bad & gap))
+            self._gaps += int(np.count_nonzero(gap))
+            if count and self._first is None:
                 at = int(np.argmax(bad))
-                first = Mismatch(position=position + at, got=float(values[at]), expected=float(expected[at]))
-        max_error = max(max_error, largest)
-        wrong += count
-        position += raw.size
-    if position != reference.size:
-        raise ValueError(f"the result has {position} elements, the reference {reference.size}")
-    verification = Verification(
-        max_error=max_error,
-        wrong_elements=wrong,
-        elements=position - gaps,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        reference=HOST_REFERENCE,
-    )
-    return Comparison(
-        verification=verification, unwritten=unwritten, non_finite=non_finite, in_gaps=in_gaps, first=first
-    )
+                self._first = Mismatch(
+                    position=self.position + at, got=float(values[at]), expected=float(expected[at])
+                )
+        self._max_error = max(self._max_error, largest)
+        self._wrong += count
+        self.position += raw.size
+
+    def comparison(self) -> Comparison:
+        """Return what was found."""
+        verification = Verification(
+            max_error=self._max_error,
+            wrong_elements=self._wrong,
+            elements=self.position - self._gaps,
+            rtol=self._tolerance.rtol,
+            atol=self._tolerance.atol,
+            reference=HOST_REFERENCE,
+        )
+        return Comparison(
+            verification=verification,
+            unwritten=self._unwritten,
+            non_finite=self._non_finite,
+            in_gaps=self._in_gaps,
+            first=self._first,
+        )
 
 
 def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> Comparison:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from ckprof.codegen.jinja import render
+from ckprof.selection.symbolic import convolutions
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.selection.program import Lines
     from ckprof.selection.selector import Selector
+    from ckprof.selection.symbolic import Form
 
-NDIMS = (1, 2, 3)
+#: number of spatial dimensions -> form of the problems
+CONVOLUTIONS: Final = MappingProxyType({ndim: convolutions(ndim) for ndim in (1, 2, 3)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +37,16 @@ def namespace(direction: str) -> str:
     return f"time_model_{direction}"
 
 
-def render_cpp(selector: Selector, kernels: Sequence[str]) -> str:
+def render_cpp(selector: Selector, kernels: Sequence[str], forms: Mapping[int, Form] = CONVOLUTIONS) -> str:
     """Return the text of the header.
 
     It needs ``ckprof_abi.h`` and C++17. Sizes below 2^52 give the same choices as :class:`Selector`, if the
     compiler keeps to IEEE arithmetic.
 
     :param kernels: names of the kernels in the order in which the caller numbers them.
+    :param forms: number of spatial dimensions -> form of the problems that times are predicted for. What a
+        problem has beside the fields of its form is not part of the prediction.
+    :raises UsageError: a problem does not tell kernel libraries all of its sizes.
     """
     place = {name: index for index, name in enumerate(kernels)}
     choices: list[tuple[int, int]] = []
@@ -48,8 +55,8 @@ def render_cpp(selector: Selector, kernels: Sequence[str]) -> str:
         choices += [(place[name], splits) for name, splits in members]
         first_choices.append(len(choices))
     programs = []
-    for ndim in NDIMS:
-        program = selector.program(ndim)
+    for ndim, form in forms.items():
+        program = selector.program_of_form(form)
         times, results = program.cpp_times()
         programs.append(
             _Program(

@@ -2,7 +2,8 @@
 
 Both forms start with the problem: ``N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w``, where ``N``, ``C`` and
 ``K`` are totals over all groups; ``Di,Z,stride_d,pad_d`` and ``dilation_h,dilation_w,dilation_d`` may occur.
-The columns of other operations are the fields of their problems, those with a default may be left out.
+The columns of other operations are the fields of their problems, those with a default may be left out; a file
+that ``ckprof results export`` has written may have problems with different fields.
 
 * One column per kernel: every other column holds microseconds; an empty cell was not measured.
 * One row per measurement: the columns ``kernel`` and ``latency_ms``; ``split_k`` may occur, and rows whose
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import InputError
 from ckprof.model.problem import ConvProblem, Problem
+from ckprof.model.problem_cells import OPERATION_COLUMN, problem_of_cells
 from ckprof.selection.measurements import Measurements
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ _PROBLEM_COLUMNS: Final[dict[str, int | None]] = {
 }
 #: columns that say nothing that is needed here
 _IGNORED: Final = frozenset({"idx", "problem_idx", "tflops", "Ho", "Wo", "Do", "op", "gbps"})
+#: columns that say what the measurements of other operations are of
+_NAMED: Final = frozenset({OPERATION_COLUMN, "dtype", "layout"})
 _LONG: Final = frozenset({"kernel", "latency_ms", "split_k", "non_zero"})
 _NOTHING: Final = frozenset({"", "nan", "none", "inf"})
 _ARCH: Final = re.compile(r"gfx[0-9a-f]{3,4}")
@@ -55,6 +60,8 @@ class _Columns:
     usual: Mapping[str, int | None]
     #: what makes a problem of the values; raises ``InputError``
     make: Callable[[dict[str, int]], Problem]
+    #: what makes a problem of a row that says itself which of the columns it has; raises ``InputError``
+    named: Callable[[Mapping[str, str]], Problem] | None = None
 
     @property
     def required(self) -> list[str]:
@@ -81,11 +88,15 @@ def read_csv(
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(f"cannot read: {exc}", path) from None
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
     lines = text.splitlines()
     header, rows = _table(path, lines)
     columns = _columns_of(problem_type)
+    if problem_type is not None and OPERATION_COLUMN in header:
+        columns = replace(columns, named=partial(problem_of_cells, others=_LONG | _IGNORED | _NAMED))
     missing = [name for name in columns.required if name not in header]
     if missing:
         expected = ",".join(columns.required)
@@ -187,6 +198,11 @@ def _time(path: Path, row: _Line, column: str) -> float | None:
 
 
 def _problem(path: Path, row: _Line, columns: _Columns) -> Problem:
+    if columns.named is not None:
+        try:
+            return columns.named(row.cells)
+        except InputError as exc:
+            raise InputError(exc.message, path, row.number) from None
     values: dict[str, int] = {}
     for name, usual in columns.usual.items():
         text = row.cells.get(name, "")

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ckprof.errors import UsageError
+from ckprof.model.problem import ConvProblem
 from ckprof.selection.expression import Recorder, Symbol, compile_function, place
 from ckprof.selection.sizes import sizes_of
 from ckprof.selection.symbolic import symbolic_problem
@@ -61,7 +63,7 @@ class Program:
     def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, form: Form) -> None:
         self._form = form
         self._recorder = Recorder()
-        problem = symbolic_problem(form, self._recorder)
+        problem = self._problem = symbolic_problem(form, self._recorder)
         sizes = sizes_of(problem, gemm_sizes, model.element_bytes)
         self._terms: list[Terms] = [
             terms(
@@ -132,12 +134,34 @@ class Program:
         return self._function("times", body)  # type: ignore[return-value]
 
     def cpp_inputs(self) -> list[str]:
-        """Return the C++ that reads the sizes of ``problem``."""
+        """Return the C++ that reads the sizes of ``problem``.
+
+        :raises UsageError: a size is not among the values that kernel libraries get.
+        """
+        if self._form.kind is not ConvProblem:
+            return self._cpp_values()
         lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in self._form.scalars]
         for name, count in self._form.vectors:
             for axis in range(count):
                 lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
         return lines
+
+    def _cpp_values(self) -> list[str]:
+        """Return what reads problems that are told as their values alone."""
+        places = {
+            value.name: place
+            for place, value in enumerate(self._problem.values())
+            if isinstance(value, Symbol)
+        }
+        names = [*self._form.scalars]
+        names += [f"{name}_{axis}" for name, count in self._form.vectors for axis in range(count)]
+        lost = [name for name in names if name not in places]
+        if lost:
+            kind = self._form.kind.__name__
+            raise UsageError(f"{kind}.values() does not have {', '.join(lost)}: no C++ can read it")
+        return [
+            f"const double {name} = static_cast<double>(problem.values[{places[name]}]);" for name in names
+        ]
 
     def cpp_lines(self) -> list[Lines]:
         """Return the C++ of the choice, slot by slot."""

@@ -167,7 +167,10 @@ class Selector:
         if isinstance(problem, ConvProblem):
             ndim = problem.ndim
             return self._programs.get(ndim) or self.program(ndim)
-        form = form_of(problem)
+        return self.program_of_form(form_of(problem))
+
+    def program_of_form(self, form: Form) -> Program:
+        """Return the code of the choice for problems of a form."""
         known = self._others.get(form)
         if known is None:
             known = self._others[form] = self._written(form)

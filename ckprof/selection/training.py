@@ -55,22 +55,18 @@ def train(request: TrainRequest) -> TimeModel:
             units=request.units,
         )
     )
-    kernels = {}
-    for one in found.pools:
-        for name in one.pool.names:
-            kernels[name] = ModelKernel(
-                name=name,
-                traits=table.kernels[name],
-                computes=one.pool.traits,
-                parameters=one.parameters,
-                spread=one.spread,
-                rows=one.rows,
-            )
-    problems = [sizes_of(one, request.gemm_sizes, request.element_bytes) for one in table.problems]
-    ranges = {}
-    for axis in RANGE_AXES:
-        values = [float(getattr(one, axis)) for one in problems]
-        ranges[axis] = min(values), max(values)
+    kernels = {
+        name: ModelKernel(
+            name=name,
+            traits=table.kernels[name],
+            computes=one.pool.traits,
+            parameters=one.parameters,
+            spread=one.spread,
+            rows=one.rows,
+        )
+        for one in found.pools
+        for name in one.pool.names
+    }
     return TimeModel(
         device=request.device,
         target=request.target,
@@ -83,6 +79,16 @@ def train(request: TrainRequest) -> TimeModel:
         shared=found.shared,
         kernels={name: kernels[name] for name in table.kernels if name in kernels},
         splits=tuple(sorted({splits for _, splits in table.choices})),
-        ranges=ranges,
+        ranges=_ranges(request, table),
         shortest_us=found.shortest_us,
     )
+
+
+def _ranges(request: TrainRequest, table: Measurements) -> dict[str, tuple[float, float]]:
+    """Return the least and the largest size of the measured problems along each axis."""
+    problems = [sizes_of(one, request.gemm_sizes, request.element_bytes) for one in table.problems]
+    ranges = {}
+    for axis in RANGE_AXES:
+        values = [float(getattr(one, axis)) for one in problems]
+        ranges[axis] = min(values), max(values)
+    return ranges

@@ -67,6 +67,8 @@ class WriterLock:
         :raises ReadOnlyStoreError: the lock file cannot be made.
         """
         try:
+            # what the library cannot open it takes for a lock of somebody else on some file systems
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644))
             self._lock.acquire(timeout=0)
         except Timeout:
             if on_wait is not None and wait_s != 0:
@@ -82,12 +84,13 @@ class WriterLock:
             raise ReadOnlyStoreError(
                 f"cannot make the lock file {self.path.name} beside the store: {exc.strerror}", self._store
             ) from None
+        temporary = self._holder.with_name(f"{self._holder.name}.{os.getpid()}")
         try:
-            temporary = self._holder.with_name(f"{self._holder.name}.{os.getpid()}")
             temporary.write_bytes(msgspec.json.encode(Holder.this_process()))
             temporary.replace(self._holder)
         except OSError:
-            pass  # only costs the others the name of this process; a full disk shows when data is written
+            # only costs the others the name of this process; a full disk shows when data is written
+            temporary.unlink(missing_ok=True)
 
     def release(self) -> None:
         """Give the lock back; does nothing if it is not held."""

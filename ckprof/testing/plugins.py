@@ -34,7 +34,7 @@ def registry_with(*plugins: object, builtins: bool = True) -> Registry:
     if builtins:
         manager.load_all()
     _register(manager, plugins)
-    return Registry(manager)
+    return Registry(manager).check_all()
 
 
 def write_list(path: Path, lines: Iterable[str]) -> Path:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.plugin.markers import hookimpl
-from ckprof.tune.strategy import SearchStrategy
 
 if TYPE_CHECKING:
-    from ckprof.tune.strategy import Search, SearchRequest
+    from ckprof.tune.strategy import Search, SearchRequest, SearchStrategy
 
 
 def _model(request: SearchRequest) -> Search:
@@ -38,6 +37,8 @@ def _optuna(request: SearchRequest) -> Search:
 @hookimpl
 def ckprof_register_strategies() -> list[SearchStrategy]:
     """Enter the model's strategy, everything, chance, and optuna."""
+    from ckprof.tune.strategy import SearchStrategy
+
     return [
         SearchStrategy(id="exhaustive", label="everything, in the order of the list", start=_exhaustive),
         SearchStrategy(id="model", label="most expected gain per second, by the time model", start=_model),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem import Problem
+    from ckprof.tune.comparison import BaselineComparison
     from ckprof.tune.knowledge import Knowledge
     from ckprof.tune.libraries import KernelLibrary
     from ckprof.tune.loop import Progress, TuneLoop, TuneStop
@@ -68,6 +69,8 @@ class TuneResult:
     libraries: tuple[KernelLibrary, ...]
     #: the library that is kept
     chosen: tuple[str, ...]
+    #: what was found beside the libraries of others; ``None`` if not asked for, or if the search was stopped
+    comparison: BaselineComparison | None = None
 
 
 def tune_result(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tabulate import tabulate
 
+from ckprof.tune.comparison_text import comparison_text, comparison_values
+
 if TYPE_CHECKING:
     from ckprof.tune.result import TuneResult
 
@@ -67,12 +69,15 @@ def tune_values(found: TuneResult) -> dict[str, Any]:
             for one in found.libraries
         ],
         "chosen": list(found.chosen),
+        "comparison": None if found.comparison is None else comparison_values(found.comparison),
     }
 
 
 def tune_text(found: TuneResult) -> str:
     """Return a search as tables for people."""
     parts = [_summary(found), _progress(found), _best(found), _libraries(found), _unbuilt(found)]
+    if found.comparison is not None:
+        parts.append(comparison_text(found.comparison))
     return "\n\n".join(part for part in parts if part)
 
 

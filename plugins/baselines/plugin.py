@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
-from ckprof_plugins.baselines.torch_baseline import TorchBaseline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,4 +15,6 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_baselines() -> Sequence[Baseline]:
     """Add the vendor's library through torch."""
+    from ckprof_plugins.baselines.torch_baseline import TorchBaseline
+
     return [TorchBaseline()]

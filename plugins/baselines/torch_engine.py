@@ -1,39 +1,35 @@
-"""Convolutions by torch, in memory that other code fills and reads by address. Imported by a worker alone."""
+"""What torch computes, in memory that other code fills and reads by address. Imported by a worker alone."""
 
 from __future__ import annotations
 
 import ctypes
 import time
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.computation import Computation
 from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import tensor_shape
-from ckprof.model.requirement import UnmetRequirement
-from ckprof.run.baseline_engine import BaselineUnusable
+from ckprof.run.baseline_engine import BaselineRejection, BaselineUnusable
 
 try:
     import torch
 except ImportError as exc:
     raise BaselineUnusable(f"torch cannot be imported: {exc}") from exc
 
+from ckprof_plugins.baselines import torch_convolution, torch_product
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ckprof.model.baseline import BaselineConvolution
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.run.messages import DeviceChoice
 
-_TYPES: Final = {
-    DataType.FP16: torch.float16,
-    DataType.BF16: torch.bfloat16,
-    DataType.FP32: torch.float32,
-}
-#: pairs of neighbouring axes that torch knows as one: channels of all groups
-_JOINED: Final = {"input": "GC", "weight": "GK", "output": "GK"}
-#: what torch calls channels, first of output then of input, in a weight; and the batch of the others
-_LEADING: Final = {"input": "NC", "weight": "KC", "output": "NK"}
-#: of the device's clock: longer than torch needs to launch a convolution
+#: of the device's clock: longer than torch needs to launch what it computes
 _BUSY_CYCLES: Final = 500_000
+#: in errors of libraries, in lower case, that say that there is no algorithm for a problem
+_NOT_SUPPORTED: Final = ("not supported", "not_supported", "not implemented")
 
 
 def make_engine(device: DeviceChoice, on_host: bool) -> TorchEngine:
@@ -80,9 +76,10 @@ class TorchEngine:
         """Versions of torch and of the library, and the device."""
         if not self._on_gpu:
             return f"torch {torch.__version__}, {_host_library()}, {torch.get_num_threads()} CPU threads"
-        library = "MIOpen" if torch.version.hip else "cuDNN"
-        version = torch.backends.cudnn.version()
-        return f"torch {torch.__version__}, {library} {version}, {torch.cuda.get_device_name(self._device)}"
+        platform = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
+        library = f"{'MIOpen' if torch.version.hip else 'cuDNN'} {torch.backends.cudnn.version()}"
+        device = torch.cuda.get_device_name(self._device)
+        return f"torch {torch.__version__}, {platform}, {library}, {device}"
 
     def allocate(self, size_bytes: int) -> int:
         """Return the address of new memory of the device."""
@@ -117,35 +114,43 @@ class TorchEngine:
         """Return the free memory of a GPU; that of the host is not known to torch."""
         return int(torch.cuda.mem_get_info(self._device)[0]) if self._on_gpu else None
 
-    def unmet_requirements(self, convolution: BaselineConvolution) -> list[UnmetRequirement]:
-        """Return what torch cannot do: pads that differ, types that it does not have."""
-        found = []
-        problem = convolution.problem
-        if problem.left_pads != problem.right_pads:
-            message = f"torch pads both sides alike, not {problem.left_pads} and {problem.right_pads}"
-            found.append(UnmetRequirement(rule="baseline-pads", message=message))
-        if convolution.dtype not in _TYPES:
-            message = f"torch convolves no {convolution.dtype.value}"
-            found.append(UnmetRequirement(rule="baseline-type", message=message))
-        if convolution.direction not in _DIRECTIONS:
-            message = f"torch has no operation for the direction {convolution.direction}"
-            found.append(UnmetRequirement(rule="baseline-direction", message=message))
-        return found
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """What it computes beside convolutions."""
+        return torch_product.OPERATIONS
 
-    def run(self, convolution: BaselineConvolution, addresses: Mapping[str, int]) -> float:
-        """Compute the result once; return milliseconds, without those of copying it to its place."""
-        views = {name: self._view(convolution, name, addresses[name]) for name in _JOINED}
-        compute = _DIRECTIONS[convolution.direction]
+    def unmet_requirements(self, work: BaselineConvolution | Computation) -> list[UnmetRequirement]:
+        """Return what torch cannot do."""
+        if isinstance(work, Computation):
+            return torch_product.unmet_requirements(work, self._device)
+        return torch_convolution.unmet_requirements(work)
+
+    def run(self, work: BaselineConvolution | Computation, addresses: Mapping[str, int]) -> float:
+        """Compute the result once; return milliseconds, without those of copying it to its place.
+
+        :raises BaselineRejection: the library says that it cannot do this.
+        """
         if self._on_gpu:
-            allowed = convolution.compute_type is ComputeType.TF32
+            allowed = work.compute_type is ComputeType.TF32
             torch.backends.cudnn.allow_tf32 = allowed
             torch.backends.cuda.matmul.allow_tf32 = allowed
-        with torch.no_grad():
-            result, time_ms = self._timed(lambda: compute(convolution, views))
-            views[convolution.result].copy_(result)
+        with torch.no_grad(), _rejections():
+            result, compute = self._prepared(work, addresses)
+            computed, time_ms = self._timed(compute)
+            result.copy_(computed)
         if self._on_gpu:
             torch.cuda.synchronize(self._device)
         return time_ms
+
+    def _prepared(
+        self, work: BaselineConvolution | Computation, addresses: Mapping[str, int]
+    ) -> tuple[Any, Callable[[], Any]]:
+        """Return where the result belongs, and what computes it."""
+        if isinstance(work, Computation):
+            views = torch_product.tensors(work, addresses, self._bytes)
+            return views[work.tensors[-1].name], torch_product.computation(work, views, self._device)
+        views = torch_convolution.tensors(work, addresses, self._bytes)
+        return views[work.result], partial(torch_convolution.compute, work, views)
 
     def _timed(self, compute: Callable[[], Any]) -> tuple[Any, float]:
         if not self._on_gpu:
@@ -177,55 +182,20 @@ class TorchEngine:
                 return block[address - base : address - base + size_bytes]
         raise ValueError(f"no memory at {address:#x}")
 
-    def _view(self, convolution: BaselineConvolution, name: str, address: int) -> Any:
-        """Return a tensor as torch wants it, in the memory order of the layout."""
-        shape = list(tensor_shape(convolution.problem, convolution.layout, name))
-        axes = convolution.layout.order(name)
-        kind = _TYPES[convolution.dtype]
-        count = 1
-        for length in shape:
-            count *= length
-        flat = self._bytes(address, count * convolution.dtype.properties.size_bytes).view(kind)
-        joined = _JOINED[name]
-        at = axes.index(joined)
-        shape[at : at + 2] = [shape[at] * shape[at + 1]]
-        axes = axes.replace(joined, joined[1])
-        leading = _LEADING[name]
-        wanted = leading + "".join(axis for axis in axes if axis not in leading)
-        return flat.view(shape).permute([axes.index(axis) for axis in wanted])
 
+@contextmanager
+def _rejections() -> Iterator[None]:
+    """Tell what a library has no algorithm for from what went wrong.
 
-def _forward(convolution: BaselineConvolution, tensors: Mapping[str, Any]) -> Any:
-    return torch.ops.aten.convolution(
-        tensors["input"], tensors["weight"], None, *_settings(convolution), convolution.problem.groups
-    )
-
-
-def _backward(convolution: BaselineConvolution, tensors: Mapping[str, Any]) -> Any:
-    mask = [convolution.result == "input", convolution.result == "weight", False]
-    results = torch.ops.aten.convolution_backward(
-        *(tensors[name] for name in ("output", "input", "weight")),
-        None,
-        *_settings(convolution),
-        convolution.problem.groups,
-        mask,
-    )
-    return results[0] if mask[0] else results[1]
-
-
-_DIRECTIONS: Final = {"fwd": _forward, "bwd_data": _backward, "bwd_weight": _backward}
-
-
-def _settings(convolution: BaselineConvolution) -> tuple[object, ...]:
-    """Return stride, padding, dilation, whether transposed, and output padding, as torch orders them."""
-    problem = convolution.problem
-    return (
-        list(problem.strides),
-        list(problem.left_pads),
-        list(problem.dilations),
-        False,
-        [0] * problem.ndim,
-    )
+    :raises BaselineRejection: it has none.
+    """
+    try:
+        yield
+    except RuntimeError as exc:
+        text = str(exc)
+        if any(mark in text.lower() for mark in _NOT_SUPPORTED):
+            raise BaselineRejection(text.strip().partition("\n")[0]) from exc
+        raise
 
 
 def _host_bytes(address: int, size_bytes: int) -> Any:
@@ -233,7 +203,7 @@ def _host_bytes(address: int, size_bytes: int) -> Any:
 
 
 def _host_library() -> str:
-    """Return the name and version of what computes convolutions on the CPU."""
+    """Return the name and version of what computes on the CPU."""
     if not torch.backends.mkldnn.is_available():
         return "without oneDNN"
     marks = [line for line in torch.__config__.show().splitlines() if "MKL-DNN" in line]

@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
-from ckprof_plugins.directions.bwd_data import BackwardData
-from ckprof_plugins.directions.bwd_weight import BackwardWeight
-from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.directions.string_kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +16,16 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_directions() -> Sequence[Direction]:
     """Add forward convolution and the two gradients."""
+    from ckprof_plugins.directions.bwd_data import BackwardData
+    from ckprof_plugins.directions.bwd_weight import BackwardWeight
+    from ckprof_plugins.directions.fwd import Forward
+
     return [Forward(), BackwardData(), BackwardWeight()]
 
 
 @hookimpl
 def ckprof_register_string_kinds() -> Sequence[StringKind]:
     """Add the strings of forward, backward data, backward weight and depthwise kernels."""
+    from ckprof_plugins.directions.string_kinds import KINDS
+
     return KINDS

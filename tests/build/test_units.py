@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.build.units import functions_per_unit, partition
+from ckprof.build.units import compilers_for_kernels, functions_per_unit, partition
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
 
@@ -150,3 +150,10 @@ def test_code_objects_are_not_linked(make_tree, grouping, build, tmp_path):
     assert result.library is None
     assert set(result.objects) == {kernel.instance.key for kernel in tree.kernels}
     assert all(path.is_file() for path in result.objects.values())
+
+
+def test_sources_without_kernels_take_compilers_but_never_most_of_them():
+    assert compilers_for_kernels(16, 0) == 16
+    assert compilers_for_kernels(16, 6) == 10
+    assert compilers_for_kernels(4, 6) == 2
+    assert compilers_for_kernels(1, 6) == 1

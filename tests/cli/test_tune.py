@@ -64,6 +64,12 @@ def test_the_budget_is_counted(capsys) -> None:
         (["tune", "fwd", "--replay", TABLE], 2, "--replay requires --dtype"),
         ([*REPLAY, "--store", "x.db"], 2, "--store contradicts it"),
         ([*REPLAY, "--emit", "x.conf"], 2, "add --conf or --rule-set"),
+        ([*REPLAY, "--baseline", "torch"], 2, "--baseline contradicts it"),
+        (
+            ["tune", "fwd", "--conf", "forward/tests/nhwgc_bf16", "--store", "x.db", "--baseline", "torhc"],
+            2,
+            "'torhc'",
+        ),
         ([*REPLAY, "--strategy", "modell"], 2, "unknown strategy 'modell'"),
         ([*REPLAY, "--kernels", "0"], 2, "--kernels is 0, expected at least 1"),
         ([*REPLAY, "--tie", "200%"], 2, "--tie is 2.0"),

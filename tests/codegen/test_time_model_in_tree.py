@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import random
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ckprof
+from ckprof.api.model_training import gemm_sizes_of
 from ckprof.cli.main import main
+from ckprof.codegen.entry import kernel_symbol
 from ckprof.model.kernel_traits import KernelTraits
 from ckprof.model.problem import ConvProblem
 from ckprof.selection.model_file import model_of, read_document
 from ckprof.selection.selector import Candidate, Selector
+from ckprof.testing import registry_with
 from ckprof_plugins.directions.gemm_sizes import forward_sizes
+from ckprof_plugins.operations.gemm.operation import Gemm
+from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 TABLE = Path(__file__).parent.parent / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
 
@@ -133,6 +141,89 @@ def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
     capsys.readouterr()
 
 
+#: kernels that support everything but batches, and a device that is always there
+FAKES = """
+#include "ckprof_abi.h"
+#include "ckprof_target.h"
+
+static ckprof_status supports(const ckprof_problem* problem, ckprof_plan*, ckprof_report, void*)
+{ return problem->values[6] > 1 ? CKPROF_REJECTED : CKPROF_OK; }
+
+static ckprof_status select(const char*, int32_t, char*, size_t) { return CKPROF_OK; }
+
+extern "C" const ckprof_target* ckprof_target_table(void)
+{
+    static ckprof_target target = {};
+    target.select_device = select;
+    return &target;
+}
+
+#define FAKE(symbol, name) \
+    extern "C" { extern const ckprof_kernel symbol; \
+    const ckprof_kernel symbol = {"", name, supports, nullptr, nullptr}; }
+"""
+
+
+def _product(number: int, tile: int) -> dict[str, object]:
+    return {
+        **{"id": number, "tile_m": tile, "tile_n": tile, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+        **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},
+        **{"scheduler": "intrawave", "epilogue": "default", "pad_m": True, "pad_n": True, "pad_k": True},
+    }
+
+
+@pytest.mark.thorough
+def test_a_library_of_products_takes_the_predicted_best(tmp_path, monkeypatch, capsys):
+    """Large tiles are better for large products alone: the C functions know that from the model."""
+    monkeypatch.chdir(tmp_path)
+    catalog = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp32"}
+    Path("two.json").write_text(json.dumps({**catalog, "instances": [_product(0, 32), _product(1, 64)]}))
+    chosen = ckprof.Profiler().instances(ckprof.InstanceQuery(conf="two.json"))
+    traits = {one.name: one.pipeline.traits(one.instance.fields()) for one in chosen.candidates}
+    small, large = names = list(traits)
+    draw = random.Random(3)
+    rows = [f"m,n,k,{small},{large}"]
+    for _ in range(40):
+        m, n, k = (64 * draw.randint(1, 64) for _ in range(3))
+        times = [2 + -(-m * n // (100 * tile * tile)) * k / 64 * (tile / 32) ** 1.5 for tile in (32, 64)]
+        rows.append(f"{m},{n},{k},{times[0]:.3f},{times[1]:.3f}")
+    Path("times.csv").write_text("\n".join(rows) + "\n")
+    options = ["--direction", "gemm", "--dtype", "fp32", "--compute-units", "100", "-o", "model.json"]
+    assert main(["train", "times.csv", *options]) == 0
+    choice = ["generate", "gemm", "--conf", "two.json", "--build-dir", "tree"]
+    assert main([*choice, "--model", "model.json", "--force"]) == 0, capsys.readouterr().err
+    rows = json.loads(Path("tree/manifest.json").read_text())["kernels"]
+    fakes = [f'FAKE({kernel_symbol(one["key"])}, "{one["name"]}")' for one in rows]
+    Path("fakes.cpp").write_text("\n".join((FAKES, *fakes)))
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-Itree/include", "-Wall", "-Wextra", "-Werror"]
+    command += ["tree/support/ckprof_gemm.cpp", "fakes.cpp", "-o", "libckprof_gemm.so"]
+    subprocess.run(command, check=True)
+    library = ctypes.CDLL(str(Path("libckprof_gemm.so").resolve()))
+    assert library.dispatcher_initialize() == 0
+    selector = Selector(
+        model_of(read_document(Path("model.json"))),
+        [Candidate(name=name, traits=traits[name]) for name in names],
+        gemm_sizes_of(registry_with(), "gemm", "fp32"),
+    )
+    taken = set()
+    for _ in range(200):
+        problem = GemmProblem(**{axis: int(2 ** draw.uniform(2, 12)) for axis in "mnk"})
+        expected, _ = selector.best(problem)
+        name = ctypes.create_string_buffer(512)
+        sizes = [ctypes.c_int64(size) for size in (problem.m, problem.n, problem.k)]
+        assert library.dispatcher_select_kernel(*sizes, name, len(name)) == 0
+        given = (ctypes.c_int64 * 7)(problem.m, problem.n, problem.k, 0, 0, 0, 1)
+        assert library.ckprof_gemm_select_kernel(given, None) == names.index(expected)
+        assert name.value.decode() == expected
+        taken.add(expected)
+    assert taken == set(names)
+    # kernels may reject what is predicted
+    batch = (ctypes.c_int64 * 7)(3)
+    assert (
+        library.ckprof_gemm_select_kernel(given, batch) == library.ckprof_gemm_select_kernel(None, None) == -1
+    )
+
+
 def test_models_of_others_are_refused(tmp_path, capsys):
     model_path = tmp_path / "model.json"
     train = ["train", str(TABLE), "--direction", "fwd", "--dtype", "bf16", "-o", str(model_path)]
@@ -142,3 +233,13 @@ def test_models_of_others_are_refused(tmp_path, capsys):
     assert "trained on gfx950" in capsys.readouterr().err
     assert main(["generate", "bwd_data", "--conf", "backward_data/tests/nhwgc_bf16", *base]) == 3
     assert "the model is of fwd, not bwd_data" in capsys.readouterr().err
+
+
+def test_libraries_that_know_no_predicted_times_say_so(tmp_path, monkeypatch, capsys):
+    """The C functions of an operation need not choose by times: then a model is no use to them."""
+    monkeypatch.setattr(Gemm, "interface", replace(Gemm.interface, ranks=False))
+    base = ["--model", "m.json", "--build-dir", str(tmp_path / "tree")]
+    assert main(["generate", "gemm", "--conf", "gemm/universal/rcr_fp16", *base]) == 2
+    said = capsys.readouterr().err
+    assert "the C functions of gemm take kernels in the order of the list" in said
+    assert "generate without --model" in said and "'ckprof select'" in said

@@ -31,7 +31,7 @@ def registry_of(*plugins: object, shipped: bool = False) -> Registry:
         manager.load_all()
     for number, plugin in enumerate(plugins):
         manager.register(plugin, f"plugin{number}")
-    return Registry(manager)
+    return Registry(manager).check_all()
 
 
 def test_plugins_add_formats() -> None:

@@ -225,7 +225,7 @@ def test_bad_input_is_one_message(ckprof, tmp_path, arguments, parts):
 
 def test_the_runtime_compiles_against_hip(tmp_path):
     """The code that meets the device: compiled with HIP's own headers, never run here."""
-    from ckprof_plugins.targets.hip.target import _RUNTIME
+    from ckprof_plugins.targets.hip.recipe import _RUNTIME
 
     recipe = HipTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.RUN))
     for source in _RUNTIME:

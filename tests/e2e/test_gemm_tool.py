@@ -105,11 +105,17 @@ def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path:
     assert "M33 N64 K64" in fine(ckprof("results", "show", "s.db")).out
     fine(ckprof("compare", "s.db", "s.db"))
     exported = fine(ckprof("results", "export", "s.db", "-o", "t.csv"))
-    assert "left out: problems of another operation" in exported.err
+    assert "t.csv: 9 rows" in exported.err and "left out" not in exported.err
+    fine(ckprof("results", "import", "t.csv", "--store", "again.db", "--target", "cpu"))
+    with Store(tmp_path / "again.db") as store:
+        assert {one.key.problem for one in store} == found.keys()
+    fine(ckprof("train", "t.csv", "--direction", "gemm", "--dtype", "fp32", "--compute-units", "2",
+                "-o", "again.json"))  # fmt: skip
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again["kernels"][0]["rows"] == model["kernels"][0]["rows"] == 9
 
-    ckprof("generate", "gemm", "--conf", listed, "--model", "m.json", "--build-dir", "gen").fails_with(
-        ExitCode.USAGE, "--model: libraries of gemm do not choose kernels by predicted times"
-    )
+    fine(ckprof("generate", "gemm", "--conf", listed, "--model", "m.json", "--build-dir", "gen"))
+    assert "problem.values[6]" in (tmp_path / "gen" / "include" / "ckprof_time_model_gemm.hpp").read_text()
 
 
 def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:

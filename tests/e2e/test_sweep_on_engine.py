@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
@@ -13,8 +14,12 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ExitCode
+from ckprof.model.outcome import Status
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem
 from tests.e2e.conftest import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -119,3 +124,47 @@ def test_parsl_builds_and_measures(ckprof: Ckprof, short_list: Path, tmp_path: P
     assert "done: 2 of 2 rankings are finished" in done.out
     with Store(tmp_path / "r.db") as store:
         assert len({one.key for one in store}) == 8
+
+
+_PRODUCT = {
+    **{"tile_m": 32, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+    **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},
+    **{"scheduler": "intrawave", "epilogue": "cshuffle", "pad_m": True, "pad_n": True, "pad_k": True},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(importlib.util.find_spec("parsl") is None, reason="Parsl is not installed")
+def test_parsl_measures_products(ckprof: Ckprof, tmp_path: Path) -> None:
+    """Problems of every kind reach the workers and come back: plain, with gaps, with D tensors, batches."""
+    combined = {"elementwise_op": "MultiDAdd", "num_d_tensors": 1}
+    head = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp32"}
+    records = [{"id": n, **_PRODUCT, **more} for n, more in enumerate(({"batched": True}, combined))]
+    (tmp_path / "c.json").write_text(json.dumps({**head, "instances": records}))
+    problems = (
+        GemmProblem(m=32, n=64, k=48),
+        GemmProblem(m=33, n=40, k=32, stride_a=36),
+        StridedBatchProblem(m=32, n=32, k=32, batch=3, batch_stride_b=2000),
+        MultiDProblem(m=32, n=48, k=16, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(52,)),
+    )
+    lines = [
+        "32x64x48",
+        "33 40 32 36 -1 -1",
+        "-m=32 -n=32 -k=32 -batch=3 -batch_stride_b=2000",
+        "-m=32 -n=48 -k=16 -elementwise_op=MultiDAdd -num_d_tensors=1 -stride_ds=52",
+    ]
+    (tmp_path / "c.toml").write_text(_CLUSTER.format(run=tmp_path / "run", build=tmp_path / "build"))
+    done = ckprof(
+        *("sweep", "gemm", "--conf", "c.json", "--cluster", "c.toml", "--store", "r.db", *QUICK),
+        *(part for line in lines for part in ("--problem", line)),
+        env={**os.environ, "CKPROF_CACHE_DIR": str(tmp_path / "own")},
+        timeout=800,
+    )
+    assert done.code == ExitCode.OK, done.err
+    assert "done: 4 of 4 rankings are finished" in done.out
+    with Store(tmp_path / "r.db") as store:
+        found = [(one.key.problem, one.status) for one in store]
+    measured = {problem for problem, status in found if status is Status.OK}
+    assert measured == set(problems)
+    assert {status for _, status in found} == {Status.OK, Status.UNSUPPORTED}

@@ -15,6 +15,7 @@ from ckprof.api.tune_bench import DeviceBench
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
 from tests.e2e.conftest import Ckprof
+from tests.e2e.test_baseline import plugin
 from tests.interrupts import heed_interrupts
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -127,3 +128,27 @@ def test_a_search_that_builds_beside_measuring(short_list: Path, tmp_path: Path,
     assert sorted(one.sequence for one in attempts) == list(range(len(attempts)))
     kernels = {one.kernel.name for one in attempts if one.ranked}
     assert len(kernels) == sum(one.measured for one in result.best)
+
+
+def test_what_was_found_is_compared_with_a_baseline(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+    vendor = ("--plugin", plugin(tmp_path), "--baseline", "numpy")
+    called = ckprof(*arguments, *vendor, "--format", "json")
+    assert called.code == ExitCode.OK, called.err
+    found = json.loads(called.out)
+    compared = found["comparison"]
+    assert compared["failure"] is None
+    assert [one["problem"] for one in compared["problems"]] == [one["problem"] for one in found["problems"]]
+    assert [one["count"] for one in compared["problems"]] == [1, 2]
+    (total,) = compared["baselines"]
+    assert total["description"].startswith("numpy ") and (total["problems"], total["count"]) == (2, 3)
+    for name in ("best_us", "library_us"):
+        assert total[name] == pytest.approx(sum(one["count"] * one[name] for one in compared["problems"]))
+    theirs = [one["count"] * one["baseline_us"]["numpy"] for one in compared["problems"]]
+    assert total["baseline_us"] == pytest.approx(sum(theirs))
+    # what was measured again is stored as well, in a session of its own
+    with Store(tmp_path / "r.db") as store:
+        attempts = list(store)
+    assert len({one.session.uid for one in attempts}) == 2
+    again = ckprof(*arguments, *vendor)
+    assert again.code == ExitCode.OK, again.err
+    assert "measured again beside numpy: numpy " in again.out

@@ -76,7 +76,7 @@ def registry_of(*plugins, shipped=False):
         manager.load_all()
     for number_, plugin in enumerate(plugins):
         manager.register(plugin, f"plugin{number_}")
-    return Registry(manager)
+    return Registry(manager).check_all()
 
 
 def test_a_plugin_brings_strings_reader_and_format():

@@ -34,7 +34,28 @@ def registry_of(**plugins: object) -> Registry:
     manager = PluginManager()
     for name, plugin in plugins.items():
         manager.register(plugin, name)
-    return Registry(manager)
+    return Registry(manager).check_all()
+
+
+def test_a_kind_is_asked_for_when_it_is_first_used_and_once() -> None:
+    asked = []
+
+    class Asked:
+        @hookimpl
+        def ckprof_register_rule_sets(self) -> list[StubRuleSet]:
+            asked.append("rule sets")
+            return [StubRuleSet("mine")]
+
+        @hookimpl
+        def ckprof_register_targets(self) -> list[object]:
+            raise AssertionError("no target is needed")
+
+    manager = PluginManager()
+    manager.register(Asked(), "asked")
+    registry = Registry(manager)
+    assert not asked
+    assert registry.rule_sets is registry.rule_sets
+    assert asked == ["rule sets"]
 
 
 def test_entries_are_sorted_whatever_the_load_order() -> None:

@@ -12,11 +12,12 @@ from ckprof.api.measured_tables import read_tables
 from ckprof.api.model_training import gemm_sizes_of
 from ckprof.api.timed_kernels import KernelKind
 from ckprof.cli.main import main
-from ckprof.errors import InputError
+from ckprof.errors import InputError, UsageError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.selection.selector import Candidate, Selector
 from ckprof.selection.sizes import sizes_of
+from ckprof.selection.symbolic import form_of
 from ckprof.selection.training import TrainRequest, train
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
@@ -32,6 +33,13 @@ def registry() -> Registry:
     manager = PluginManager()
     manager.load_all()
     return Registry(manager)
+
+
+class Secretive(GemmProblem):
+    """A problem that kernel libraries get two sizes of."""
+
+    def values(self) -> tuple[int, ...]:
+        return self.m, self.n
 
 
 def rounds(problem: GemmProblem, tile: int) -> float:
@@ -58,6 +66,26 @@ def test_columns_are_the_fields_of_problems(registry, tmp_path) -> None:
     assert found.problems == (GemmProblem(m=64, n=48, k=100, stride_a=104),)
     assert found.times == {(0, SMALL, 2): 500.0}
     assert found.kernels[SMALL].tile == (64, 64, 64)
+
+
+def test_exported_columns_hold_problems_of_several_types(registry, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "kernel,problem_idx,direction,dtype,layout,m,n,k,stride_a,stride_b,stride_e,batch,elementwise_op,"
+        "strides_d,split_k,latency_ms,tflops,non_zero\n"
+        f"{SMALL},0,gemm,fp16,rcr,64,48,32,0,0,0,1,,,1,0.5,1,True\n"
+        f'{LARGE},1,gemm,fp16,rcr,64,48,32,0,0,0,1,MultiDAdd,"[0,50]",1,0.7,1,True\n'
+    )
+    found = read_tables(registry, (path,), KIND)
+    sizes = {"m": 64, "n": 48, "k": 32}
+    assert found.problems == (
+        GemmProblem(**sizes),
+        MultiDProblem(**sizes, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 50)),
+    )
+    assert found.times == {(0, SMALL, 1): 500.0, (1, LARGE, 1): 700.0}
+    path.write_text(path.read_text().replace("64,48,32,0,0,0,1,,,", "64,0,32,0,0,0,1,,,"))
+    with pytest.raises(InputError, match=":2: n is 0, expected 1"):
+        read_tables(registry, (path,), KIND)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +130,11 @@ def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> N
     selector = Selector(
         model, [Candidate(name=name, traits=found.kernels[name]) for name in found.kernels], sizes
     )
+    assert selector.program_of_form(form_of(GemmProblem(m=1, n=1, k=1))).cpp_inputs()[2] == (
+        "const double k = static_cast<double>(problem.values[2]);"
+    )
+    with pytest.raises(UsageError, match=r"Secretive\.values\(\) does not have k, stride_a, .*batch"):
+        selector.program_of_form(form_of(Secretive(m=1, n=1, k=1))).cpp_inputs()
     plain = {"m": 640, "n": 320, "k": 1280}
     problems = [
         GemmProblem(**plain),

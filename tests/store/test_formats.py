@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,9 @@ from ckprof.store.formats import t4
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 from .samples import attempts, make_attempt, make_problem, make_session
 
@@ -181,6 +185,88 @@ def test_csv_exports_what_it_can_say_and_counts_the_rest(tmp_path):
     assert float(row["tflops"]) == pytest.approx(grouped.flop / 3e-3 / 1e12, rel=1e-5)
     (again,) = FORMATS.find("csv").read(file, HINTS)
     assert again.key.problem == grouped
+
+
+# --- CSV of other operations --------------------------------------------------------------------------------
+
+PRODUCTS = [
+    GemmProblem(m=64, n=48, k=32, stride_a=40),
+    StridedBatchProblem(m=8, n=8, k=8, batch=3, batch_stride_b=100),
+    MultiDProblem(m=5, n=7, k=9, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 24)),
+]
+
+
+def make_product(number, problem, split_k=1, time_ms=2.0):
+    made = make_attempt(number, number, time_ms, problem=problem)
+    key = replace(made.key, split_k=split_k, operation=replace(made.key.operation, direction="gemm"))
+    return replace(made, key=key, kernel=replace(made.kernel, layout="rcr"))
+
+
+def export_csv(tmp_path, *added, query=None):
+    file = tmp_path / "out.csv"
+    with make_store(tmp_path / "a.db", *added) as store:
+        return file, FORMATS.find("csv").write(store, query or StoreQuery(), file)
+
+
+def test_problems_of_other_operations_have_their_own_columns_and_come_back(tmp_path):
+    added = [make_product(number, problem, split_k=1 + number) for number, problem in enumerate(PRODUCTS)]
+    file, result = export_csv(tmp_path, *added, make_product(5, PRODUCTS[0], time_ms=3.0))
+    assert (result.rows, result.left_out) == (4, Counter())
+    header, *_ = lines = file.read_text().splitlines()
+    assert header == (
+        "kernel,problem_idx,direction,dtype,layout,m,n,k,stride_a,stride_b,stride_e,batch,"
+        "batch_stride_a,batch_stride_b,batch_stride_e,elementwise_op,strides_d,split_k,latency_ms,tflops,non_zero"
+    )
+    assert "kernel_0,0,gemm,fp16,rcr,64,48,32,40,0,0,1,,,,,,1,2.0,9.8304e-05,True" in lines
+    assert FORMATS.of_content(file).id == "csv"
+    again = {one.kernel.name: one for one in FORMATS.find("csv").read(file, ImportHints(arch="gfx942"))}
+    assert len(again) == 4 and not any(one.ranked for one in again.values())
+    for one in added:
+        found = again[one.kernel.name]
+        assert (found.key.problem, found.key.split_k) == (one.key.problem, one.key.split_k)
+        assert (found.key.operation.direction, found.kernel.dtype, found.kernel.layout) == (
+            "gemm", DataType.FP16, "rcr",
+        )  # fmt: skip
+        assert found.key.device.arch == "gfx942"
+        assert found.measurement.median_ms == one.measurement.median_ms
+
+
+def test_convolutions_and_others_are_files_of_their_own(tmp_path):
+    added = make_attempt(), make_product(1, PRODUCTS[0])
+    file, result = export_csv(tmp_path, *added)
+    assert result.rows == 1 and file.read_text().startswith(CSV_HEAD)
+    assert list(result.left_out) == [
+        "gemm beside convolutions, whose columns the file has: export them with --direction gemm"
+    ]
+    other = tmp_path / "other"
+    other.mkdir()
+    file, result = export_csv(other, *added, query=StoreQuery(direction="gemm"))
+    assert (result.rows, result.left_out.total()) == (1, 0)
+
+
+OWN_HEAD = "kernel,problem_idx,direction,dtype,layout,m,n,k,stride_a,stride_b,stride_e,batch,{}split_k,latency_ms,tflops,non_zero\n"  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("further", "row", "message"),
+    [
+        ("", "k,0,gemm,fp16,rcr,0,8,8,0,0,0,1,1,2.0,1,True", "m is 0"),
+        ("", "k,0,gemm,fp16,rcr,x,8,8,0,0,0,1,1,2.0,1,True", "wrong problem"),
+        ("", "k,0,gemm,fp17,rcr,8,8,8,0,0,0,1,1,2.0,1,True", "fp17"),
+        ("", "k,0,gemm,fp16,rcr,8,8,,0,0,0,1,1,2.0,1,True", "no loaded plugin"),
+        ("", "k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,x,2.0,1,True", "'x'"),
+        ("", "k,0,gemm,fp16,rcr,8,8", "no loaded plugin"),
+        ("strides_d,", 'k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,"[0,",1,2.0,1,True', "a list of values is wrong"),
+    ],
+)
+def test_wrong_rows_of_other_operations_are_named_with_their_line(tmp_path, further, row, message):
+    file = tmp_path / "own.csv"
+    file.write_text(OWN_HEAD.format(further) + row + "\n")
+    with pytest.raises(InputError, match=rf"own\.csv:2: the row cannot be used: .*{message}"):
+        list(FORMATS.find("csv").read(file, ImportHints()))
+    file.write_text("kernel,problem_idx,direction,m,n,k\n")
+    with pytest.raises(InputError, match="columns are missing: dtype, latency_ms, layout"):
+        list(FORMATS.find("csv").read(file, ImportHints()))
 
 
 # --- T4 -----------------------------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ typedef struct ckprof_library_info
     /* per kernel of the library's table, in its order: a JSON object with everything that makes it
      */
     const char* const* fields;
+    /* Writes the numbers of all kernels, those with the smallest predicted times first. Null
+     * without a time model: kernels are then taken in the order of the table. */
+    void (*rank)(const ckprof_problem* problem, int* order);
 } ckprof_library_info;
 
 const ckprof_library_info* ckprof_get_info(void);

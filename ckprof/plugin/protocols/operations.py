@@ -77,6 +77,8 @@ class LibraryInterface:
     #: C++ that defines them; it is put behind the texts of ``ckprof_library_info.h`` and of the header, and
     #: includes neither
     source: Path
+    #: whether its functions choose kernels in the order that a library's ``rank`` gives, where it has one
+    ranks: bool = False
 
 
 class Operation(Protocol):

@@ -54,6 +54,7 @@ class Gemm:
         entry=_EMBED / "ckprof_gemm_entry.hpp",
         header=_EMBED / "ckprof_gemm_api.h",
         source=_EMBED / "ckprof_gemm_api.cpp",
+        ranks=True,
     )
 
     def parse_problem(self, line: ProblemLine) -> ParsedProblem:

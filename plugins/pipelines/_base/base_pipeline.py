@@ -12,7 +12,6 @@ from ckprof.model.instance import Instance
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.pipelines._base.operations import built_in_operations, operations_of
 from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
-from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Direction
     from ckprof_plugins.directions.operation import ConvKernel, Operation
     from ckprof_plugins.pipelines._base.rules import Rule
-    from ckprof_plugins.pipelines._base.template_values import KernelHeader
+    from ckprof_plugins.pipelines._base.template_values import HeaderRequest, KernelHeader
 
 RecordT = TypeVar("RecordT", bound="CatalogRecord", contravariant=True)
 InstanceT = TypeVar("InstanceT", bound=Instance)
@@ -148,6 +147,8 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
 
         :param name: the kernel's name, unique in its library.
         """
+        from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+
         own = self._own(instance)
         request = HeaderRequest(name=name, arch=arch, operation=self.operation_of(own))
         header = self.header_at(own, request, api_level)

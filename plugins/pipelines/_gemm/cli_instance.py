@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
-#: The commands that work on instances.
-COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
-
 _LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
 _STRATEGIES: Final = ("tree", "linear")
+#: operation whose kernels have other fields
+_PRODUCTS: Final = "gemm"
 
 #: What must be given: attribute -> option.
 _REQUIRED: Final = {
@@ -124,6 +123,11 @@ def instances_from_cli(
         raise UsageError(f"{next(iter(given))} describes one instance, which needs {', '.join(missing)} too")
     if not directions:
         raise UsageError("an instance given by its tile needs its direction: name it with --direction")
+    if _PRODUCTS in directions:
+        raise UsageError(
+            f"{next(iter(given))} describes a kernel of a convolution; name those of {_PRODUCTS} with "
+            "--conf LIST (old strings, or a catalog) or --rule-set ID"
+        )
     _check_contradictions(given)
     fields = _fields(given)
     return [

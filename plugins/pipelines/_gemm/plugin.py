@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof import hookimpl
-from ckprof_plugins.pipelines._gemm import cli_instance
 
 if TYPE_CHECKING:
     import argparse
@@ -14,12 +13,17 @@ if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
 
+#: the commands that work on instances
+COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
+
 
 @hookimpl
 def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
     """Add the options to the commands that work on instances."""
-    if command in cli_instance.COMMANDS:
-        cli_instance.add_options(parser)
+    if command in COMMANDS:
+        from ckprof_plugins.pipelines._gemm.cli_instance import add_options
+
+        add_options(parser)
 
 
 @hookimpl
@@ -30,4 +34,6 @@ def ckprof_make_instances(
     dtypes: tuple[DataType, ...],
 ) -> Sequence[Instance] | None:
     """Return the instance that the options describe."""
-    return cli_instance.instances_from_cli(arguments, directions, ndims, dtypes)
+    from ckprof_plugins.pipelines._gemm.cli_instance import instances_from_cli
+
+    return instances_from_cli(arguments, directions, ndims, dtypes)

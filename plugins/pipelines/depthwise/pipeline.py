@@ -10,7 +10,6 @@ from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines.depthwise import text
 from ckprof_plugins.pipelines.depthwise.default_problem import problem_for
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
-from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader, depthwise_header
 from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import DepthwiseRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines.depthwise.template_values import DepthwiseHeader
 
 #: The catalog variant whose records describe depthwise kernels.
 VARIANT = "forward_depthwise"
@@ -73,6 +73,8 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
 
     def header_of(self, instance: DepthwiseInstance, request: HeaderRequest) -> DepthwiseHeader:
         """Return what the template shows; it does not record the architecture."""
+        from ckprof_plugins.pipelines.depthwise.template_values import depthwise_header
+
         return depthwise_header(instance, request, VARIANT)
 
     def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:

@@ -12,13 +12,7 @@ from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, gemm_traits, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
-from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
-from ckprof_plugins.pipelines.implicit_gemm.template_values import ImplicitGemmHeader, implicit_gemm_header
-from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
-    ImplicitGemmHeader202507,
-    implicit_gemm_header_2025_07,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +23,8 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines.implicit_gemm.template_values import ImplicitGemmHeader
+    from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import ImplicitGemmHeader202507
 
 
 class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
@@ -59,6 +55,8 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
 
     def work_of(self, instance: ImplicitGemmInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
+        from ckprof_plugins.pipelines._gemm.work import gemm_work
+
         return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
@@ -82,6 +80,10 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
     ) -> ImplicitGemmHeader | ImplicitGemmHeader202507:
         """Return what the template of an API level shows."""
         if api_level == API_LEVEL_2025_07:
+            from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
+                implicit_gemm_header_2025_07,
+            )
+
             return implicit_gemm_header_2025_07(instance, request)
         return self.header_of(instance, request)
 
@@ -93,4 +95,6 @@ class ImplicitGemmPipeline(KernelFamily["GemmRecord", ImplicitGemmInstance]):
 
     def header_of(self, instance: ImplicitGemmInstance, request: HeaderRequest) -> ImplicitGemmHeader:
         """Return what the template shows."""
+        from ckprof_plugins.pipelines.implicit_gemm.template_values import implicit_gemm_header
+
         return implicit_gemm_header(instance, request)

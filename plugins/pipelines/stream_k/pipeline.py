@@ -16,7 +16,6 @@ from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
 from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
-from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader, stream_k_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from ckprof.model.kernel_traits import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader
 
 
 class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
@@ -78,4 +78,6 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
 
     def header_of(self, instance: StreamKInstance, request: HeaderRequest) -> StreamKHeader:
         """Return what the template shows."""
+        from ckprof_plugins.pipelines.stream_k.template_values import stream_k_header
+
         return stream_k_header(instance, request)

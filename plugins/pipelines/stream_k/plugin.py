@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,4 +16,6 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_pipelines() -> Sequence[Pipeline[GemmRecord]]:
     """Add the stream-K family."""
+    from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
+
     return [StreamKPipeline()]

@@ -14,9 +14,7 @@ from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
 from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
-from ckprof_plugins.pipelines._gemm.work import gemm_work
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
-from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader, two_stage_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import ConvProblem
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader
 
 
 class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
@@ -57,6 +56,8 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
 
     def work_of(self, instance: TwoStageInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem."""
+        from ckprof_plugins.pipelines._gemm.work import gemm_work
+
         return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
@@ -71,4 +72,6 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
 
     def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> TwoStageHeader:
         """Return what the template shows."""
+        from ckprof_plugins.pipelines.two_stage.template_values import two_stage_header
+
         return two_stage_header(instance, request)

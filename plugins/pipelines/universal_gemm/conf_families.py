@@ -19,8 +19,6 @@ from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
 from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
-from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
-from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
@@ -124,6 +122,10 @@ def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, in
     layout, dtype = _layout_and_type(properties)
     _, *names = UniversalGemmRecord.__struct_fields__
     record = UniversalGemmRecord(id=0, **{name: values[name] for name in names})
+    # The tables are loaded for every list, the kernels for lists of matrix products alone.
+    from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
+    from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
+
     return native_vectors(instance_of(record, layout, dtype, _COMMON["direction"]), WAVE_SIZE)
 
 

@@ -5,29 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
-from ckprof.plugin.protocols import CatalogVariant
-from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
-from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline
-from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.protocols import Pipeline, RuleSet
+    from ckprof.plugin.protocols import CatalogVariant, Pipeline, RuleSet
     from ckprof.strings.kind import StringKind
     from ckprof_converters.conf_family import ConfFamily
+    from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 
 @hookimpl
 def ckprof_register_pipelines() -> Sequence[Pipeline[UniversalGemmRecord]]:
     """Add the family."""
+    from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline
+
     return [UniversalGemmPipeline()]
 
 
 @hookimpl
 def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
     """Add its catalogs."""
+    from ckprof.plugin.protocols import CatalogVariant
+    from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
+    from ckprof_plugins.operations.gemm.layout import LAYOUTS
+    from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
+
     return [
         CatalogVariant(
             name=VARIANT,

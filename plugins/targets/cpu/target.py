@@ -2,55 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.build.keys import abi_dir
-from ckprof.build.toolchain import find_compiler
-from ckprof.errors import ToolchainError, UsageError
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.dtype import DataType
-from ckprof.model.recipe import BuildRecipe, Purpose
-from ckprof_plugins.targets.cpu import doctor
-from ckprof_plugins.targets.cpu.device_table import DEFAULT_ARCH, device_table_source
-from ckprof_plugins.targets.cpu.flags import compile_flags, kernel_flags, link_flags
-from ckprof_plugins.targets.cpu.machine import machine_identity
+from ckprof_plugins.targets.cpu.device_table import DEFAULT_ARCH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.finding import Finding
-    from ckprof.model.recipe import BuildRequest
+    from ckprof.model.recipe import BuildRecipe, BuildRequest
 
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
-#: API level -> headers that differ from those of the latest one, searched first
-LEVEL_INCLUDE_DIRS: Final = {API_LEVEL_2025_07: _HERE / "include_2025_07"}
 SOURCE_DIR: Final = _HERE / "src"
-
-PREFIX_HEADER: Final = """\
-#include <cstdint>
-#include <functional>
-#include <numeric>
-#include <stdexcept>
-#include <string>
-
-#include "ck_tile/core.hpp"
-#include "ck_tile/host/kernel_launch.hpp"
-#include "ck_tile/ops/gemm.hpp"
-#include "ck_tile/ops/grouped_convolution.hpp"
-#include "ck_tile/ops/epilogue.hpp"
-
-#include "ckprof_entry.hpp"
-"""
-
-_ANSWERS_PER_UNIT: Final = 16
-#: measured: 280 MB with g++ 12, less with clang++ 14
-_COMPILE_MEMORY: Final = 400 * 2**20
-#: two multiply-adds of 16 values per cycle, at a clock that no processor reaches with them
-_MOST_FLOPS_PER_CPU: Final = 2 * 2 * 16 * 6e9
 
 
 class CpuTarget:
@@ -78,6 +43,8 @@ class CpuTarget:
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""
+        from ckprof_plugins.targets.cpu import doctor
+
         return doctor.findings(INCLUDE_DIR)
 
     def recipe(self, request: BuildRequest) -> BuildRecipe:
@@ -86,28 +53,6 @@ class CpuTarget:
         :raises ToolchainError: no usable compiler, or the host model is not installed.
         :raises UsageError: there is no such architecture or API level.
         """
-        arch = find_architecture(request.arch)
-        if not (INCLUDE_DIR / "ck_tile" / "core.hpp").is_file():
-            raise ToolchainError(f"{INCLUDE_DIR}: the host model's headers are missing; reinstall ckprof")
-        level = request.api_level or LATEST_API_LEVEL
-        if level not in API_LEVELS:
-            raise UsageError(f"--api-level {level}: the CPU target models {', '.join(API_LEVELS)}")
-        own = (LEVEL_INCLUDE_DIRS[level],) if level in LEVEL_INCLUDE_DIRS else ()
-        compiler = find_compiler(request.compiler)
-        return BuildRecipe(
-            target=self.id,
-            arch=request.arch,
-            api_level=level,
-            compiler=compiler,
-            compile_flags=compile_flags(compiler, arch, request),
-            kernel_flags=kernel_flags(request),
-            functions_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.SUPPORT_CHECK else 1,
-            link_flags=link_flags(request),
-            include_dirs=(*own, INCLUDE_DIR, abi_dir()),
-            prefix_header=PREFIX_HEADER,
-            support_sources=(*sorted(SOURCE_DIR.glob("*.cpp")), device_table_source()),
-            machine_identity=machine_identity(compiler),
-            compile_memory_bytes=_COMPILE_MEMORY,
-            # every type is multiplied as fp32
-            peak_flops=tuple((dtype, (os.cpu_count() or 1) * _MOST_FLOPS_PER_CPU) for dtype in DataType),
-        )
+        from ckprof_plugins.targets.cpu.recipe import recipe
+
+        return recipe(request)

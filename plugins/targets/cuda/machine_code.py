@@ -11,12 +11,14 @@ import shutil
 import struct
 import subprocess
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.build.tool_output import ask
 from ckprof.errors import InputError, ToolchainError
 from ckprof.model.device_kernel import DeviceKernel, Occupancy
+from ckprof_plugins.targets.cuda.capabilities import shared_bytes
 from ckprof_plugins.targets.cuda.toolchain import candidates, packaged
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ _TIMEOUT_S: Final = 120.0
 _TEXT: Final = ".text."
 _INFO: Final = ".nv.info."
 _SHARED: Final = ".nv.shared."
-_CONSTANTS: Final = ".nv.constant0."
 #: attributes of a kernel in its info section: what the linker's name for them is says what they hold
 _MAX_THREADS: Final = 0x05
 _PARAMETER_BYTES: Final = 0x19
@@ -38,8 +39,7 @@ _NO_VALUE, _BYTE, _HALF, _SIZED = 1, 2, 3, 4
 _REGISTERS_OF_MULTIPROCESSOR: Final = 65536
 _WARPS_OF_MULTIPROCESSOR: Final = 64
 _LANES: Final = 32
-#: shared memory of a multiprocessor in bytes, by compute capability times ten; a block takes 1 KiB for itself
-_SHARED_OF_MULTIPROCESSOR: Final = {80: 167936, 86: 102400, 87: 167936, 89: 102400, 90: 233472}
+#: shared memory that a block takes for itself
 _RESERVED_OF_BLOCK: Final = 1024
 #: the last part of a kernel's name: the shared memory that a block of it is started with
 _STARTED_WITH: Final = re.compile(r"own_codeI.*Li(\d+)EE")
@@ -66,6 +66,21 @@ def find_tool(name: str) -> Path | None:
     return next((path for path in packaged(name) if path.is_file()), None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Function:
+    """What a code object says of one kernel, apart from its instructions."""
+
+    name: str
+    #: compute capability times ten
+    capability: int
+    registers: int
+    code_bytes: int
+    #: number -> value
+    attributes: Mapping[int, bytes]
+    shared_bytes: int
+    frame_bytes: int
+
+
 def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     """Return the kernels of a code object.
 
@@ -83,42 +98,38 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
         ) from None
     try:
         with path.open("rb") as stream:
-            elf = ELFFile(stream)
-            sections = {section.name: section for section in elf.iter_sections()}
-            texts = {
-                name.removeprefix(_TEXT): int(section["sh_size"])
-                for name, section in sections.items()
-                if name.startswith(_TEXT)
-            }
-            info = {name: sections[_INFO + name].data() for name in texts if _INFO + name in sections}
-            sizes = {
-                (prefix, name): int(sections[prefix + name]["sh_size"])
-                for prefix in (_SHARED, _CONSTANTS)
-                for name in texts
-                if prefix + name in sections
-            }
-            capability = _capability(int(elf["e_flags"]))
-            frames = _values_of_functions(sections, _FRAME_BYTES)
-            registers = _values_of_functions(sections, _REGISTERS)
+            functions = _functions(ELFFile(stream))
     except (OSError, ELFError) as exc:
         raise InputError(f"not a code object: {exc}", path) from None
-    if not info:
+    if not functions:
         raise InputError("not a code object of an NVIDIA GPU: it has no kernels", path)
     counts = _count(path)
-    return tuple(
-        _kernel(
-            name,
-            arch,
-            capability=capability,
+    return tuple(_kernel(one, arch, counts.get(one.name, Counter())) for one in functions)
+
+
+def _functions(elf: Any) -> list[_Function]:
+    """Return the kernels of an opened code object."""
+    sections = {section.name: section for section in elf.iter_sections()}
+    frames = _values_of_functions(sections, _FRAME_BYTES)
+    registers = _values_of_functions(sections, _REGISTERS)
+
+    def size(name: str) -> int:
+        return int(sections[name]["sh_size"]) if name in sections else 0
+
+    names = [name.removeprefix(_TEXT) for name in sections if name.startswith(_TEXT)]
+    return [
+        _Function(
+            name=name,
+            capability=_capability(int(elf["e_flags"])),
             registers=registers.get(name, 0),
-            code_bytes=texts[name],
-            attributes=dict(_attributes(info[name])),
-            shared=sizes.get((_SHARED, name), 0),
-            frame=frames.get(name, 0),
-            opcodes=counts.get(name, Counter()),
+            code_bytes=size(_TEXT + name),
+            attributes=dict(_attributes(sections[_INFO + name].data())),
+            shared_bytes=size(_SHARED + name),
+            frame_bytes=frames.get(name, 0),
         )
-        for name in info
-    )
+        for name in names
+        if _INFO + name in sections
+    ]
 
 
 def _values_of_functions(sections: Mapping[str, Any], wanted: int) -> dict[str, int]:
@@ -151,39 +162,28 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
             return
 
 
-def _kernel(
-    name: str,
-    arch: str,
-    *,
-    capability: int,
-    registers: int,
-    code_bytes: int,
-    attributes: dict[int, bytes],
-    shared: int,
-    frame: int,
-    opcodes: Counter[str],
-) -> DeviceKernel:
-    threads = attributes.get(_MAX_THREADS, b"")
+def _kernel(function: _Function, arch: str, opcodes: Counter[str]) -> DeviceKernel:
+    threads = function.attributes.get(_MAX_THREADS, b"")
     lanes = struct.unpack("<I", threads[:4])[0] if len(threads) >= 4 else 0
-    parameters = attributes.get(_PARAMETER_BYTES, b"\0\0")
-    started_with = _STARTED_WITH.search(name)
-    block_bytes = shared + (int(started_with[1]) if started_with else 0)
+    parameters = function.attributes.get(_PARAMETER_BYTES, b"\0\0")
+    started_with = _STARTED_WITH.search(function.name)
+    block_bytes = function.shared_bytes + (int(started_with[1]) if started_with else 0)
     return DeviceKernel(
-        symbol=name,
+        symbol=function.name,
         arch=arch,
-        vgprs=registers,
+        vgprs=function.registers,
         agprs=0,
         sgprs=0,
         # the machine code tells memory that is used, not why
         vgpr_spills=opcodes["LDL"] + opcodes["STL"],
         sgpr_spills=0,
         lds_bytes=block_bytes,
-        scratch_bytes=frame,
+        scratch_bytes=function.frame_bytes,
         wave_lanes=_LANES,
         workgroup_lanes=lanes,
         argument_bytes=struct.unpack("<H", parameters[:2])[0],
-        code_bytes=code_bytes,
-        occupancy=occupancy(registers, lanes, block_bytes, capability),
+        code_bytes=function.code_bytes,
+        occupancy=occupancy(function.registers, lanes, block_bytes, function.capability),
         matrix_instructions={op: opcodes[op] for op in _MATRIX_KINDS if opcodes[op]},
         loads=_widths(opcodes, "LDG"),
         stores=_widths(opcodes, "STG"),
@@ -213,7 +213,7 @@ def occupancy(registers: int, lanes: int, block_bytes: int, capability: int) -> 
     warps = max(1, -(-lanes // _LANES))
     # registers are handed out to warps in portions of 256
     per_warp = max(1, -(-registers // 8) * 8) * _LANES
-    shared = _SHARED_OF_MULTIPROCESSOR.get(capability, min(_SHARED_OF_MULTIPROCESSOR.values()))
+    shared = shared_bytes(capability)
     limits = {
         "vgpr": _REGISTERS_OF_MULTIPROCESSOR // (per_warp * warps),
         "lds": shared // max(_RESERVED_OF_BLOCK, block_bytes),

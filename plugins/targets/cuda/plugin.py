@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
-from ckprof_plugins.targets.cuda.target import CudaTarget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_targets() -> Sequence[Target]:
     """Add NVIDIA GPUs."""
+    from ckprof_plugins.targets.cuda.target import CudaTarget
+
     return [CudaTarget()]
 
 

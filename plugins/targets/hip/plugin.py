@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
-from ckprof_plugins.targets.hip.target import HipTarget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,4 +15,6 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_targets() -> Sequence[Target]:
     """Add AMD GPUs."""
+    from ckprof_plugins.targets.hip.target import HipTarget
+
     return [HipTarget()]

@@ -2,83 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-from ckprof.arch.architectures import find_architecture
-from ckprof.build.cache import ObjectCache
-from ckprof.build.digests import FolderDigests, digest_parts
-from ckprof.build.keys import abi_dir
-from ckprof.errors import ToolchainError, UsageError
-from ckprof.model.dtype import DataType
-from ckprof.model.recipe import BuildRecipe, Product, Purpose
-from ckprof.paths import cache_dir, object_cache_dir
-from ckprof_plugins.targets.hip import doctor, identity
-from ckprof_plugins.targets.hip.devices import devices
-from ckprof_plugins.targets.hip.flags import (
-    ANSWER_FLAGS,
-    DEVICE_FLAGS,
-    FLAGS,
-    LIBRARY_FLAGS,
-    PRECOMPILING,
-)
-from ckprof_plugins.targets.hip.headers import find_headers
-from ckprof_plugins.targets.hip.rocm import (
-    find_device_libraries,
-    find_hip_root,
-    install_advice,
-    library_folder,
-    runtime_link_flags,
-)
-from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.recipe import BuildRequest, Precompiling
+    from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
-    from ckprof_plugins.targets.hip.headers import CkHeaders
-    from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
 DEFAULT_ARCH: Final = "gfx942"
-
-_HERE: Final = Path(__file__).parent
-SHIM_DIR: Final = _HERE / "include"
-_SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
-_RUNTIME: Final = tuple(sorted((_HERE / "src").glob("*.cpp")))
-_ANSWERS: Final = (_HERE / "src_answers" / "target.cpp",)
-
-PREFIX_HEADER: Final = """\
-#include <cstdint>
-#include <functional>
-#include <numeric>
-#include <stdexcept>
-#include <string>
-
-#include "ck_tile/core.hpp"
-#include "ck_tile/host/kernel_launch.hpp"
-#include "ck_tile/ops/gemm.hpp"
-#include "ck_tile/ops/grouped_convolution.hpp"
-#include "ck_tile/ops/epilogue.hpp"
-
-#include "ckprof_entry.hpp"
-"""
-
-#: what the newest compilers make unless requested otherwise
-_USUAL_OBJECT_VERSION: Final = 6
-#: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more device function in
-#: the same source
-_COMPILE_MEMORY: Final = 700 * 2**20
-_FURTHER_MEMORY: Final = 32 * 2**20
-#: more of them exceed 1.5 GB in one compiler process
-_FUNCTIONS_PER_UNIT: Final = 24
-#: without code generation a kernel costs next to nothing
-_ANSWERS_PER_UNIT: Final = 160
 
 
 class HipTarget:
@@ -102,11 +39,15 @@ class HipTarget:
     @property
     def default_arch(self) -> str:
         """That of the first GPU, else a usual one."""
+        from ckprof_plugins.targets.hip.devices import devices
+
         found = devices()
         return found[0].arch if found else DEFAULT_ARCH
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""
+        from ckprof_plugins.targets.hip import doctor
+
         return doctor.findings()
 
     def recipe(self, request: BuildRequest) -> BuildRecipe:
@@ -115,38 +56,9 @@ class HipTarget:
         :raises ToolchainError: no usable compiler, headers or device libraries.
         :raises UsageError: there is no such architecture.
         """
-        base = find_architecture(request.arch).name
-        device = next((device for device in devices() if device.arch == base), None)
-        headers = find_headers(request.ck_root)
-        if request.api_level not in (None, headers.api_level):
-            raise UsageError(
-                f"--api-level {request.api_level}: the headers in {headers.root} are of {headers.api_level}"
-            )
-        hip = find_hip_compiler(base, request.compiler)
-        hip_root = find_hip_root()
-        if request.purpose is Purpose.SUPPORT_CHECK:
-            return _recipe(request, hip, headers, hip_root, _answers())
-        if request.sources_only:
-            return _recipe(request, hip, headers, hip_root, _library(request, hip, runnable=False))
-        libraries = find_device_libraries()
-        folder = library_folder(libraries, base, cache_dir() / "device-libraries")
-        if not hip.linker:
-            raise ToolchainError(
-                f"{' '.join(hip.compiler.command)} finds no lld for device code; {install_advice(base)}"
-            )
-        located = (f"--rocm-device-lib-path={folder}", *_object_version(libraries))
-        digested = (libraries,)
-        if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and device is not None):
-            return _recipe(
-                request,
-                hip,
-                headers,
-                hip_root,
-                _library(request, hip, runnable=device is not None),
-                located,
-                digested,
-            )
-        return _recipe(request, hip, headers, hip_root, _code_objects(), located, digested)
+        from ckprof_plugins.targets.hip.recipe import recipe
+
+        return recipe(request)
 
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""
@@ -157,11 +69,15 @@ class HipTarget:
     def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
         """Return what measurements on a device are filed under."""
         del arch
+        from ckprof_plugins.targets.hip import identity
+
         return identity.device_identity(device)
 
     def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
         """Return the peaks of the architecture."""
         del device
+        from ckprof_plugins.targets.hip import identity
+
         return identity.theoretical_roofs(arch.partition(":")[0])
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
@@ -169,165 +85,3 @@ class HipTarget:
         from ckprof_plugins.targets.hip.estimate import estimate
 
         return estimate(kernel, work)
-
-
-def _object_version(libraries: Path) -> tuple[str, ...]:
-    """Return the flag for libraries that are older than the compiler's usual version of code objects."""
-    versions = [
-        int(path.stem.rpartition("_")[2]) // 100 for path in libraries.glob("oclc_abi_version_*00.bc")
-    ]
-    known = max(versions, default=_USUAL_OBJECT_VERSION)
-    return (f"-mcode-object-version={known}",) if known < _USUAL_OBJECT_VERSION else ()
-
-
-#: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
-#: as xf32, at most four times as fast
-_RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataType.BF16: ("bf16", 1.0)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ProductParts:
-    """What recipes say differently for each kind of product; the fields are those of a recipe."""
-
-    flags: tuple[str, ...]
-    functions_per_unit: int
-    further_memory_bytes: int
-    product: Product = Product.LIBRARY
-    prefix_header: str = ""
-    precompiling: Precompiling | None = None
-    unit_flags: tuple[str, ...] = ()
-    support_sources: tuple[Path, ...] = ()
-    link_flags: tuple[str, ...] = ()
-    cannot_run: str = ""
-
-
-def _code_objects() -> _ProductParts:
-    return _ProductParts(
-        product=Product.CODE_OBJECTS,
-        flags=DEVICE_FLAGS,
-        prefix_header=PREFIX_HEADER,
-        precompiling=PRECOMPILING,
-        functions_per_unit=_FUNCTIONS_PER_UNIT,
-        further_memory_bytes=_FURTHER_MEMORY,
-    )
-
-
-def _answers() -> _ProductParts:
-    return _ProductParts(
-        flags=ANSWER_FLAGS,
-        # without it, objects of host code alone all define the same symbol
-        unit_flags=("-Xclang", "-cuid={key}"),
-        support_sources=_ANSWERS,
-        link_flags=("-no-hip-rt", "-Wl,-z,defs"),
-        functions_per_unit=_ANSWERS_PER_UNIT,
-        further_memory_bytes=4 * 2**20,
-    )
-
-
-def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _ProductParts:
-    if runnable and not hip.bundler:
-        raise ToolchainError(
-            f"{' '.join(hip.compiler.command)} finds no clang-offload-bundler to join host and device code; "
-            f"{install_advice(request.arch.partition(':')[0])}"
-        )
-    return _ProductParts(
-        flags=LIBRARY_FLAGS,
-        support_sources=_RUNTIME,
-        link_flags=("-pthread", "-Wl,-z,defs", *runtime_link_flags()),
-        functions_per_unit=_FUNCTIONS_PER_UNIT,
-        further_memory_bytes=_FURTHER_MEMORY,
-        cannot_run="" if runnable else _why_not(request.arch.partition(":")[0]),
-    )
-
-
-def _peak_flops(arch: str) -> tuple[tuple[DataType, float], ...]:
-    """Return operations per second that no kernel can exceed, by type of its tensors."""
-    architecture = find_architecture(arch)
-    machine = architecture.machine
-    if machine is None:
-        return ()
-    per_rate = architecture.compute_units * architecture.simds_per_cu * machine.clock_mhz * 1e6
-    return tuple(
-        (dtype, factor * per_rate * machine.flops_per_cycle[name])
-        for dtype, (name, factor) in _RATES.items()
-        if name in machine.flops_per_cycle
-    )
-
-
-def _why_not(arch: str) -> str:
-    found = devices()
-    if not found:
-        return (
-            f"no AMD GPU was found, so kernels for {arch} can be compiled but not run, verified or timed here"
-        )
-    there = ", ".join(f"{device.index}: {device.arch}" for device in found)
-    return f"no {arch} was found (devices here: {there}), so its kernels can be compiled but not run here"
-
-
-def _recipe(
-    request: BuildRequest,
-    hip: HipCompiler,
-    headers: CkHeaders,
-    hip_root: Path,
-    parts: _ProductParts,
-    located: tuple[str, ...] = (),
-    digested: tuple[Path, ...] = (),
-) -> BuildRecipe:
-    base = request.arch.partition(":")[0]
-    machine = find_architecture(base).machine
-    shim = _shim(hip, hip_root, base)
-    hip_headers = hip_root / "include" / "hip"
-    digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
-    return BuildRecipe(
-        target="hip",
-        arch=request.arch,
-        api_level=headers.api_level,
-        compiler=hip.compiler,
-        compile_flags=(
-            "-x",
-            "hip",
-            f"--offload-arch={request.arch}",
-            *FLAGS,
-            *parts.flags,
-            *shim,
-            *request.extra_flags,
-        ),
-        location_flags=(
-            f"--rocm-path={hip_root}",
-            *located,
-            *(("-include", str(_SHIM)) if shim else ()),
-        ),
-        link_flags=parts.link_flags,
-        include_dirs=(headers.root, abi_dir()),
-        digested_dirs=(headers.root / "ck_tile", abi_dir(), SHIM_DIR),
-        prefix_header=parts.prefix_header,
-        support_sources=parts.support_sources,
-        # headers of HIP and device libraries lie outside the folders that are searched for headers
-        machine_identity=digest_parts(*(digests.of(folder) for folder in (hip_headers, *digested))),
-        compile_memory_bytes=_COMPILE_MEMORY,
-        further_memory_bytes=parts.further_memory_bytes,
-        functions_per_unit=parts.functions_per_unit,
-        product=parts.product,
-        unit_flags=parts.unit_flags,
-        precompiling=parts.precompiling,
-        cannot_run=parts.cannot_run,
-        last_level_cache_bytes=machine.last_level_cache_bytes if machine else 0,
-        peak_flops=_peak_flops(base),
-    )
-
-
-def _shim(hip: HipCompiler, hip_root: Path, arch: str) -> tuple[str, ...]:
-    """Return the flags that switch the shim on, if headers of HIP use names that the compiler has dropped."""
-    used = _mentions(hip_root / "include" / "hip" / "amd_detail" / "amd_hip_fp16.h", "__llvm_amdgcn_rcp_f16")
-    declared = any(
-        _mentions(path, "__llvm_amdgcn_rcp_f16")
-        for path in (hip.resource_dir / "include").glob("__clang_hip_*.h")
-    )
-    return (f"-DCKPROF_WAVE_LANES={find_architecture(arch).lanes_per_wave}",) if used and not declared else ()
-
-
-def _mentions(path: Path, name: str) -> bool:
-    try:
-        return name in path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False

@@ -21,7 +21,8 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily
 from ckprof.run.abi import AbiStatus
-from ckprof_plugins.targets.cpu import doctor, machine, plugin, target
+from ckprof_plugins.targets.cpu import doctor, machine, plugin
+from ckprof_plugins.targets.cpu import recipe as cpu_recipe
 from ckprof_plugins.targets.cpu.device_table import device_table_source
 from ckprof_plugins.targets.cpu.target import CpuTarget
 
@@ -55,7 +56,7 @@ def test_rejects_unknown_devices():
 
 
 def test_says_when_the_host_model_is_missing(monkeypatch, tmp_path):
-    monkeypatch.setattr(target, "INCLUDE_DIR", tmp_path)
+    monkeypatch.setattr(cpu_recipe, "INCLUDE_DIR", tmp_path)
     with pytest.raises(ToolchainError, match="headers are missing; reinstall ckprof"):
         CpuTarget().recipe(BuildRequest(arch="gfx950"))
 

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -152,15 +153,24 @@ ckprof_status ask(const ckprof_kernel& kernel, const ckprof_problem& problem, st
     return kernel.is_supported(&problem, &plan, note, &reasons);
 }
 
-// The number of the first kernel that supports packed matrices, -1 if there is none. With the mutex
-// held.
+// The number of the kernel to use for a problem, -1 if none supports it: the one with the smallest
+// predicted time, the first one without a time model. With the mutex held.
+int kernel_for(const ckprof_problem& problem)
+{
+    std::vector<int> order(static_cast<size_t>(kernel_count()));
+    std::iota(order.begin(), order.end(), 0);
+    if(ckprof_get_info()->rank != nullptr) ckprof_get_info()->rank(&problem, order.data());
+    std::string reasons;
+    for(const int index : order)
+        if(ask(*kernel_at(index), problem, reasons) == CKPROF_OK) return index;
+    return -1;
+}
+
+// The same for packed matrices.
 int kernel_for(int64_t m, int64_t n, int64_t k, ckprof_problem& problem)
 {
     if(!the_session().initialised || !convert({m, n, k, 0, 0, 0, 1}, problem)) return -1;
-    std::string reasons;
-    for(int index = 0; index < kernel_count(); ++index)
-        if(ask(*kernel_at(index), problem, reasons) == CKPROF_OK) return index;
-    return -1;
+    return kernel_for(problem);
 }
 
 // Memory of the target that is given back in the end.
@@ -382,6 +392,17 @@ CKPROF_EXPORT int ckprof_gemm_is_supported_with(int index,
     if(status == CKPROF_OK) return 1;
     copy_text(reasons.c_str(), reason, size);
     return status == CKPROF_REJECTED ? 0 : -1;
+}
+
+CKPROF_EXPORT int ckprof_gemm_select_kernel(const ckprof_gemm_problem* given,
+                                            const ckprof_gemm_extra* extra)
+{
+    ckprof_problem problem;
+    if(given == nullptr ||
+       !convert(*given, problem, extra == nullptr ? ckprof_gemm_extra{} : *extra))
+        return -1;
+    const std::lock_guard lock(the_session().mutex);
+    return make_device_ready(nullptr, 0, nullptr, 0) ? kernel_for(problem) : -1;
 }
 
 CKPROF_EXPORT float ckprof_gemm_run(int index,

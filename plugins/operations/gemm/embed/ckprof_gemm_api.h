@@ -37,8 +37,9 @@ int dispatcher_get_kernel_config(int* tile_m,
                                  int* grid_m,
                                  int* grid_n,
                                  int* grid_k);
-/* Name of the first kernel that supports packed matrices of these sizes, cut if it is too long: 0,
- * or -1 if there is none or an argument is bad. */
+/* Name of the kernel to use for packed matrices of these sizes, cut if it is too long: 0, or -1 if
+ * there is none or an argument is bad. Of the kernels that support them it is the one with the
+ * smallest predicted time; without a time model, the first one. */
 int dispatcher_select_kernel(int64_t m, int64_t n, int64_t k, char* name, int size);
 int dispatcher_is_supported(int64_t m, int64_t n, int64_t k); /* 1 or 0 */
 /* Runs the kernel that dispatcher_select_kernel names on packed matrices in host memory. 0, -1 for
@@ -117,6 +118,10 @@ float ckprof_gemm_run_with(int index,
                            int repeat,
                            char* reason,
                            size_t size);
+/* Number of the kernel to use for a problem, chosen as by dispatcher_select_kernel; extra, which
+ * may be NULL, is part of what kernels support, not of predicted times, except for batch. -1: none
+ * supports it, bad arguments, or the device cannot be used. */
+int ckprof_gemm_select_kernel(const ckprof_gemm_problem* problem, const ckprof_gemm_extra* extra);
 /* Chooses the device before the first use; arch NULL is what the kernels were built for. 0, or -1
  * and the reason. */
 int ckprof_gemm_select_device(const char* arch, int index, char* reason, size_t size);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What an NVIDIA GPU reaches at most: copying memory, and the fastest multiply-adds of each type.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 
 #include <cuda_runtime.h>
 
-#include "ck_tile/core/utility/hip_check_error.hpp"
+#define CKPROF_RUNTIME(name) cuda##name
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
-#include "ckprof_target.h"
+#include "ckprof_device_roofs.hpp"
 
 #if CKPROF_CUDA_ENGINE_W
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
@@ -20,8 +18,10 @@
 
 namespace {
 
-using ck_tile::hip_check_error;
 using ck_tile::host_model::data_type;
+using ckprof::roofs::check;
+using ckprof::roofs::highest_rate;
+using ckprof::roofs::memory;
 
 constexpr int warp      = 32;
 constexpr int group     = 128; // threads of a warpgroup
@@ -133,75 +133,12 @@ __global__ void __launch_bounds__(threads, 1) warpgroup_products(float* out)
 
 // --- measuring --------------------------------------------------------------------------------
 
-struct events
-{
-    cudaEvent_t begin{}, end{};
-
-    events()
-    {
-        hip_check_error(cudaEventCreate(&begin));
-        hip_check_error(cudaEventCreate(&end));
-    }
-    events(const events&)            = delete;
-    events& operator=(const events&) = delete;
-    ~events()
-    {
-        (void)cudaEventDestroy(begin);
-        (void)cudaEventDestroy(end);
-    }
-};
-
-struct memory
-{
-    void* address = nullptr;
-
-    explicit memory(size_t bytes) { hip_check_error(cudaMalloc(&address, bytes)); }
-    memory(const memory&)            = delete;
-    memory& operator=(const memory&) = delete;
-    ~memory() { (void)cudaFree(address); }
-};
-
-// The highest rate of launches that go on for so many seconds of the device; the first is not
-// counted: it loads the kernel and raises the clock.
-template <typename Launch>
-double highest_rate(double work, double seconds, const Launch& launch)
-{
-    const events watch;
-    launch();
-    hip_check_error(cudaDeviceSynchronize());
-    double rate = 0, spent_ms = 0;
-    while(spent_ms < seconds * 1e3)
-    {
-        float ms = 0;
-        hip_check_error(cudaEventRecord(watch.begin, nullptr));
-        launch();
-        hip_check_error(cudaGetLastError());
-        hip_check_error(cudaEventRecord(watch.end, nullptr));
-        hip_check_error(cudaEventSynchronize(watch.end));
-        hip_check_error(cudaEventElapsedTime(&ms, watch.begin, watch.end));
-        if(!(ms > 0)) return 0;
-        rate = std::max(rate, work / (double{ms} * 1e-3));
-        spent_ms += double{ms};
-    }
-    return rate;
-}
-
 int multiprocessors()
 {
     int device = 0, count = 0;
-    hip_check_error(cudaGetDevice(&device));
-    hip_check_error(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    check(cudaGetDevice(&device));
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
     return count;
-}
-
-double copy_rate(size_t bytes, double seconds)
-{
-    const memory source(bytes), destination(bytes);
-    hip_check_error(cudaMemset(source.address, 1, bytes));
-    return highest_rate(2.0 * static_cast<double>(bytes), seconds, [&] {
-        hip_check_error(cudaMemcpyAsync(
-            destination.address, source.address, bytes, cudaMemcpyDeviceToDevice, nullptr));
-    });
 }
 
 template <data_type Type>
@@ -212,7 +149,7 @@ double product_rate(double seconds)
 #if CKPROF_CUDA_ENGINE_W
     const auto kernel = &warpgroup_products<Type>;
     const int blocks  = multiprocessors();
-    hip_check_error(cudaFuncSetAttribute(
+    check(cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, wgmma_shared_size));
     return highest_rate(wgmma_flop * blocks, seconds, [&] {
         kernel<<<blocks, threads, wgmma_shared_size>>>(result);
@@ -238,22 +175,14 @@ double multiply_add_rate(double seconds)
 extern "C" ckprof_status
 ckprof_measure_roof(ckprof_roof roof, size_t bytes, double seconds, double* rate)
 {
-    try
-    {
+    return ckprof::roofs::measured(rate, [&] {
         switch(roof)
         {
-        case CKPROF_ROOF_COPY: *rate = copy_rate(bytes, seconds); break;
-        case CKPROF_ROOF_FP32: *rate = multiply_add_rate(seconds); break;
-        case CKPROF_ROOF_FP16: *rate = product_rate<data_type::fp16>(seconds); break;
-        case CKPROF_ROOF_BF16: *rate = product_rate<data_type::bf16>(seconds); break;
-        default: return CKPROF_REJECTED;
+        case CKPROF_ROOF_COPY: return ckprof::roofs::copy_rate(bytes, seconds);
+        case CKPROF_ROOF_FP32: return multiply_add_rate(seconds);
+        case CKPROF_ROOF_FP16: return product_rate<data_type::fp16>(seconds);
+        case CKPROF_ROOF_BF16: return product_rate<data_type::bf16>(seconds);
+        default: return 0.0;
         }
-        return *rate > 0 ? CKPROF_OK : CKPROF_REJECTED;
-    }
-    catch(const std::exception&)
-    {
-        // An error that stays is found by what comes next; lack of memory is none.
-        (void)cudaGetLastError();
-        return CKPROF_REJECTED;
-    }
+    });
 }

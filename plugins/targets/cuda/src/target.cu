@@ -10,7 +10,9 @@
 
 #include <cuda_runtime.h>
 
+#define CKPROF_RUNTIME(name) cuda##name
 #include "ck_tile/host_model/device.hpp"
+#include "ckprof_device_api.hpp"
 #include "ckprof_device_target.hpp"
 
 // Compute capability that device code was compiled for, times ten.
@@ -20,28 +22,8 @@
 
 namespace {
 
-struct api
-{
-    using error_type                          = cudaError_t;
-    static constexpr error_type success       = cudaSuccess;
-    static constexpr error_type out_of_memory = cudaErrorMemoryAllocation;
-    static constexpr const char* vendor       = "NVIDIA";
-
-    static const char* text(error_type error) { return cudaGetErrorString(error); }
-    static error_type take_error() { return cudaGetLastError(); }
-    static error_type count_devices(int* count) { return cudaGetDeviceCount(count); }
-    static error_type set_device(int index) { return cudaSetDevice(index); }
-    static error_type allocate(void** memory, size_t bytes) { return cudaMalloc(memory, bytes); }
-    static error_type release(void* memory) { return cudaFree(memory); }
-    static error_type memory_info(size_t* free, size_t* total)
-    { return cudaMemGetInfo(free, total); }
-    static error_type copy_to_device(void* device, const void* host, size_t bytes)
-    { return cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice); }
-    static error_type copy_to_host(void* host, const void* device, size_t bytes)
-    { return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost); }
-    static error_type fill_async(void* memory, int value, size_t bytes)
-    { return cudaMemsetAsync(memory, value, bytes, nullptr); }
-};
+struct api : ckprof::device_api
+{ static constexpr const char* vendor = "NVIDIA"; };
 
 using ckprof::device_target::copy_text;
 using ckprof::device_target::reject;

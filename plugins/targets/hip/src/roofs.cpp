@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What an AMD GPU reaches at most: copying memory, and the matrix instructions of each type.
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <stdexcept>
 
 #include <hip/hip_runtime.h>
 
-#include "ckprof_target.h"
+#define CKPROF_RUNTIME(name) hip##name
+#include "ckprof_device_roofs.hpp"
 
 namespace {
+
+using ckprof::roofs::check;
+using ckprof::roofs::memory;
 
 constexpr int threads   = 256;
 constexpr int residents = 4; // blocks that a compute unit is given
@@ -181,77 +181,6 @@ __global__ void __launch_bounds__(threads) multiply_and_add(float seed, double* 
         out[0] = double{product<Type>::flops} * chains * rounds * (threads / warpSize);
 }
 
-void check(hipError_t error)
-{
-    if(error != hipSuccess) throw std::runtime_error(hipGetErrorString(error));
-}
-
-struct events
-{
-    hipEvent_t begin{}, end{};
-
-    events()
-    {
-        check(hipEventCreate(&begin));
-        check(hipEventCreate(&end));
-    }
-    events(const events&)            = delete;
-    events& operator=(const events&) = delete;
-    ~events()
-    {
-        (void)hipEventDestroy(begin);
-        (void)hipEventDestroy(end);
-    }
-};
-
-struct memory
-{
-    void* address = nullptr;
-
-    explicit memory(size_t bytes) { check(hipMalloc(&address, bytes)); }
-    memory(const memory&)            = delete;
-    memory& operator=(const memory&) = delete;
-    ~memory() { (void)hipFree(address); }
-};
-
-// The fewest seconds of a launch among those that take so long on the device; the first is not
-// counted: it loads the kernel and raises the clock.
-template <typename Launch>
-double least_seconds(double seconds, const Launch& launch)
-{
-    const events watch;
-    launch();
-    check(hipGetLastError());
-    check(hipDeviceSynchronize());
-    double least = 0, spent = 0;
-    while(spent < seconds)
-    {
-        float ms = 0;
-        check(hipEventRecord(watch.begin, nullptr));
-        launch();
-        check(hipGetLastError());
-        check(hipEventRecord(watch.end, nullptr));
-        check(hipEventSynchronize(watch.end));
-        check(hipEventElapsedTime(&ms, watch.begin, watch.end));
-        if(!(ms > 0)) return 0;
-        const double taken = double{ms} * 1e-3;
-        least              = least == 0 ? taken : std::min(least, taken);
-        spent += taken;
-    }
-    return least;
-}
-
-double copy_rate(size_t bytes, double seconds)
-{
-    const memory source(bytes), destination(bytes);
-    check(hipMemset(source.address, 1, bytes));
-    const double least = least_seconds(seconds, [&] {
-        check(hipMemcpyAsync(
-            destination.address, source.address, bytes, hipMemcpyDeviceToDevice, nullptr));
-    });
-    return least > 0 ? 2.0 * static_cast<double>(bytes) / least : 0;
-}
-
 template <typename Type>
 double product_rate(double seconds)
 {
@@ -261,7 +190,7 @@ double product_rate(double seconds)
     const memory out(2 * sizeof(double));
     auto* result       = static_cast<double*>(out.address);
     const int blocks   = residents * units;
-    const double least = least_seconds(
+    const double least = ckprof::roofs::least_seconds(
         seconds, [&] { multiply_and_add<Type><<<blocks, threads, 0, nullptr>>>(0.75f, result); });
     double flop = 0;
     check(hipMemcpy(&flop, result, sizeof(flop), hipMemcpyDeviceToHost));
@@ -273,22 +202,14 @@ double product_rate(double seconds)
 extern "C" ckprof_status
 ckprof_measure_roof(ckprof_roof roof, size_t bytes, double seconds, double* rate)
 {
-    try
-    {
+    return ckprof::roofs::measured(rate, [&] {
         switch(roof)
         {
-        case CKPROF_ROOF_COPY: *rate = copy_rate(bytes, seconds); break;
-        case CKPROF_ROOF_FP32: *rate = product_rate<fp32>(seconds); break;
-        case CKPROF_ROOF_FP16: *rate = product_rate<fp16>(seconds); break;
-        case CKPROF_ROOF_BF16: *rate = product_rate<bf16>(seconds); break;
-        default: return CKPROF_REJECTED;
+        case CKPROF_ROOF_COPY: return ckprof::roofs::copy_rate(bytes, seconds);
+        case CKPROF_ROOF_FP32: return product_rate<fp32>(seconds);
+        case CKPROF_ROOF_FP16: return product_rate<fp16>(seconds);
+        case CKPROF_ROOF_BF16: return product_rate<bf16>(seconds);
+        default: return 0.0;
         }
-        return *rate > 0 ? CKPROF_OK : CKPROF_REJECTED;
-    }
-    catch(const std::exception&)
-    {
-        // An error that stays is found by what comes next; lack of memory is none.
-        (void)hipGetLastError();
-        return CKPROF_REJECTED;
-    }
+    });
 }

@@ -26,7 +26,7 @@ from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
-from ckprof_plugins.targets.hip.target import PREFIX_HEADER, SHIM_DIR
+from ckprof_plugins.targets.hip.recipe import PREFIX_HEADER, SHIM_DIR
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

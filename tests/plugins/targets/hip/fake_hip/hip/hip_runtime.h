@@ -23,6 +23,7 @@ typedef enum hipError_t
     hipSuccess                     = 0,
     hipErrorInvalidValue           = 1,
     hipErrorOutOfMemory            = 2,
+    hipErrorMemoryAllocation       = 2,
     hipErrorInvalidMemcpyDirection = 21,
     hipErrorNoDevice               = 100,
     hipErrorInvalidDevice          = 101,

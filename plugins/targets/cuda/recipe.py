@@ -1,0 +1,146 @@
+"""How kernels are compiled and linked for NVIDIA GPUs, against the CUDA model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.arch.architectures import find_architecture
+from ckprof.build.keys import abi_dir
+from ckprof.errors import ToolchainError, UsageError
+from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.dtype import DataType
+from ckprof.model.recipe import BuildRecipe, Product, Purpose
+from ckprof_plugins.targets.cpu import recipe as host_recipe
+from ckprof_plugins.targets.cpu import target as host_model
+from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cuda.capabilities import shared_bytes
+from ckprof_plugins.targets.cuda.devices import devices
+from ckprof_plugins.targets.cuda.toolchain import find_toolchain
+
+if TYPE_CHECKING:
+    from ckprof.arch.architecture import Architecture
+    from ckprof.model.recipe import BuildRequest
+
+#: compute capability times ten that is compiled for where no device says otherwise
+USUAL_CAPABILITY: Final = 90
+#: oldest device with the instructions of engine M
+OLDEST_CAPABILITY: Final = 80
+
+_HERE: Final = Path(__file__).parent
+INCLUDE_DIR: Final = _HERE / "include"
+SOURCE_DIR: Final = _HERE / "src"
+_SUPPORT_SOURCES: Final = (
+    host_model.SOURCE_DIR / "host_model_runtime.cpp",
+    *sorted(SOURCE_DIR.glob("*.cu")),
+)
+_FLAGS: Final = (
+    "-std=c++20",
+    "-O3",
+    # tile arithmetic is shared with the host
+    "--expt-relaxed-constexpr",
+    "-fPIC",
+    "-fvisibility=hidden",
+    # statics of one library must not be taken for those of another
+    "-fno-gnu-unique",
+    # get_instance_string() of generated launchers
+    "-DCK_EXPERIMENTAL_BUILDER",
+)
+#: of the H200; that of other devices is not larger
+_LAST_LEVEL_CACHE: Final = 60 * 2**20
+#: dense, by the data sheet of the H200 at a clock that it does not exceed
+_PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
+#: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
+_COMPILE_MEMORY: Final = 500 * 2**20
+_FURTHER_MEMORY: Final = 40 * 2**20
+_KERNELS_PER_UNIT: Final = 12
+#: seconds that nvcc 13.0 takes, 14 at once: of a source, and of each kernel in it, about
+_UNIT_S: Final = 8.0
+_KERNEL_S: Final = 0.6
+
+
+def recipe(request: BuildRequest) -> BuildRecipe:
+    """Return how to compile and link for NVIDIA GPUs.
+
+    :raises ToolchainError: no usable nvcc, or the headers are not installed.
+    :raises UsageError: there is no such architecture or API level.
+    """
+    arch = find_architecture(request.arch)
+    if request.api_level not in (None, LATEST_API_LEVEL):
+        raise UsageError(f"--api-level {request.api_level}: the CUDA target models {LATEST_API_LEVEL} alone")
+    if not (INCLUDE_DIR / "ck_tile" / "cuda_model" / "launch.hpp").is_file():
+        raise ToolchainError(f"{INCLUDE_DIR}: the CUDA model's headers are missing; reinstall ckprof")
+    if request.purpose is Purpose.SUPPORT_CHECK or request.sources_only:
+        return _answers(request)
+    return _device_recipe(request, arch)
+
+
+def _answers(request: BuildRequest) -> BuildRecipe:
+    """Support tests and instance strings are the host model's, compiled for the host alone."""
+    recipe = host_recipe.recipe(replace(request, compiler=None))
+    return replace(recipe, target="cuda", include_dirs=(INCLUDE_DIR, *recipe.include_dirs))
+
+
+def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
+    tools = find_toolchain(request.compiler)
+    capability, cannot_run = _capability()
+    inspected = request.purpose is Purpose.INSPECT
+    hopper = capability == USUAL_CAPABILITY
+    name = f"{capability}a" if hopper else str(capability)
+    return BuildRecipe(
+        target="cuda",
+        arch=request.arch,
+        api_level=LATEST_API_LEVEL,
+        compiler=tools.compiler,
+        compile_flags=(
+            *_FLAGS,
+            f"-gencode=arch=compute_{name},code=sm_{name}",
+            f"-DCKPROF_CUDA_CAPABILITY={capability}",
+            f"-DCKPROF_CUDA_ENGINE_W={int(hopper)}",
+            f"-DCKPROF_CUDA_SHARED_BYTES={shared_bytes(capability)}",
+            # CK Tile's build system defines them, and rounding to bfloat16 depends on one
+            *(f"-D{macro}" for macro in arch.macros),
+            *request.extra_flags,
+        ),
+        kernel_flags=("-x", "cu", *(("-cubin", "-DCKPROF_CUDA_OWN_CODE") if inspected else ())),
+        functions_per_unit=1 if inspected else _KERNELS_PER_UNIT,
+        further_memory_bytes=_FURTHER_MEMORY,
+        unit_s=_UNIT_S,
+        function_s=_KERNEL_S,
+        compile_memory_bytes=_COMPILE_MEMORY,
+        # nvcc reads no response files
+        linker=tools.host.command,
+        link_flags=(
+            f"-L{tools.library_dir}",
+            "-lcudart_static",
+            "-ldl",
+            "-lrt",
+            "-pthread",
+            "-Wl,-z,defs",
+        ),
+        include_dirs=(INCLUDE_DIR, host_model.INCLUDE_DIR, abi_dir()),
+        prefix_header="",
+        support_sources=() if inspected else (*_SUPPORT_SOURCES, device_table_source()),
+        product=Product.CODE_OBJECTS if inspected else Product.LIBRARY,
+        machine_identity=f"sm_{name}",
+        cannot_run=cannot_run,
+        last_level_cache_bytes=_LAST_LEVEL_CACHE,
+        peak_flops=_PEAK_FLOPS if hopper else (),
+    )
+
+
+def _capability() -> tuple[int, str]:
+    """Return what to compile for, and why that cannot be run here."""
+    found = devices()
+    if not found:
+        return USUAL_CAPABILITY, (
+            "no NVIDIA GPU was found, so kernels can be compiled but not run, verified or timed here"
+        )
+    first = found[0]
+    if first.capability < OLDEST_CAPABILITY:
+        return USUAL_CAPABILITY, (
+            f"{first.name} has compute capability {first.capability // 10}.{first.capability % 10}, "
+            f"the kernels need {OLDEST_CAPABILITY // 10}.{OLDEST_CAPABILITY % 10} or newer"
+        )
+    return first.capability, ""
