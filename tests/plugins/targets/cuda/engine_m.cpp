@@ -113,16 +113,16 @@ outcome run(const conv_shape& s, int parts)
 {
     using element = stored_t<Config::ab_type>;
     tensor<element> in(test::input_size(s)), wei(test::weight_size(s)), out(test::output_size(s));
-    constexpr bool data = Config::direction == direction::backward_data,
+    constexpr bool data   = Config::direction == direction::backward_data,
                    weight = Config::direction == direction::backward_weight;
     const std::vector<double> expected =
         data     ? test::reference_backward_data(s, wei.values, out.values)
         : weight ? test::reference_backward_weight(s, in.values, out.values)
                  : test::reference_forward(s, in.values, wei.values);
-    auto call = call_of<Config>(s, parts);
-    call.in   = in.stored.data();
-    call.wei  = wei.stored.data();
-    call.out  = out.stored.data();
+    auto call     = call_of<Config>(s, parts);
+    call.in       = in.stored.data();
+    call.wei      = wei.stored.data();
+    call.out      = out.stored.data();
     gemm_params p = make_gemm_params(facts_of<Config>(), call);
     // Where results are added, or some belong to no GEMM, launchers clear the memory.
     const bool cleared = !covers_result(p);
@@ -133,7 +133,7 @@ outcome run(const conv_shape& s, int parts)
     p.blocks_x = std::int64_t{p.tiles} * (data ? p.gemms : 1);
     emulated::block block;
     block.readable = {range(in), range(wei), range(out)};
-    block.kernel = [&] { implicit_gemm<Config, partitioner<Config>, void>(p); };
+    block.kernel   = [&] { implicit_gemm<Config, partitioner<Config>, void>(p); };
     for(unsigned b = 0; b < linear_blocks(p); ++b)
     {
         emulated::run_block(block, Config::threads, b);
@@ -141,8 +141,8 @@ outcome run(const conv_shape& s, int parts)
     outcome found{0, block.conflicts};
     for(std::size_t i = 0; i < expected.size(); ++i)
     {
-        const auto sum = narrow<Config::e_type, bf16_rounding_mode::standard>(
-            static_cast<float>(expected[i]));
+        const auto sum =
+            narrow<Config::e_type, bf16_rounding_mode::standard>(static_cast<float>(expected[i]));
         found.wrong += result[i] != sum;
     }
     return found;
@@ -183,11 +183,11 @@ void check(const sizes& z, int parts = 1)
     s.K = z.out_step * pick(1, 3);
     for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
     {
-        s.filter[axis]    = pick(1, z.filter);
-        s.stride[axis]    = pick(1, 2);
-        s.dilation[axis]  = pick(1, 2);
-        s.left_pad[axis]  = pick(0, 2);
-        s.right_pad[axis] = pick(0, 2);
+        s.filter[axis]            = pick(1, z.filter);
+        s.stride[axis]            = pick(1, 2);
+        s.dilation[axis]          = pick(1, 2);
+        s.left_pad[axis]          = pick(0, 2);
+        s.right_pad[axis]         = pick(0, 2);
         const std::int64_t window = (s.filter[axis] - 1) * s.dilation[axis] + 1;
         s.input[axis]             = window + pick(0, z.image);
         s.output[axis] =
@@ -201,10 +201,25 @@ void check(const sizes& z, int parts = 1)
     EXPECT(found.conflicts == 0);
 }
 
-template <direction Direction, data_type AB, int M, int N, int K, int MWarps, int NWarps, int... Rest>
-using config =
-    tile_config<Direction, 2, AB, AB == bf16 ? bf16 : fp32, bf16_rounding_mode::standard,
-                M, N, K, MWarps, NWarps, Rest...>;
+template <direction Direction,
+          data_type AB,
+          int M,
+          int N,
+          int K,
+          int MWarps,
+          int NWarps,
+          int... Rest>
+using config = tile_config<Direction,
+                           2,
+                           AB,
+                           AB == bf16 ? bf16 : fp32,
+                           bf16_rounding_mode::standard,
+                           M,
+                           N,
+                           K,
+                           MWarps,
+                           NWarps,
+                           Rest...>;
 
 void forward()
 {
@@ -220,8 +235,22 @@ void forward()
     check<config<d, bf16, 32, 16, 32, 2, 1, 2, 2, 1, 1, 2, 1>>({2, 1, 9, 2});
     check<config<d, tf32, 64, 32, 32, 2, 2, 4, 4, 4, 1, 3, 1>>({4, 4});
     check<config<d, fp32, 32, 32, 16, 2, 1, 4, 2, 1, 1, 2, 1>>({4, 1});
-    using deep = tile_config<d, 3, bf16, bf16, bf16_rounding_mode::standard,
-                             32, 32, 32, 2, 1, 4, 4, 2, 1, 3, 1>;
+    using deep = tile_config<d,
+                             3,
+                             bf16,
+                             bf16,
+                             bf16_rounding_mode::standard,
+                             32,
+                             32,
+                             32,
+                             2,
+                             1,
+                             4,
+                             4,
+                             2,
+                             1,
+                             3,
+                             1>;
     check<deep>({4, 2, 3, 3});
 }
 
@@ -249,10 +278,27 @@ void backward_weight()
 template <int M, int N, int K, bool AKMajor, bool BKMajor, data_type Type, int Vector, int Stages>
 void multiply_matrices(int gap, int parts)
 {
-    using shape = tile_shape<Type, Type == bf16 ? bf16 : fp32, bf16_rounding_mode::standard,
-                             M, N, K, 2, 2, Vector, Vector, Vector, AKMajor, BKMajor, Stages, 1>;
-    using config = matrix_config<shape::ab_type, shape::ab_type, shape::e_type, false,
-                                 combination<host_model::d_operation::none>, shape>;
+    using shape   = tile_shape<Type,
+                               Type == bf16 ? bf16 : fp32,
+                               bf16_rounding_mode::standard,
+                               M,
+                               N,
+                               K,
+                               2,
+                               2,
+                               Vector,
+                               Vector,
+                               Vector,
+                               AKMajor,
+                               BKMajor,
+                               Stages,
+                               1>;
+    using config  = matrix_config<shape::ab_type,
+                                  shape::ab_type,
+                                  shape::e_type,
+                                  false,
+                                  combination<host_model::d_operation::none>,
+                                  shape>;
     using element = stored_t<Type>;
     host_model::plain_gemm_call call{};
     call.m        = Vector * pick(1, 80 / Vector);
@@ -325,7 +371,8 @@ void layouts()
             EXPECT(at / 128 == (line * layout::line_bytes + byte) / 128);
             EXPECT(layout::at(line, byte + 6) == at + 6);
             EXPECT(byte % 32 != 0 || layout::at(line, byte + 16) == (at ^ 16));
-            EXPECT(layout::at(line + layout::period, byte) == at + layout::period * layout::line_bytes);
+            EXPECT(layout::at(line + layout::period, byte) ==
+                   at + layout::period * layout::line_bytes);
         }
     }
 }

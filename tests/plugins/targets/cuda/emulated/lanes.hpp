@@ -33,9 +33,7 @@ namespace emulated {
 
 // A group of threads that wait for one another.
 struct meeting
-{
-    unsigned arrived = 0, generation = 0;
-};
+{ unsigned arrived = 0, generation = 0; };
 
 struct copy
 {
@@ -110,8 +108,8 @@ inline void wait(meeting& group, unsigned size)
 template <int Count>
 const std::uint32_t (*exchange(const std::uint32_t (&words)[Count]))[6]
 {
-    warp& w    = own_warp();
-    auto& all  = w.words[self().turn++ % 2];
+    warp& w   = own_warp();
+    auto& all = w.words[self().turn++ % 2];
     for(int i = 0; i < Count; ++i) { all[threadIdx.x % 32][i] = words[i]; }
     wait(w.all, 32);
     return all;
@@ -159,5 +157,8 @@ inline void run_block(block& b, unsigned threads, unsigned number)
 } // namespace emulated
 
 inline void __syncthreads()
-{ emulated::wait(emulated::current->all, static_cast<unsigned>(emulated::current->threads.size())); }
+{
+    emulated::wait(emulated::current->all,
+                   static_cast<unsigned>(emulated::current->threads.size()));
+}
 inline void __syncwarp() { emulated::wait(emulated::own_warp().all, 32); }

@@ -39,7 +39,7 @@ __device__ __forceinline__ void
 add_products(const operands<Config>& source, std::uint32_t stages, compute_tile<Config>& tile)
 {
     const tile_place& at = source.at;
-    const int steps = at.k_end <= at.k_begin ? 0 : (at.k_end - at.k_begin - 1) / Config::k + 1;
+    const int steps      = at.k_end <= at.k_begin ? 0 : (at.k_end - at.k_begin - 1) / Config::k + 1;
 
     operand_copies<Config, operand_a<Config>> a(source, at.k_begin);
     operand_copies<Config, operand_b<Config>> b(source, at.k_begin);
@@ -63,7 +63,7 @@ add_products(const operands<Config>& source, std::uint32_t stages, compute_tile<
         }
     };
 
-    constexpr int ahead = Config::stages - 1;
+    constexpr int ahead         = Config::stages - 1;
     constexpr std::uint32_t all = Config::stages * Config::stage_bytes;
     if constexpr(ahead == 0)
     {
@@ -124,8 +124,8 @@ template <typename Config, typename Params>
 __device__ __forceinline__ void
 accumulate(const Params& p, const tile_place& at, char* shared, compute_tile<Config>& tile)
 {
-    using layout = shared_layout<Config>;
-    auto* rows   = reinterpret_cast<window_row*>(shared);
+    using layout               = shared_layout<Config>;
+    auto* rows                 = reinterpret_cast<window_row*>(shared);
     const std::uint32_t stages = shared_address(shared + layout::rows_bytes);
 
     tile.clear();

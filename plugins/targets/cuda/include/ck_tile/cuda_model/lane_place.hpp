@@ -9,12 +9,12 @@
 namespace ck_tile::cuda_model {
 
 // A fragment is 16 lines along the tile's side times 32 bytes along K: four matrices of 8x8 for
-// ldmatrix, whose lines 8 lanes point at for each. Where the side is contiguous, matrices of 16 bits
-// are transposed on the way; words of TF32 cannot be, and are loaded one by one.
+// ldmatrix, whose lines 8 lanes point at for each. Where the side is contiguous, matrices of 16
+// bits are transposed on the way; words of TF32 cannot be, and are loaded one by one.
 template <typename Layout, bool OfB, bool KMajor, bool Tf32, int WarpSide>
 class lane_place
 {
-    public:
+public:
     static constexpr bool k_major = KMajor;
     static constexpr bool words   = Tf32 && !KMajor;
 
@@ -74,7 +74,7 @@ class lane_place
         }
     }
 
-    private:
+private:
     int line, byte, place;
 };
 

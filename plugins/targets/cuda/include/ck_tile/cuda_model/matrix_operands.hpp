@@ -45,7 +45,8 @@ struct operands<Config>
     __device__ __forceinline__ std::int64_t b_start() const
     { return at.first_group * p.batch_stride_b; }
 
-    __device__ __forceinline__ bool exists(const address_part& side, const address_part& depth) const
+    __device__ __forceinline__ bool exists(const address_part& side,
+                                           const address_part& depth) const
     { return (side.bits & depth.bits) != 0; }
 };
 

@@ -133,8 +133,7 @@ struct mma_tile
     static constexpr int copy_steps = k_steps > 1 ? k_steps - 1 : 1;
     static constexpr int copy_parts = copy_steps * mf;
 
-    __device__ __forceinline__ void
-    load_fragments(fragments& to, std::uint32_t stage, int k) const
+    __device__ __forceinline__ void load_fragments(fragments& to, std::uint32_t stage, int k) const
     {
 #pragma unroll
         for(int i = 0; i < mf; ++i) { load(to.a[i], a_place, stage, i, k); }

@@ -66,9 +66,9 @@ struct copy_plan
 
     static constexpr int threads      = Config::threads;
     static constexpr int vector_bytes = Operand::vector * Config::ab_bytes;
-    static constexpr int pieces  = layout::elements / Operand::vector; // of a line
-    static constexpr int all     = pieces * layout::lines;
-    static constexpr int count   = divide_up(all, threads);
+    static constexpr int pieces       = layout::elements / Operand::vector; // of a line
+    static constexpr int all          = pieces * layout::lines;
+    static constexpr int count        = divide_up(all, threads);
     // The thread keeps its place in lines that are `step` apart.
     static constexpr bool regular = threads % pieces == 0;
     static constexpr int step     = regular ? threads / pieces : 1;
@@ -92,14 +92,16 @@ struct copy_plan
 template <typename Config, typename Operand>
 class operand_copies
 {
-    public:
+public:
     using plan                 = copy_plan<Config, Operand>;
     static constexpr int count = plan::count;
 
     // K: the first element of the first stage.
     __device__ __forceinline__ operand_copies(const operands<Config>& from, int k)
-        : source(from), thread(static_cast<int>(threadIdx.x)),
-          start(static_cast<const element*>(Operand::start(from))), next_k(k)
+        : source(from),
+          thread(static_cast<int>(threadIdx.x)),
+          start(static_cast<const element*>(Operand::start(from))),
+          next_k(k)
     {
         if constexpr(linear)
         {
@@ -125,10 +127,7 @@ class operand_copies
 #pragma unroll
             for(int i = 0; i < count; ++i)
             {
-                if(plan::exists(thread, i))
-                {
-                    rows[i] = source.rows[plan::line(thread, i)];
-                }
+                if(plan::exists(thread, i)) { rows[i] = source.rows[plan::line(thread, i)]; }
             }
         }
         else if constexpr(plan::regular && !k_major)
@@ -203,7 +202,7 @@ class operand_copies
         }
     }
 
-    private:
+private:
     using element                 = stored_t<Config::memory_type>;
     static constexpr bool k_major = Operand::k_major;
     static constexpr int vector = Operand::vector, depth = Config::k;

@@ -21,8 +21,8 @@ struct address_part
     std::uint32_t bits;
 };
 
-// The window of a row of the tile: its distance from the first one's, in vectors of A, and a bit for
-// each of its taps.
+// The window of a row of the tile: its distance from the first one's, in vectors of A, and a bit
+// for each of its taps.
 struct window_row
 {
     int vectors;
@@ -58,7 +58,7 @@ struct operands
 {
     const gemm_params& p;
     const tile_place& at;
-    const window_row* rows; // of the tile, if they are windows; in shared memory
+    const window_row* rows;    // of the tile, if they are windows; in shared memory
     std::int64_t first_window; // of the tile
 
     static constexpr bool forward = Config::direction == direction::forward;
@@ -292,7 +292,8 @@ struct operands
         return weight ? group * p.in_channels : group * p.out_channels * filters * p.in_channels;
     }
 
-    __device__ __forceinline__ bool exists(const address_part& side, const address_part& depth) const
+    __device__ __forceinline__ bool exists(const address_part& side,
+                                           const address_part& depth) const
     { return (side.bits & depth.bits) != 0; }
 
     __device__ __forceinline__ bool exists(const window_part& side, const window_part& depth) const
@@ -302,8 +303,8 @@ struct operands
 #pragma unroll
         for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
         {
-            inside = inside && static_cast<unsigned>(sum[axis]) <
-                                   static_cast<unsigned>(p.image.length[axis]);
+            inside = inside &&
+                     static_cast<unsigned>(sum[axis]) < static_cast<unsigned>(p.image.length[axis]);
         }
         return inside;
     }

@@ -45,10 +45,10 @@ struct operand_layout
     static constexpr int lines      = KMajor ? Side : Depth;
     static constexpr int elements   = KMajor ? Depth : Side; // of a line
     static constexpr int used_bytes = elements * ElementBytes;
-    static constexpr int line_bytes = used_bytes >= 128  ? divide_up(used_bytes, 128) * 128
-                                      : used_bytes > 64  ? 128
-                                      : used_bytes > 32  ? 64
-                                                         : 32;
+    static constexpr int line_bytes = used_bytes >= 128 ? divide_up(used_bytes, 128) * 128
+                                      : used_bytes > 64 ? 128
+                                      : used_bytes > 32 ? 64
+                                                        : 32;
     static constexpr int together   = line_bytes < 128 ? 128 / line_bytes : 1; // lines of a row
     static constexpr int bytes      = lines * line_bytes;
 
@@ -107,10 +107,10 @@ struct tile_shape
     using a_layout = operand_layout<M, K, AKMajor, ab_bytes>;
     using b_layout = operand_layout<N, K, BKMajor, ab_bytes>;
 
-    static constexpr int a_bytes      = a_layout::bytes;
-    static constexpr int stage_bytes  = a_bytes + b_layout::bytes;
-    static constexpr int stages       = Stages;
-    static constexpr int blocks       = Blocks;
+    static constexpr int a_bytes     = a_layout::bytes;
+    static constexpr int stage_bytes = a_bytes + b_layout::bytes;
+    static constexpr int stages      = Stages;
+    static constexpr int blocks      = Blocks;
 
     // Registers of a thread; those beside the accumulators, which engine M keeps them in.
     static constexpr int registers =

@@ -17,13 +17,15 @@ struct uint4
 namespace ck_tile::cuda_model {
 
 template <host_model::data_type Type>
-using stored_t =
-    std::conditional_t<Type == host_model::data_type::bf16, std::uint16_t, float>;
+using stored_t = std::conditional_t<Type == host_model::data_type::bf16, std::uint16_t, float>;
 
 template <host_model::data_type Type, bf16_rounding_mode Rounding>
 stored_t<Type> narrow(float value)
 {
-    if constexpr(Type == host_model::data_type::bf16) { return float_to_bf16_bits(value, Rounding); }
+    if constexpr(Type == host_model::data_type::bf16)
+    {
+        return float_to_bf16_bits(value, Rounding);
+    }
     else
     {
         return value;
