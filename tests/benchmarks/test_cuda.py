@@ -72,6 +72,8 @@ WARP_TILES = (
     *((256, 128, (2, 2), "compv3"), (128, 256, (1, 4), "mem"), (192, 128, (2, 2), "compv3")),
     *((128, 128, (1, 2), "compv3"), (256, 64, (2, 1), "compv4")),
 )
+#: tile, pipeline for groups of one channel
+NARROW_TILES = (((64, 64), "mem"), ((64, 64), "compv4"), ((128, 64), "compv4"), ((256, 64), "mem"))
 #: makes nvcc leave engine W out
 ENGINE_M = {"NVCC_APPEND_FLAGS": "-DCKPROF_CUDA_ENGINE_W=0"}
 #: local memory of the modelled device
