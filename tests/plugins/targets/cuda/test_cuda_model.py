@@ -48,11 +48,7 @@ def test_matrices(tmp_path: Path) -> None:
     assert "matrices: ok" in compile_and_run("matrices", tmp_path)
 
 
-def test_engine_m(tmp_path: Path) -> None:
+def test_engine_m(host_model_objects: list[Path], tmp_path: Path) -> None:
     """Kernels of engine M, run thread by thread, against convolutions by definition."""
-    runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
-    arguments = (
-        *("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow"),
-        *(runtime, device_table_source()),
-    )
-    assert "engine_m: ok" in compile_and_run("engine_m", tmp_path, *arguments)
+    options = ("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow")
+    assert "engine_m: ok" in compile_and_run("engine_m", tmp_path, *options, *host_model_objects)
