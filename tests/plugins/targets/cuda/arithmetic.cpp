@@ -14,6 +14,7 @@
 #include "ck_tile/cuda_model/fast_divisor.hpp"
 #include "ck_tile/cuda_model/hopper_patch.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
+#include "ck_tile/cuda_model/hopper_weight_place.hpp"
 #include "ck_tile/cuda_model/joined_groups.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
 #include "ck_tile/cuda_model/tensor_map_request.hpp"
@@ -323,6 +324,26 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
     EXPECT(static_cast<std::int64_t>(steps.size()) ==
            std::int64_t{m_tiles} * static_cast<int>(w.n_tiles.divisor) * gemms * p.blocks_y *
                (p.blocks_z / p.k_batch));
+    EXPECT(w.sums.parts == p.k_batch && w.sums.tiles * w.sums.parts == w.tiles);
+    if(p.blocks_z == p.k_batch)
+    {
+        // Parts of K are as far apart as clusters take them.
+        for(int tile = 0; tile < w.sums.tiles; ++tile)
+            for(int part = 0, end = 0; part < p.k_batch; ++part)
+            {
+                const hopper_tile_place first = find_hopper_place<Config>(w, tile);
+                const hopper_tile_place place =
+                    find_hopper_place<Config>(w, tile + part * w.sums.tiles);
+                EXPECT(place.at.first_row == first.at.first_row);
+                EXPECT(place.at.first_column == first.at.first_column);
+                EXPECT(place.at.first_group == first.at.first_group);
+                EXPECT(place.at.remainder[0] == first.at.remainder[0]);
+                EXPECT(place.at.remainder[1] == first.at.remainder[1]);
+                EXPECT(place.at.remainder[2] == first.at.remainder[2]);
+                EXPECT(place.step_begin == end || place.step_begin == place.step_end);
+                end = place.step_end;
+            }
+    }
     if constexpr(Config::weight)
     {
         for(const auto& entry : steps) { EXPECT(entry.second == (p.k + 63) / 64); }
@@ -491,6 +512,64 @@ void engines()
     EXPECT((hopper_tile<config<direction::backward_data>>));
 }
 
+// Which pieces of 16 rows and 8 columns of a warp parts of K add up.
+template <typename Config>
+int pieces_of(const gemm_params& g, int joined)
+{
+    int left_out        = 0;
+    const hopper_work w = make_hopper_work<Config>(g, joined);
+    for(int tile = 0; tile < w.sums.tiles; ++tile)
+    {
+        const hopper_tile_place place = find_hopper_place<Config>(w, tile);
+        const weight_place<Config> of_tile{w, place};
+        for(int warp = 0; warp < 4; ++warp)
+        {
+            const std::uint64_t needed = of_tile.needed_pieces(warp * 16);
+            for(int piece = 0; piece < Config::own_blocks * Config::n / 8; ++piece)
+            {
+                const int row    = warp * 16 + piece / (Config::n / 8) * 64;
+                const int column = piece % (Config::n / 8) * 8;
+                bool any         = false;
+                for(int i = 0; i < 16; ++i)
+                    for(int j = 0; j < 8; ++j)
+                    {
+                        any = any || result_part::meet(of_tile.row_part(row + i),
+                                                       of_tile.column_part(column + j)) >= 0;
+                    }
+                EXPECT(!any || (needed >> piece & 1u) != 0);
+                left_out += (needed >> piece & 1u) == 0;
+            }
+        }
+    }
+    return left_out;
+}
+
+void pieces()
+{
+    using host_model::direction;
+    const auto facts = facts_of(direction::backward_weight);
+    for(const std::int64_t channels : {1, 2, 8, 16, 24, 64})
+    {
+        conv_shape s;
+        s.G = 32;
+        s.N = 2;
+        s.K = s.C = channels;
+        for(int axis = 1; axis < 3; ++axis)
+        {
+            s.input[axis] = s.output[axis] = 9, s.filter[axis] = 3;
+        }
+        for(int axis = 1; axis < 3; ++axis) { s.left_pad[axis] = s.right_pad[axis] = 1; }
+        const int joined    = groups_to_join(s);
+        const auto call     = host_model::make_backward_weight_call(facts, s, 3);
+        const gemm_params g = make_gemm_params(facts, join_groups(facts, call, joined));
+        const int narrow    = pieces_of<config<direction::backward_weight>>(g, joined);
+        // With 8 channels in a group, 2 of 8 pieces of each tap are of use to a warp, and none of
+        // those beyond the last tap.
+        if(channels == 8) { EXPECT(narrow == 4 * (9 * 4 * 6 + 4 * 8)); }
+        if(channels == 64) { EXPECT(joined == 1 && narrow == 0); }
+    }
+}
+
 void joining()
 {
     conv_shape s;
@@ -504,6 +583,25 @@ void joining()
     s.G = 1;
     s.K = 8;
     EXPECT(groups_to_join(s) == 1);
+    // 16 channels depend on the same 16 alone if groups begin and end with them on both sides.
+    for(const std::int64_t k : {1, 2, 4, 8, 16, 32})
+        for(const std::int64_t c : {1, 2, 3, 4, 8, 16, 32})
+        {
+            s.G             = 32;
+            s.K             = k;
+            s.C             = c;
+            const int count = groups_to_join(s);
+            bool few        = count > 1;
+            for(int group = 0; group < count; ++group)
+                for(std::int64_t in = group * c; in < (group + 1) * c; ++in)
+                    for(std::int64_t out = group * k; out < (group + 1) * k; ++out)
+                    {
+                        few = few && in / 16 == out / 16;
+                    }
+            // Other groups than those of equal sizes are not looked for.
+            EXPECT(!depend_on_few(s, count) || few);
+            EXPECT(depend_on_few(s, count) || !few || c != k);
+        }
     const conv_shape joined = join_groups({.G = 32, .N = 1, .K = 8, .C = 4}, 8);
     EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
 }
@@ -541,6 +639,7 @@ int main()
     tile_walks();
     patches();
     engines();
+    pieces();
     joining();
     splits();
     return test::finish("arithmetic");

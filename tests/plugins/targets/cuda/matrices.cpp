@@ -105,6 +105,87 @@ void walks()
     }
 }
 
+// Blocks of a cluster compute the parts of the same tile, and all clusters together every tile.
+template <typename Config>
+void clustered_walk(const plain_gemm_call& call, int clusters)
+{
+    matrix_work w = make_matrix_work<Config>(make_matrix_params(call, 2), 132);
+    EXPECT(w.sums.cluster == 1);
+    const tile_walk alone = walk_tiles(w.sums, w.tiles, 5, 132, 0);
+    EXPECT(alone.first == 5 && alone.end == w.tiles && alone.stride == 132 && alone.offset == 0);
+    w.sums.cluster = w.sums.parts;
+    std::set<int> seen;
+    for(int cluster = 0; cluster < clusters; ++cluster)
+    {
+        const tile_walk first = walk_tiles(w.sums, w.tiles, cluster, clusters, 0);
+        for(int i = first.first; i < first.end; i += first.stride)
+        {
+            int end = 0;
+            for(int part = 0; part < w.sums.parts; ++part)
+            {
+                const tile_walk own = walk_tiles(w.sums, w.tiles, cluster, clusters, part);
+                EXPECT(own.first == first.first && own.end == first.end);
+                const hopper_tile_place place = find_hopper_place<Config>(w, own.offset + i);
+                EXPECT(place.number == find_hopper_place<Config>(w, first.offset + i).number);
+                EXPECT(place.step_begin == end);
+                end = place.step_end;
+                EXPECT(seen.insert(own.offset + i).second);
+            }
+            EXPECT(end == w.steps);
+        }
+    }
+    EXPECT(static_cast<int>(seen.size()) == w.tiles);
+}
+
+void clusters()
+{
+    std::mt19937 random(13);
+    for(int i = 0; i < 40; ++i)
+    {
+        const plain_gemm_call call = random_call(random);
+        const int count            = 1 + static_cast<int>(random() % 70);
+        clustered_walk<hopper<native<data_type::bf16, 128, 128, true, true>>>(call, count);
+        clustered_walk<hopper<native<data_type::fp8_ocp, 64, 96, true, true>>>(call, count);
+    }
+}
+
+// Whose sums of a tile's columns a block of a cluster gets, and where they lie meanwhile.
+template <int M, int N>
+void shares()
+{
+    using tile = cluster_shares<M, N>;
+    for(int parts = 2; parts <= most_cluster_blocks; ++parts)
+    {
+        int end = 0;
+        for(int owner = 0; owner < parts; ++owner)
+        {
+            const column_range own = tile::columns(parts, owner);
+            EXPECT(own.begin == end && own.end >= own.begin);
+            end = own.end;
+            EXPECT((own.end - own.begin) / 8 <= tile::most_groups(parts));
+            EXPECT(own.begin == own.end || own.meets(own.begin, 8));
+            EXPECT(!own.meets(own.end, 8) && !own.meets(own.begin - 8, 8));
+            EXPECT(!own.contains(own.end) && own.contains(own.begin) == (own.begin < own.end));
+            // Senders do not write over one another.
+            std::set<int> places;
+            const int bytes = (own.end - own.begin) * M * 4;
+            for(int sender = 0; sender < parts; ++sender)
+            {
+                if(sender == owner) { continue; }
+                const int place = tile::place_of(parts, sender, owner);
+                EXPECT(place % (tile::most_groups(parts) * tile::group_bytes) == 0);
+                EXPECT(place >= 0 && place + bytes <= tile::room(parts));
+                EXPECT(places.insert(place).second);
+            }
+            // All rows of 16 that a warp has, if one of them exists.
+            EXPECT(tile::bytes(parts, owner, M) == (parts - 1) * bytes);
+            EXPECT(tile::bytes(parts, owner, 3 * M) == (parts - 1) * bytes);
+            EXPECT(tile::bytes(parts, owner, 17) == (parts - 1) * bytes * 32 / M);
+        }
+        EXPECT(end == N);
+    }
+}
+
 // What so many blocks compute at the same time touches little more of A and B than a square would.
 void bands()
 {
@@ -269,6 +350,11 @@ void tiles()
 int main()
 {
     walks();
+    clusters();
+    shares<128, 128>();
+    shares<64, 256>();
+    shares<192, 96>();
+    shares<64, 32>();
     bands();
     tensor_maps();
     stores();

@@ -30,11 +30,11 @@ def run(*arguments: str | Path) -> str:
     return done.stdout
 
 
-def compile_and_run(program: str, folder: Path, *sources: Path) -> str:
-    """Compile one test program and return what it printed."""
+def compile_and_run(program: str, folder: Path, *arguments: str | Path) -> str:
+    """Compile one test program, with further sources and options, and return what it printed."""
     includes = [f"-I{path}" for path in FOLDERS]
     binary = folder / program
-    run(COMPILER or "", *FLAGS, *includes, HERE / f"{program}.cpp", *sources, "-o", binary)
+    run(COMPILER or "", *FLAGS, *arguments, *includes, HERE / f"{program}.cpp", "-o", binary)
     return run(binary)
 
 
@@ -46,3 +46,13 @@ def test_arithmetic(host_model_objects: list[Path], tmp_path: Path) -> None:
 def test_matrices(tmp_path: Path) -> None:
     """Tiles, tensor maps and types of products of two matrices against their definitions."""
     assert "matrices: ok" in compile_and_run("matrices", tmp_path)
+
+
+def test_engine_m(tmp_path: Path) -> None:
+    """Kernels of engine M, run thread by thread, against convolutions by definition."""
+    runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
+    arguments = (
+        *("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow"),
+        *(runtime, device_table_source()),
+    )
+    assert "engine_m: ok" in compile_and_run("engine_m", tmp_path, *arguments)

@@ -4,12 +4,15 @@
 
 #include <type_traits>
 
-#include "ck_tile/cuda_model/hopper_matrix_result.hpp"
+#include "ck_tile/cuda_model/hopper_exchange.hpp"
+#include "ck_tile/cuda_model/hopper_image_result.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
 #include "ck_tile/cuda_model/hopper_store.hpp"
 #include "ck_tile/cuda_model/hopper_turns.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
+#include "ck_tile/cuda_model/hopper_weight_result.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
+#include "ck_tile/cuda_model/matrix_operands.hpp"
 #include "ck_tile/cuda_model/wgmma_products.hpp"
 
 namespace ck_tile::cuda_model {
@@ -19,11 +22,9 @@ struct hopper_consumer
 {
     static constexpr int blocks = Config::own_blocks;
     static constexpr int regs   = Config::n / 2;
-    static constexpr int team   = hopper_team<Config>::threads;
 
     using config   = Config;
     using params   = hopper_params_of<Config>;
-    using element  = stored_t<Config::e_type>;
     using sum_type = std::conditional_t<Config::integer, int, float>;
     using product =
         warpgroup_product<Config::ab_type, Config::n, !Config::a_k_major, !Config::b_k_major>;
@@ -75,74 +76,88 @@ struct hopper_consumer
         if(steps > 0) { release_stage(shared.empty + 8 * before); }
     }
 
-    __device__ __forceinline__ void store_result(const hopper_tile_place& place)
+    // With clusters all blocks call this for the same tiles; `turn` flips from one to the next.
+    __device__ __forceinline__ void store_result(const hopper_tile_place& place, std::uint32_t turn)
     {
-        if constexpr(Config::plain) { store_matrix(*this, place); }
+        column_range columns{0, Config::n};
+        if constexpr(can_split)
+        {
+            const part_sums& parts = p.work.sums;
+            const int rows         = p.work.g.m - place.at.first_row;
+            const hopper_exchange<Config, sum_type> exchange{
+                parts, shared, warpgroup, rows - hopper_store<Config>::warp_row(first_row(), 0)};
+            if(!Config::turns && parts.cluster > 1)
+            {
+                columns = exchange.exchange(sum, rows, turn);
+            }
+            else if(parts.parts > 1)
+            {
+                if constexpr(adds_results)
+                {
+                    image(place, [&](const auto& result) { result.add(sum); });
+                    return;
+                }
+                else if(!exchange.collect(sum, place.number, needed_pieces(place))) { return; }
+            }
+        }
+        put(place, columns);
+    }
+
+private:
+    static constexpr bool convolution = !Config::plain;
+    static constexpr bool images      = convolution && !Config::weight;
+    static constexpr bool forward     = [] {
+        if constexpr(convolution) { return Config::direction == direction::forward; }
+        return false;
+    }();
+    static constexpr bool can_split = !forward;
+    // In memory, parts of backward data add up in the type of the result: sums of images would
+    // take much memory.
+    static constexpr bool adds_results = images;
+
+    // See hopper_exchange.
+    __device__ __forceinline__ std::uint64_t needed_pieces(const hopper_tile_place& place) const
+    {
+        if constexpr(Config::plain) { return ~std::uint64_t{0}; }
         else
         {
-            const hopper_store<Config> result{{shared.staging, warpgroup}, p.work};
-            if constexpr(Config::weight) { result.store_weights(sum, place, first_row()); }
-            else
-            {
-                result.store_images(
-                    sum, place.at, first_row(), consecutive_rows{place.at.first_row, p.work.g.m});
-            }
+            return weight_place<Config>{p.work, place}.needed_pieces(
+                hopper_store<Config>::warp_row(first_row(), 0));
         }
     }
 
-    // The first thread of those that share a tile; see hopper_team.
-    __device__ __forceinline__ int lead() const
-    { return hopper_team<Config>{shared.staging, warpgroup}.lead(); }
-    __device__ __forceinline__ bool arrives_last(unsigned* arrived, int parts) const
-    { return hopper_team<Config>{shared.staging, warpgroup}.arrives_last(arrived, parts); }
-
-    // Products of matrices: calls put(row, column, values) for pieces of the result; Staged is the
-    // type on the way.
-    template <typename Staged, int Vector, typename Narrow, typename Put>
-    __device__ __forceinline__ void store(const Narrow& to_staged, const Put& put)
+    template <typename Use>
+    __device__ __forceinline__ void image(const hopper_tile_place& place, const Use& use) const
     {
-        constexpr int columns    = Config::staged_columns;
-        constexpr int line_bytes = columns * static_cast<int>(sizeof(Staged)) + 16;
-        constexpr int pieces     = columns / Vector;
-        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        char* own         = shared.staging + warp * 16 * Config::staging_line_bytes;
-        const auto staged = [&](int row, int column) {
-            return reinterpret_cast<Staged*>(own + row * line_bytes) + column;
-        };
-#pragma unroll
-        for(int i = 0; i < blocks; ++i)
-#pragma unroll
-            for(int chunk = 0; chunk < Config::n / columns; ++chunk)
-            {
-#pragma unroll
-                for(int j = 0; j < columns / 8; ++j)
-                {
-                    const sum_type* four = sum[i] + chunk * (columns / 2) + j * 4;
-                    const int column     = j * 8 + lane % 4 * 2;
-                    to_staged(staged(lane / 4, column), four[0], four[1]);
-                    to_staged(staged(lane / 4 + 8, column), four[2], four[3]);
-                }
-                __syncwarp();
-#pragma unroll 4
-                for(int index = lane; index < 16 * pieces; index += 32)
-                {
-                    const int row = index / pieces, column = index % pieces * Vector;
-                    put(first_row() + i * 64 + warp % 4 * 16 + row,
-                        chunk * columns + column,
-                        staged(row, column));
-                }
-                __syncwarp();
-            }
+        const hopper_store<Config> way{{shared.staging, warpgroup}};
+        const consecutive_rows rows{place.at.first_row, p.work.g.m};
+        use(image_result<Config, consecutive_rows>{way, p.work.g, place.at, rows, first_row()});
     }
 
-    __device__ __forceinline__ static void narrow_pair(element* to, float a, float b)
+    __device__ __forceinline__ void put(const hopper_tile_place& place, const column_range& columns)
     {
-        if constexpr(sizeof(element) == 4) { *reinterpret_cast<float2*>(to) = make_float2(a, b); }
+        const hopper_store<Config> way{{shared.staging, warpgroup}};
+        if constexpr(Config::plain)
+        {
+            const matrix_result<Config> result{p.work.g, place.at, false};
+            way.template store<matrix_result<Config>::vector>(
+                sum,
+                columns,
+                [&](int block, int row) { return way.warp_row(first_row(), block) + row; },
+                [](int column) { return column; },
+                result);
+        }
+        else if constexpr(Config::weight)
+        {
+            weight_result<Config>{{p.work, place}}.store(way, sum, first_row(), columns);
+        }
+        else if constexpr(forward)
+        {
+            image(place, [&](const auto& result) { result.store(sum, every_column{}); });
+        }
         else
         {
-            const unsigned low               = narrow<Config::e_type, Config::rounding>(a);
-            const unsigned high              = narrow<Config::e_type, Config::rounding>(b);
-            *reinterpret_cast<unsigned*>(to) = low | (high << 16);
+            image(place, [&](const auto& result) { result.store(sum, columns); });
         }
     }
 };

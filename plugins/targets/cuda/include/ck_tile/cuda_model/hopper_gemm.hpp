@@ -15,17 +15,22 @@ template <typename Config>
 using producer_of =
     std::conditional_t<Config::plain, matrix_producer<Config>, hopper_producer<Config>>;
 
+// Consumers that take turns need the memory where sums would arrive.
+template <typename Config>
+__device__ __forceinline__ bool uses_clusters(const hopper_params_of<Config>& p)
+{ return !Config::turns && p.work.sums.cluster > 1; }
+
 template <typename Config>
 __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                                               const hopper_shared<Config>& shared,
                                               int warpgroup,
-                                              int stride)
+                                              const tile_walk& walk)
 {
     hopper_consumer<Config> consumer{p, shared, warpgroup, {shared.order, warpgroup}};
     int turn = 0;
-    for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
+    for(int tile = walk.first; tile < walk.end; tile += walk.stride)
     {
-        const hopper_tile_place place = find_hopper_place<Config>(p.work, tile);
+        const hopper_tile_place place = find_hopper_place<Config>(p.work, walk.offset + tile);
         const int steps               = place.step_end - place.step_begin;
         if constexpr(Config::turns)
         {
@@ -38,7 +43,43 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
             }
         }
         consumer.multiply(steps);
-        consumer.store_result(place);
+        consumer.store_result(place, turn);
+        if constexpr(!Config::turns) { turn ^= 1; }
+    }
+}
+
+// One lane calls this.
+template <typename Config>
+__device__ __forceinline__ void copy_operands(const hopper_params_of<Config>& p,
+                                              const hopper_shared<Config>& shared,
+                                              const tile_walk& walk)
+{
+    producer_of<Config> producer{{p, shared}};
+    std::uint32_t turn = 0;
+    for(int tile = walk.first; tile < walk.end; tile += walk.stride)
+    {
+        producer.fill(find_hopper_place<Config>(p.work, walk.offset + tile));
+        // Sums arrive where operands are.
+        if(uses_clusters<Config>(p) && tile + walk.stride < walk.end)
+        {
+            barrier_wait(shared.drained, turn);
+            turn ^= 1;
+        }
+    }
+}
+
+// Meets the threads of the block, or of its cluster; those that copy only say that they are there.
+template <typename Config, bool Copies>
+__device__ __forceinline__ void begin(const hopper_params_of<Config>& p)
+{
+    if(uses_clusters<Config>(p))
+    {
+        cluster_arrive();
+        if constexpr(!Copies) { cluster_wait(); }
+    }
+    else
+    {
+        begin_together<Copies>(Config::threads);
     }
 }
 
@@ -57,15 +98,10 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     {
         prefetch_map(p.a);
         prefetch_map(p.b);
-        for(int i = 0; i < 2; ++i) { barrier_init(shared.order + 8 * i, 4); }
-        for(int i = 0; i < Config::stages; ++i)
-        {
-            barrier_init(shared.full + 8 * i, 1);
-            barrier_init(shared.empty + 8 * i, Config::turns ? 4 : 4 * Config::warpgroups);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        shared.init_barriers(uses_clusters<Config>(p) ? p.work.sums.cluster : 1);
     }
-    const int stride       = static_cast<int>(gridDim.x);
+    const tile_walk walk =
+        walk_tiles(p.work.sums, p.work.tiles, cluster_number(), cluster_count(), cluster_rank());
     constexpr int start    = Config::registers_at_start(Config::resident);
     constexpr int consumer = Config::consumer_registers(Config::resident);
     if(warp >= Config::warpgroups * 4)
@@ -74,21 +110,15 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
         {
             give_up_registers<Config::producer_registers>();
         }
-        begin_together<true>(Config::threads);
-        if(copies && threadIdx.x % 32 == 0)
-        {
-            producer_of<Config> producer{{p, shared}};
-            for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
-            {
-                producer.fill(find_hopper_place<Config>(p.work, tile));
-            }
-        }
+        begin<Config, true>(p);
+        if(copies && threadIdx.x % 32 == 0) { copy_operands<Config>(p, shared, walk); }
+        if(uses_clusters<Config>(p)) { cluster_wait(); }
     }
     else
     {
         if constexpr(consumer > start) { take_registers<consumer>(); }
-        begin_together<false>(Config::threads);
-        consume_tiles<Config>(p, shared, warp / 4, stride);
+        begin<Config, false>(p);
+        consume_tiles<Config>(p, shared, warp / 4, walk);
     }
 #endif
 }

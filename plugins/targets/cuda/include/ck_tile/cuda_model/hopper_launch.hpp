@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "ck_tile/core/utility/hip_check_error.hpp"
-#include "ck_tile/cuda_model/hopper_gemm.hpp"
+#include "ck_tile/cuda_model/hopper_grid.hpp"
 #include "ck_tile/cuda_model/hopper_patch_gemm.hpp"
 #include "ck_tile/cuda_model/joined_groups.hpp"
 #include "ck_tile/cuda_model/start.hpp"
@@ -66,33 +65,7 @@ tile_map_request tile_request(const gemm_params& g)
     }
 }
 
-inline int multiprocessors()
-{
-    static const int count = [] {
-        int device = 0, answer = 0;
-        hip_check_error(cudaGetDevice(&device));
-        hip_check_error(cudaDeviceGetAttribute(&answer, cudaDevAttrMultiProcessorCount, device));
-        return answer;
-    }();
-    return count;
-}
-
-// Sums of several parts of K and the counters of tiles: zero whenever no kernel runs.
-inline char* zeroed_workspace(std::size_t bytes)
-{
-    // Never destroyed: the device may be gone by then.
-    static DeviceMem& memory = *new DeviceMem;
-    if(memory.GetBufferSize() < bytes)
-    {
-        memory.Realloc(bytes);
-        memory.SetZero();
-    }
-    return static_cast<char*>(memory.GetDeviceBuffer());
-}
-
-template <typename Kernel>
-struct hopper_tag;
-template <typename Kernel>
+template <typename Kernel, typename Products>
 struct hopper_patch_tag;
 
 // Copies round what is to become TF32.
@@ -136,11 +109,25 @@ void expand(cudaStream_t stream, const expansion<Element>& e)
     expand_weights<Element><<<parts, 256, 0, stream>>>(e);
 }
 
-// Starts engine W with patches if the windows allow that.
+template <typename Kernel, typename Config, typename Products>
+void start_patches(cudaStream_t stream, const hopper_patch_params& p)
+{
+    start<hopper_patch_tag<Kernel, Products>>(
+        &hopper_patch_gemm<Config, Products, kernel_tag<Kernel, Config::shared_bytes>>,
+        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
+        Config::threads,
+        Config::shared_bytes,
+        stream,
+        covers_result(p.work.g) ? p.work.g.result : nullptr,
+        p);
+}
+
+// Starts engine W with patches if the windows allow that. `few`: see depend_on_few.
 template <typename Kernel, typename Config>
 bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
                     int joined,
+                    bool few,
                     const expansion<stored_t<Config::ab_type>>& expanded)
 {
     constexpr bool data = Config::direction == direction::backward_data;
@@ -162,14 +149,11 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    start<hopper_patch_tag<Kernel>>(
-        &hopper_patch_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
-        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
-        Config::threads,
-        Config::shared_bytes,
-        stream,
-        covers_result(g) ? g.result : nullptr,
-        p);
+    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p); }
+    else
+    {
+        start_patches<Kernel, Config, patch_products<Config>>(stream, p);
+    }
     return true;
 }
 
@@ -193,8 +177,9 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     }
     if constexpr(hopper_patch_tile<Config>)
     {
-        using patches = hopper_patch_config<typename Config::tile>;
-        if(launch_patches<Kernel, patches>(stream, g, joined, expanded)) { return true; }
+        using patches  = hopper_patch_config<typename Config::tile>;
+        const bool few = depend_on_few(call.shape, joined);
+        if(launch_patches<Kernel, patches>(stream, g, joined, few, expanded)) { return true; }
     }
     const bool pixels                = has_pixel_windows(g);
     const window_map_request windows = window_request<Config>(g);
@@ -219,28 +204,17 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     p.b                         = Config::weight ? of_windows : of_tiles;
     p.pixels                    = pixels;
     p.image_pixels              = static_cast<int>(g.image.image_stride / g.image.stride[2]);
-    if constexpr(Config::weight)
+    using grid                  = hopper_grid<Kernel, Config>;
+    if(g.k_batch > 1)
     {
-        if(g.k_batch > 1 && Config::e_type != data_type::fp32)
-        {
-            const auto elements = static_cast<std::size_t>(
-                call.shape.G * call.shape.K * call.shape.C * host_model::volume(call.shape.filter));
-            const std::size_t sums     = (elements * 4 + 255) / 256 * 256;
-            const std::size_t counters = static_cast<std::size_t>(p.work.tiles) * 4;
-            char* workspace            = zeroed_workspace(sums + counters);
-            p.work.partial             = reinterpret_cast<float*>(workspace);
-            p.work.arrived             = reinterpret_cast<unsigned*>(workspace + sums);
-        }
+        // Parts of the images would be parts of other tiles.
+        const bool whole = g.blocks_z == g.k_batch;
+        if(whole && grid::prefers_clusters(p.work.sums)) { p.work.sums.cluster = g.k_batch; }
+        else if constexpr(Config::weight) { grid::add_workspace(p.work.sums); }
     }
+    const bool adds_results = g.k_batch > 1 && p.work.sums.cluster == 1 && !Config::weight;
     expand(stream, expanded);
-    const int blocks = std::min(p.work.tiles, multiprocessors() * Config::resident);
-    start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
-                              static_cast<unsigned>(blocks),
-                              Config::threads,
-                              Config::shared_bytes,
-                              stream,
-                              covers_result(g) || p.work.partial != nullptr ? g.result : nullptr,
-                              p);
+    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr);
     return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ck_tile/cuda_model/fast_divisor.hpp"
 #include "ck_tile/cuda_model/hopper_config.hpp"
+#include "ck_tile/cuda_model/hopper_parts.hpp"
 #include "ck_tile/cuda_model/hopper_walk.hpp"
 #include "ck_tile/cuda_model/matrix_params.hpp"
 #include "ck_tile/cuda_model/tensor_map_request.hpp"
@@ -28,8 +29,7 @@ struct matrix_work
     int last_band;
     bool one_row, one_column;  // of tiles
     int steps, steps_per_part; // of one row of shared memory
-    void* partial;             // sums of several parts of K; zero between launches
-    unsigned* arrived;         // parts that are done, per tile of the result
+    part_sums sums;            // of several parts of K
 };
 
 // Rows of tiles that so many blocks make as square a part of the result with as possible.
@@ -53,6 +53,7 @@ matrix_work make_matrix_work(const matrix_params& g, int blocks)
     const double tiles = static_cast<double>(m_tiles) * n_tiles * g.batch * g.k_batch;
     w.tiles            = tiles < 2147483647.0 ? static_cast<int>(tiles) : -1;
     if(w.tiles < 0) { return w; }
+    w.sums           = {g.k_batch, w.tiles / g.k_batch, 1, nullptr, nullptr};
     w.product_tiles  = make_fast_divisor(m_tiles * n_tiles);
     w.batch          = make_fast_divisor(g.batch);
     w.band_tiles     = make_fast_divisor(rows * n_tiles);

@@ -6,6 +6,7 @@
 
 #include "ck_tile/cuda_model/gemm_params.hpp"
 #include "ck_tile/cuda_model/hopper_config.hpp"
+#include "ck_tile/cuda_model/hopper_parts.hpp"
 #include "ck_tile/cuda_model/tensor_map_request.hpp"
 
 namespace ck_tile::cuda_model {
@@ -20,8 +21,7 @@ struct hopper_work
     fast_divisor parts;  // of K
     fast_divisor chunks; // of 128 bytes of channels (or columns) per tap
     int pixels;          // all positions of the GEMM's rows or depth, of a split of the images
-    float* partial;      // sums of several parts of K; zero between launches
-    unsigned* arrived;   // parts that are done, per tile of the result
+    part_sums sums;      // of several parts of K
     int joined;          // groups that count as one; see joined_groups.hpp
     fast_divisor group_channels, group_filters; // of one group, as they are in memory
 };
@@ -57,6 +57,7 @@ hopper_work make_hopper_work(const gemm_params& g, int joined = 1)
     const double tiles = static_cast<double>(n_tiles) * m_tiles * gemms *
                          static_cast<double>(g.blocks_y) * static_cast<double>(g.blocks_z);
     w.tiles            = tiles < 2147483647.0 ? static_cast<int>(tiles) : -1;
+    w.sums             = {g.k_batch, w.tiles / g.k_batch, 1, nullptr, nullptr};
     return w;
 }
 

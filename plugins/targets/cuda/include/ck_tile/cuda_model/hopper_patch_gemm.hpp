@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Engine W for windows of stride 1, from patches: one warp copies patches, one weights, and two
-// warpgroups take turns with tiles of their own. The products have the weights' channels as rows
-// and the positions as columns: that reads less shared memory than the other way round.
+// warpgroups take turns with tiles of their own.
 #pragma once
 
 #include "ck_tile/cuda_model/hopper_patch.hpp"
-#include "ck_tile/cuda_model/hopper_patch_store.hpp"
+#include "ck_tile/cuda_model/hopper_patch_products.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
 #include "ck_tile/cuda_model/hopper_turns.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
-#include "ck_tile/cuda_model/wgmma_products.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -160,19 +158,17 @@ struct hopper_patch_producer
     }
 };
 
-template <typename Config>
+// Products: patch_products, or patch_group_products.
+template <typename Config, typename Products>
 struct hopper_patch_consumer
 {
-    static constexpr bool weights_along_k = Config::b_k_major;
-    using product = warpgroup_product<Config::ab_type, Config::m, !weights_along_k, false>;
-
     const hopper_patch_params& p;
     const hopper_patch_shared<Config>& shared;
     int warpgroup;
     hopper_turns<true> turns;
     ring_position<Config::patch_stages> patch{};
     ring_position<Config::weight_stages> weights{};
-    float sum[1][Config::m / 2]; // of 64 channels
+    typename Products::sums sum;
 
     __device__ __forceinline__ int patches() const
     { return static_cast<int>(p.work.chunks.divisor) * p.patch.taps[0]; }
@@ -214,19 +210,12 @@ struct hopper_patch_consumer
             }
             barrier_wait(shared.weight_full + 8 * weights.stage, weights.turn);
             const std::uint64_t channels = make_descriptor(
-                shared.weights + weights.stage * Config::weight_bytes, weights_along_k);
+                shared.weights + weights.stage * Config::weight_bytes, Config::b_k_major);
             const std::uint64_t positions =
                 make_descriptor(shared.patches + patch.stage * Config::patch_bytes, true) +
                 displacement;
             products_begin();
-#pragma unroll
-            for(int k = 0; k < hopper_k / 16; ++k)
-            {
-                product::issue(sum[0],
-                               channels + k * descriptor_k_step(weights_along_k),
-                               positions + k * descriptor_k_step(true),
-                               1);
-            }
+            Products::issue(sum, channels, positions);
             products_commit();
             products_wait<1>();
             if(step > 0) { release_stage(shared.weight_empty + 8 * weights_before); }
@@ -263,13 +252,13 @@ struct hopper_patch_consumer
             }
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
-            hopper_patch_store<Config>{{shared.staging, warpgroup}, p.work}.store(
-                sum[0], place.at, rows_of(p.patch, place));
+            Products::store(
+                {shared.staging, warpgroup}, p.work, sum, place.at, rows_of(p.patch, place));
         }
     }
 };
 
-template <typename Config, typename Tag>
+template <typename Config, typename Products, typename Tag>
 __global__ void __launch_bounds__(Config::threads, 1)
     hopper_patch_gemm(const __grid_constant__ hopper_patch_params p)
 {
@@ -302,7 +291,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
     {
         take_registers<Config::consumer_registers(1)>();
         begin_together<false>(Config::threads);
-        hopper_patch_consumer<Config>{p, shared, warp / 4, {shared.order, warp / 4}}.run(stride);
+        hopper_patch_consumer<Config, Products>{p, shared, warp / 4, {shared.order, warp / 4}}.run(
+            stride);
     }
 #endif
 }

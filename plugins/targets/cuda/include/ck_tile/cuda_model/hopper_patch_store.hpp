@@ -5,6 +5,7 @@
 
 #include "ck_tile/cuda_model/hopper_patch.hpp"
 #include "ck_tile/cuda_model/hopper_store.hpp"
+#include "ck_tile/cuda_model/result.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -47,7 +48,6 @@ struct hopper_patch_store
         const int thread     = threadIdx.x % 128;
         char* lines          = team.staging + team.warpgroup * 64 * line;
         const result_place<Config> result{w.g, at, false};
-        const plain out{team, w};
 #pragma unroll
         for(int block = 0; block < Config::m / 64; ++block)
         {
@@ -63,9 +63,10 @@ struct hopper_patch_store
                 const std::int64_t start  = result.row_part(row);
                 const std::int64_t column = result.column_part(piece);
                 if(start < 0 || column < 0) { continue; }
-                out.template put_vector<vector>(
-                    start + column,
-                    reinterpret_cast<const element*>(lines + index / pieces * line) + piece);
+                put_vector<vector>(w.g.result,
+                                   start + column,
+                                   reinterpret_cast<const element*>(lines + index / pieces * line) +
+                                       piece);
             }
             team.meet();
         }

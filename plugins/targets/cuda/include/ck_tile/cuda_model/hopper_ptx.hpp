@@ -50,6 +50,111 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_
                  : "memory");
 }
 
+// Clusters of blocks: the block within its cluster, the cluster, their number. A launch without
+// clusters has one of one block for each block.
+__device__ __forceinline__ int cluster_rank()
+{
+    int rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+__device__ __forceinline__ int cluster_number()
+{
+    int number;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(number));
+    return number;
+}
+__device__ __forceinline__ int cluster_count()
+{
+    int count;
+    asm("mov.u32 %0, %%nclusterid.x;" : "=r"(count));
+    return count;
+}
+
+// Meets all threads of the cluster, in two steps. What they wrote before is not ordered by that: a
+// fence for all of memory takes long.
+__device__ __forceinline__ void cluster_arrive()
+{ asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait()
+{ asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+
+// The address of the same place in the shared memory of another block of the cluster.
+__device__ __forceinline__ std::uint32_t in_peer(std::uint32_t address, int rank)
+{
+    std::uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+// Says that this warp's products no longer read their operands. They are complete by then, so
+// nothing else needs to be ordered.
+__device__ __forceinline__ void arrive_at_peer(std::uint32_t barrier)
+{ asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+
+// Waits for a barrier of its own that other blocks arrive at.
+__device__ __forceinline__ void wait_for_peers(std::uint32_t barrier, std::uint32_t parity)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra.uni over;\n"
+                 "bra.uni again;\n"
+                 "over:\n"
+                 "}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+// 16 bytes to another block's shared memory; its barrier there counts them.
+__device__ __forceinline__ void
+send_four(std::uint32_t to, const float* values, std::uint32_t barrier)
+{
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
+                 "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
+                 "f"(values[0]),
+                 "f"(values[1]),
+                 "f"(values[2]),
+                 "f"(values[3]),
+                 "r"(barrier)
+                 : "memory");
+}
+__device__ __forceinline__ void
+send_four(std::uint32_t to, const int* values, std::uint32_t barrier)
+{
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.s32 "
+                 "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
+                 "r"(values[0]),
+                 "r"(values[1]),
+                 "r"(values[2]),
+                 "r"(values[3]),
+                 "r"(barrier)
+                 : "memory");
+}
+
+__device__ __forceinline__ void add_from_shared(std::uint32_t from, float* values)
+{
+    float a, b, c, d;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(a), "=f"(b), "=f"(c), "=f"(d)
+                 : "r"(from)
+                 : "memory");
+    values[0] += a, values[1] += b, values[2] += c, values[3] += d;
+}
+__device__ __forceinline__ void add_from_shared(std::uint32_t from, int* values)
+{
+    int a, b, c, d;
+    asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+                 : "r"(from)
+                 : "memory");
+    values[0] += a, values[1] += b, values[2] += c, values[3] += d;
+}
+
+// Orders what this thread has done with shared memory before copies into it.
+__device__ __forceinline__ void fence_before_copies()
+{ asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 // A tile of a tensor map whose axes are, fastest first, c0, c1 ...
 __device__ __forceinline__ void copy_tile(std::uint32_t destination,
                                           const CUtensorMap& map,

@@ -62,6 +62,8 @@ struct hopper_shared
     std::uint32_t full;   // a barrier per stage
     std::uint32_t empty;
     std::uint32_t order; // a barrier per warpgroup that takes turns
+    // With clusters: the other blocks' operands, the sums from there, and these here are done with.
+    std::uint32_t freed, received, drained;
     char* staging;
 
     __device__ __forceinline__ explicit hopper_shared(char* shared)
@@ -72,9 +74,31 @@ struct hopper_shared
         full    = shared_address(staging) + Config::staging_bytes;
         empty   = full + 8 * Config::stages;
         order   = empty + 8 * Config::stages;
+
+        freed    = order + 2 * 8;
+        received = freed + 8;
+        drained  = received + 8;
     }
     __device__ __forceinline__ std::uint32_t stage(int i) const
     { return stages + i * Config::stage_bytes; }
+
+    // By one thread, for clusters of so many blocks.
+    __device__ __forceinline__ void init_barriers(int cluster) const
+    {
+        for(int i = 0; i < 2; ++i) { barrier_init(order + 8 * i, 4); }
+        for(int i = 0; i < Config::stages; ++i)
+        {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, Config::turns ? 4 : 4 * Config::warpgroups);
+        }
+        if(cluster > 1)
+        {
+            barrier_init(freed, (cluster - 1) * 4 * Config::warpgroups);
+            barrier_init(received, 1);
+            barrier_init(drained, 4 * Config::warpgroups);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
 };
 
 } // namespace ck_tile::cuda_model

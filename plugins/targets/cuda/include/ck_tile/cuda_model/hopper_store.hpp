@@ -1,45 +1,35 @@
 // SPDX-License-Identifier: MIT
-// The way of engine W's sums to memory: a warp's rows are narrowed, transposed through shared
-// memory and stored as vectors; sums of several parts of K are added in fp32.
+// The way of engine W's sums to memory, for convolutions and products of matrices: a warp's rows
+// are narrowed, transposed through shared memory and stored as vectors.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
+
+#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/hopper_parts.hpp"
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
 #include "ck_tile/cuda_model/hopper_turns.hpp"
-#include "ck_tile/cuda_model/hopper_walk.hpp"
-#include "ck_tile/cuda_model/hopper_weight_result.hpp"
-#include "ck_tile/cuda_model/result.hpp"
 
 namespace ck_tile::cuda_model {
 
-// The rows of a GEMM that a tile's rows stand for: consecutive ones.
-struct consecutive_rows
+// The whole tile, known to the compiler; see column_range.
+struct every_column
 {
-    int first, end;
-
-    // Negative if there is none.
-    __device__ __forceinline__ int operator()(int tile_row) const
-    {
-        const int row = first + tile_row;
-        return row < end ? row : -1;
-    }
+    __device__ __forceinline__ static constexpr bool contains(int) { return true; }
+    __device__ __forceinline__ static constexpr bool meets(int, int) { return true; }
 };
 
 template <typename Config>
 struct hopper_store : hopper_team<Config>
 {
-    using hopper_team<Config>::staging, hopper_team<Config>::warpgroup, hopper_team<Config>::lead;
-    static constexpr int team = hopper_team<Config>::threads;
+    using hopper_team<Config>::staging, hopper_team<Config>::warpgroup;
 
-    static constexpr bool weight = Config::direction == direction::backward_weight;
-    static constexpr bool data   = Config::direction == direction::backward_data;
     static constexpr int blocks  = Config::own_blocks;
     static constexpr int columns = Config::staged_columns;
 
     using element = stored_t<Config::e_type>;
-    using sums    = float[blocks][Config::n / 2];
-
-    const hopper_work& w;
 
     __device__ __forceinline__ char* own_staging() const
     { return staging + static_cast<int>(threadIdx.x) / 32 * 16 * Config::staging_line_bytes; }
@@ -72,8 +62,9 @@ struct hopper_store : hopper_team<Config>
         }
     }
 
-    // Some columns of 16 rows to the warp's lines in shared memory.
-    __device__ __forceinline__ void stage(const float* own_sums) const
+    // Some columns of 16 rows to the warp's lines in shared memory. Sums are float or int.
+    template <typename Sum>
+    __device__ __forceinline__ void stage(const Sum* own_sums) const
     {
         constexpr int line = Config::staging_line_bytes;
         const int lane     = threadIdx.x % 32;
@@ -95,34 +86,42 @@ struct hopper_store : hopper_team<Config>
         }
         else
         {
+            static_assert(sizeof(element) == 4 && sizeof(Sum) == 4);
             char* to = own_staging() + lane / 4 * line + lane % 4 * 8;
 #pragma unroll
             for(int j = 0; j < columns / 8; ++j)
             {
-                const float* sum                                   = own_sums + j * 4;
-                *reinterpret_cast<float2*>(to + j * 32)            = make_float2(sum[0], sum[1]);
-                *reinterpret_cast<float2*>(to + j * 32 + 8 * line) = make_float2(sum[2], sum[3]);
+                const Sum* sum = own_sums + j * 4;
+                memcpy(__builtin_assume_aligned(to + j * 32, 8), sum, 8);
+                memcpy(__builtin_assume_aligned(to + j * 32 + 8 * line, 8), sum + 2, 8);
             }
         }
     }
 
-    // Calls put(offset, values) for vectors of the result, whose offsets are made of the parts of
-    // rows and columns.
-    template <int Vector, typename Row, typename Column, typename Put>
-    __device__ __forceinline__ void store_vectors(const sums& sum,
-                                                  const Row& row_part,
-                                                  const Column& column_part,
-                                                  const Put& put) const
+    // Calls put(row, column, values) for vectors of the result in some columns. What it is told of
+    // row and column is what row_part(block, row of the warp) and column_part(column) have said.
+    template <int Vector,
+              typename Sum,
+              typename Columns,
+              typename Row,
+              typename Column,
+              typename Put>
+    __device__ __forceinline__ void store(const Sum (&sum)[blocks][Config::n / 2],
+                                          const Columns& wanted,
+                                          const Row& row_part,
+                                          const Column& column_part,
+                                          const Put& put) const
     {
         constexpr int pieces = columns / Vector; // of a line
         constexpr int rounds = 16 * pieces / 32;
         constexpr bool keeps = rounds <= 8; // the parts of a thread's rows
+        using row_type       = decltype(row_part(0, 0));
         const int lane       = threadIdx.x % 32;
         const char* lines    = own_staging();
 #pragma unroll
         for(int i = 0; i < blocks; ++i)
         {
-            result_part rows[keeps ? rounds : 1];
+            row_type rows[keeps ? rounds : 1];
             if constexpr(keeps)
             {
 #pragma unroll
@@ -134,21 +133,23 @@ struct hopper_store : hopper_team<Config>
 #pragma unroll
             for(int chunk = 0; chunk < Config::n / columns; ++chunk)
             {
+                if(!wanted.meets(chunk * columns, columns)) { continue; }
                 stage(sum[i] + chunk * (columns / 2));
                 __syncwarp();
-                result_part column = column_part(chunk * columns + lane % pieces * Vector);
+                int number  = chunk * columns + lane % pieces * Vector;
+                auto column = column_part(number);
 #pragma unroll(keeps ? rounds : 1)
                 for(int round = 0; round < rounds; ++round)
                 {
                     const int index = lane + round * 32;
                     if constexpr(pieces > 32)
                     {
-                        column = column_part(chunk * columns + index % pieces * Vector);
+                        number = chunk * columns + index % pieces * Vector;
+                        column = column_part(number);
                     }
-                    const std::int64_t offset = result_part::meet(
-                        keeps ? rows[keeps ? round : 0] : row_part(i, index / pieces), column);
-                    if(offset < 0) { continue; }
-                    put(offset,
+                    if(!wanted.contains(number)) { continue; }
+                    put(keeps ? rows[keeps ? round : 0] : row_part(i, index / pieces),
+                        column,
                         reinterpret_cast<const element*>(lines + index / pieces *
                                                                      Config::staging_line_bytes) +
                             index % pieces * Vector);
@@ -157,169 +158,15 @@ struct hopper_store : hopper_team<Config>
             }
         }
     }
-
-    template <int Vector>
-    __device__ __forceinline__ void put_vector(std::int64_t offset, const element* values) const
-    {
-        using raw = typename raw_vector<Vector* static_cast<int>(sizeof(element))>::type;
-        *reinterpret_cast<raw*>(static_cast<element*>(w.g.result) + offset) =
-            *reinterpret_cast<const raw*>(values);
-    }
-
-    // Forward and backward data.
-    template <typename Rows>
-    __device__ __forceinline__ void
-    store_images(const sums& sum, const tile_place& at, int first_row, const Rows& rows) const
-    {
-        const result_place<Config> result{w.g, at, false};
-        constexpr int vector = result_place<Config>::vector;
-        const auto row_part  = [&](int block, int row) {
-            const int number = rows(warp_row(first_row, block) + row);
-            return result_part{number < 0 ? -1 : result.row_part(number), 0};
-        };
-        const auto column_part = [&](int column) {
-            return result_part{result.column_part(column), 0};
-        };
-        if constexpr(data)
-        {
-            if(w.g.k_batch > 1)
-            {
-                store_vectors<vector>(
-                    sum, row_part, column_part, [&](std::int64_t offset, const element* values) {
-                        add_to_memory<Config::e_type, vector>(
-                            static_cast<element*>(w.g.result) + offset, values);
-                    });
-                return;
-            }
-        }
-        store_vectors<vector>(
-            sum, row_part, column_part, [&](std::int64_t offset, const element* values) {
-                put_vector<vector>(offset, values);
-            });
-    }
-
-    // Backward weight.
-    __device__ __forceinline__ void
-    store_weights(const sums& sum, const hopper_tile_place& place, int first_row) const
-    {
-        const weight_result<Config> result{w, place};
-        if(w.g.k_batch > 1)
-        {
-            add_partial(sum, place, first_row, result);
-            return;
-        }
-        constexpr int vector = Config::vector_c;
-        store_vectors<vector>(
-            sum,
-            [&](int block, int row) { return result.row_part(warp_row(first_row, block) + row); },
-            [&](int column) { return result.column_part(column); },
-            [&](std::int64_t offset, const element* values) {
-                put_vector<vector>(offset, values);
-            });
-    }
-
-    // Adds two neighbouring sums.
-    __device__ __forceinline__ static void add_pair(float* to, float a, float b)
-    { asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(a), "f"(b) : "memory"); }
-
-    __device__ __forceinline__ void
-    add_sums(const sums& sum, int first_row, const weight_result<Config>& result, float* to) const
-    {
-        const int lane   = threadIdx.x % 32;
-        const bool pairs = result.channels() % 2 == 0; // of one group
-        result_part rows[blocks][2];
-#pragma unroll
-        for(int i = 0; i < blocks; ++i)
-#pragma unroll
-            for(int half = 0; half < 2; ++half)
-            {
-                rows[i][half] = result.row_part(warp_row(first_row, i) + lane / 4 + half * 8);
-            }
-#pragma unroll
-        for(int j = 0; j < Config::n / 8; ++j)
-        {
-            const int number         = j * 8 + lane % 4 * 2;
-            const result_part column = result.column_part(number);
-            result_part next{-1, 0};
-            if(!pairs) { next = result.column_part(number + 1); }
-#pragma unroll
-            for(int i = 0; i < blocks; ++i)
-#pragma unroll
-                for(int half = 0; half < 2; ++half)
-                {
-                    const float* two          = sum[i] + j * 4 + half * 2;
-                    const std::int64_t offset = result_part::meet(rows[i][half], column);
-                    if(pairs && offset >= 0) { add_pair(to + offset, two[0], two[1]); }
-                    if(pairs) { continue; }
-                    if(offset >= 0) { atomicAdd(to + offset, two[0]); }
-                    const std::int64_t other = result_part::meet(rows[i][half], next);
-                    if(other >= 0) { atomicAdd(to + other, two[1]); }
-                }
-        }
-    }
-
-    // Parts of K add up in fp32. The last one to arrive converts, and leaves zeros behind.
-    __device__ __forceinline__ void add_partial(const sums& sum,
-                                                const hopper_tile_place& place,
-                                                int first_row,
-                                                const weight_result<Config>& result) const
-    {
-        constexpr bool direct = Config::e_type == data_type::fp32; // the launcher has zeroed it
-        add_sums(sum, first_row, result, direct ? static_cast<float*>(w.g.result) : w.partial);
-        if constexpr(!direct)
-        {
-            if(this->arrives_last(w.arrived + place.number, w.g.k_batch)) { convert(result); }
-        }
-    }
-
-    template <int Vector>
-    struct piece
-    {
-        std::int64_t offset;
-        float value[Vector];
-    };
-
-    __device__ __forceinline__ void convert(const weight_result<Config>& result) const
-    {
-        constexpr int vector = Config::vector_c < 4 ? Config::vector_c : 4;
-        constexpr int pieces = Config::n / vector;
-        constexpr int all    = Config::m * pieces;
-        constexpr int depth  = 8; // loads under way
-        using raw            = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
-        using loaded         = typename raw_vector<vector * 4>::type;
-        for(int first = static_cast<int>(threadIdx.x) - lead(); first < all; first += team * depth)
-        {
-            piece<vector> some[depth];
-#pragma unroll
-            for(int i = 0; i < depth; ++i)
-            {
-                const int index = first + i * team;
-                some[i].offset =
-                    index < all ? result_part::meet(result.row_part(index / pieces),
-                                                    result.column_part(index % pieces * vector))
-                                : -1;
-                if(some[i].offset < 0) { continue; }
-                const loaded bits =
-                    __ldcg(reinterpret_cast<const loaded*>(w.partial + some[i].offset));
-                memcpy(some[i].value, &bits, sizeof(bits));
-            }
-#pragma unroll
-            for(int i = 0; i < depth; ++i)
-            {
-                if(some[i].offset < 0) { continue; }
-                element narrowed[vector];
-#pragma unroll
-                for(int k = 0; k < vector; ++k)
-                {
-                    narrowed[k] = narrow<Config::e_type, Config::rounding>(some[i].value[k]);
-                }
-                raw bits;
-                memcpy(&bits, narrowed, sizeof(bits));
-                *reinterpret_cast<raw*>(static_cast<element*>(w.g.result) + some[i].offset) = bits;
-                *reinterpret_cast<loaded*>(w.partial + some[i].offset) = loaded{};
-            }
-        }
-    }
 };
+
+// Writes neighbouring elements.
+template <int Vector, typename Element>
+__device__ __forceinline__ void put_vector(void* result, std::int64_t offset, const Element* values)
+{
+    using raw = typename raw_vector<Vector* static_cast<int>(sizeof(Element))>::type;
+    *reinterpret_cast<raw*>(static_cast<Element*>(result) + offset) =
+        *reinterpret_cast<const raw*>(values);
+}
 
 } // namespace ck_tile::cuda_model

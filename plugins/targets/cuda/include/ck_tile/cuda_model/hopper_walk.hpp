@@ -5,12 +5,6 @@
 #include "ck_tile/cuda_model/hopper_params.hpp"
 #include "ck_tile/cuda_model/tile_place.hpp"
 
-#if defined(__CUDACC__)
-#define CK_TILE_CUDA_BOTH __host__ __device__
-#else
-#define CK_TILE_CUDA_BOTH
-#endif
-
 namespace ck_tile::cuda_model {
 
 // One tile of the walk, and the steps of 64 of its reduction.

@@ -22,6 +22,11 @@ inline int groups_to_join(const host_model::conv_shape& s)
     return joined;
 }
 
+// Whether no 16 channels of the joined group depend on others than the same 16: groups begin at
+// multiples of what they have, which is the same in and out.
+inline bool depend_on_few(const host_model::conv_shape& s, int joined)
+{ return joined > 1 && s.C == s.K && 16 % s.C == 0; }
+
 inline host_model::conv_shape join_groups(host_model::conv_shape s, int joined)
 {
     s.G /= joined;

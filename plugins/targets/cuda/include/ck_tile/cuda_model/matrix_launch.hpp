@@ -24,17 +24,6 @@ constexpr CUtensorMapDataType map_type(data_type type)
     }
 }
 
-// Sums of several parts of K, a tile after the other, and behind them the counters of tiles.
-template <typename Config>
-void add_workspace(matrix_work& w)
-{
-    const auto tiles       = static_cast<std::size_t>(w.tiles) / w.g.k_batch;
-    const std::size_t sums = tiles * Config::m * Config::n * 4;
-    char* workspace        = zeroed_workspace(sums + tiles * 4);
-    w.partial              = workspace;
-    w.arrived              = reinterpret_cast<unsigned*>(workspace + sums);
-}
-
 // Starts engine W unless the problem is one for engine M.
 template <typename Kernel, typename Config>
 bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
@@ -42,9 +31,8 @@ bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
     const tile_map_request a = make_a_map_request<Config>(g);
     const tile_map_request b = make_b_map_request<Config>(g);
     if(!makes_tensor_maps() || !is_possible(a) || !is_possible(b)) { return false; }
-    const int room = multiprocessors() * Config::resident;
     hopper_matrix_params p{};
-    p.work = make_matrix_work<Config>(g, room);
+    p.work = make_matrix_work<Config>(g, multiprocessors() * Config::resident);
     if(p.work.tiles < 0) { return false; }
 
     // Of this kernel alone.
@@ -52,14 +40,10 @@ bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
     static remembered_map<tile_map_request>& map_b = *new remembered_map<tile_map_request>;
     p.a                                            = map_a.get(a, map_type(Config::ab_type));
     p.b                                            = map_b.get(b, map_type(Config::ab_type));
-    if(g.k_batch > 1) { add_workspace<Config>(p.work); }
-    start<hopper_tag<Kernel>>(&hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>,
-                              static_cast<unsigned>(std::min(p.work.tiles, room)),
-                              Config::threads,
-                              Config::shared_bytes,
-                              stream,
-                              g.e,
-                              p);
+    using grid                                     = hopper_grid<Kernel, Config>;
+    if(grid::prefers_clusters(p.work.sums)) { p.work.sums.cluster = g.k_batch; }
+    else if(g.k_batch > 1) { grid::add_workspace(p.work.sums); }
+    grid::start_blocks(p, stream, g.e);
     return true;
 }
 

@@ -42,17 +42,37 @@ inline void check_shared_memory(int bytes)
     }
 }
 
-// Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
-// writes every element that its launcher may have asked to be zeroed, or null. A block gets more
-// than 48 KiB of shared memory only after that was asked for, once per function and process.
+// The grid: so many blocks, each `cluster` of them a cluster.
+struct grid_blocks
+{
+    unsigned count, cluster = 1;
+
+    grid_blocks(unsigned blocks, unsigned of_cluster = 1) : count(blocks), cluster(of_cluster) {}
+};
+
+// What a launch with clusters needs to be told; `attribute` must outlive it.
+inline cudaLaunchConfig_t cluster_config(const grid_blocks& blocks,
+                                         unsigned threads,
+                                         int shared_bytes,
+                                         cudaStream_t stream,
+                                         cudaLaunchAttribute& attribute)
+{
+    attribute.id             = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {blocks.cluster, 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim          = dim3(blocks.count);
+    config.blockDim         = dim3(threads);
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+    config.stream           = stream;
+    config.attrs            = &attribute;
+    config.numAttrs         = 1;
+    return config;
+}
+
+// More than 48 KiB of shared memory of a block have to be asked for, once per function and process;
+// Tag is a type of its own for each function.
 template <typename Tag, typename... Params>
-void start(void (*function)(Params...),
-           unsigned blocks,
-           unsigned threads,
-           int shared_bytes,
-           cudaStream_t stream,
-           const void* written,
-           const std::type_identity_t<Params>&... params)
+void allow_shared_memory(void (*function)(Params...), int shared_bytes)
 {
     static const cudaError_t allowed = [&] {
         check_shared_memory(shared_bytes);
@@ -60,9 +80,32 @@ void start(void (*function)(Params...),
             function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     }();
     hip_check_error(allowed);
+}
+
+// Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
+// writes every element that its launcher may have asked to be zeroed, or null.
+template <typename Tag, typename... Params>
+void start(void (*function)(Params...),
+           const grid_blocks& blocks,
+           unsigned threads,
+           int shared_bytes,
+           cudaStream_t stream,
+           const void* written,
+           const std::type_identity_t<Params>&... params)
+{
+    allow_shared_memory<Tag>(function, shared_bytes);
     hip_check_error(deferred_zeroing::of_thread().settle(stream, written));
-    if(blocks == 0) { return; }
-    function<<<blocks, threads, static_cast<std::size_t>(shared_bytes), stream>>>(params...);
+    if(blocks.count == 0) { return; }
+    if(blocks.cluster == 1)
+    {
+        function<<<blocks.count, threads, static_cast<std::size_t>(shared_bytes), stream>>>(
+            params...);
+        return;
+    }
+    cudaLaunchAttribute attribute{};
+    const cudaLaunchConfig_t config =
+        cluster_config(blocks, threads, shared_bytes, stream, attribute);
+    hip_check_error(cudaLaunchKernelEx(&config, function, params...));
 }
 
 } // namespace ck_tile::cuda_model::impl

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The grid of engine W's persistent kernel: blocks that stay, and clusters where parts of K are
+// added by them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "ck_tile/core/utility/hip_check_error.hpp"
+#include "ck_tile/cuda_model/hopper_gemm.hpp"
+#include "ck_tile/cuda_model/start.hpp"
+#include "ck_tile/host/device_memory.hpp"
+
+namespace ck_tile::cuda_model::impl {
+
+template <typename Kernel>
+struct hopper_tag;
+
+inline int multiprocessors()
+{
+    static const int count = [] {
+        int device = 0, answer = 0;
+        hip_check_error(cudaGetDevice(&device));
+        hip_check_error(cudaDeviceGetAttribute(&answer, cudaDevAttrMultiProcessorCount, device));
+        return answer;
+    }();
+    return count;
+}
+
+// Sums of several parts of K and the counters of tiles: zero whenever no kernel runs.
+inline char* zeroed_workspace(std::size_t bytes)
+{
+    // Never destroyed: the device may be gone by then.
+    static DeviceMem& memory = *new DeviceMem;
+    if(memory.GetBufferSize() < bytes)
+    {
+        memory.Realloc(bytes);
+        memory.SetZero();
+    }
+    return static_cast<char*>(memory.GetDeviceBuffer());
+}
+
+// The persistent kernel of an instance, and what a launch of it takes.
+template <typename Kernel, typename Config>
+struct hopper_grid
+{
+    static constexpr auto function = &hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>;
+
+    // Clusters of so many blocks that the device runs at the same time; 0: none.
+    static int resident_clusters(int blocks)
+    {
+        static std::array<int, most_cluster_blocks + 1> known{};
+        int& count = known[static_cast<std::size_t>(blocks)];
+        if(count != 0) { return count - 1; }
+        allow_shared_memory<hopper_tag<Kernel>>(function, Config::shared_bytes);
+        cudaLaunchAttribute attribute{};
+        const unsigned size = static_cast<unsigned>(blocks);
+        const cudaLaunchConfig_t config =
+            cluster_config({size, size}, Config::threads, Config::shared_bytes, nullptr, attribute);
+        int answer = 0;
+        // A device that has no such clusters says so by an error.
+        if(cudaOccupancyMaxActiveClusters(&answer, function, &config) != cudaSuccess)
+        {
+            static_cast<void>(cudaGetLastError());
+            answer = 0;
+        }
+        count = answer + 1;
+        return answer;
+    }
+
+    // Whether the parts of a tile are best added by the blocks of a cluster: where all of them
+    // run at the same time, and their sums fit where operands were.
+    static bool prefers_clusters(const part_sums& s)
+    {
+        if constexpr(Config::turns) { return false; }
+        using shares = cluster_shares<Config::m, Config::n>;
+        return s.parts > 1 && s.parts <= most_cluster_blocks &&
+               shares::room(s.parts) <= Config::stages * Config::stage_bytes &&
+               s.tiles <= resident_clusters(s.parts);
+    }
+
+    // Memory for sums, a tile after the other, and behind them the counters of tiles.
+    static void add_workspace(part_sums& s)
+    {
+        const auto tiles       = static_cast<std::size_t>(s.tiles);
+        const std::size_t sums = tiles * Config::m * Config::n * 4;
+        char* workspace        = zeroed_workspace(sums + tiles * 4);
+        s.partial              = workspace;
+        s.arrived              = reinterpret_cast<unsigned*>(workspace + sums);
+    }
+
+    // `written` as start() has it.
+    static void
+    start_blocks(const hopper_params_of<Config>& p, cudaStream_t stream, const void* written)
+    {
+        const int cluster = p.work.sums.cluster;
+        const int room    = cluster > 1 ? resident_clusters(cluster) * cluster
+                                        : multiprocessors() * Config::resident;
+        start<hopper_tag<Kernel>>(
+            function,
+            {static_cast<unsigned>(std::min(p.work.tiles, room)), static_cast<unsigned>(cluster)},
+            Config::threads,
+            Config::shared_bytes,
+            stream,
+            written,
+            p);
+    }
+};
+
+} // namespace ck_tile::cuda_model::impl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Where engine W stores results of forward and backward data.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/hopper_store.hpp"
+#include "ck_tile/cuda_model/result.hpp"
+
+namespace ck_tile::cuda_model {
+
+// The rows of a GEMM that a tile's rows stand for: consecutive ones.
+struct consecutive_rows
+{
+    int first, end;
+
+    // Negative if there is none.
+    __device__ __forceinline__ int operator()(int tile_row) const
+    {
+        const int row = first + tile_row;
+        return row < end ? row : -1;
+    }
+};
+
+// Rows says which rows of the GEMM a tile has.
+template <typename Config, typename Rows>
+struct image_result
+{
+    static constexpr int vector = result_place<Config>::vector;
+
+    const hopper_store<Config>& way;
+    const gemm_params& g;
+    const tile_place& at;
+    const Rows& rows;
+    int first_row; // of the warpgroup
+
+    template <typename Columns, typename Put>
+    __device__ __forceinline__ void
+    each_vector(const float (&sum)[Config::own_blocks][Config::n / 2],
+                const Columns& columns,
+                const Put& put) const
+    {
+        const result_place<Config> result{g, at, false};
+        way.template store<vector>(
+            sum,
+            columns,
+            [&](int block, int row) -> std::int64_t {
+                const int number = rows(way.warp_row(first_row, block) + row);
+                return number < 0 ? -1 : result.row_part(number);
+            },
+            [&](int column) { return result.column_part(column); },
+            [&](std::int64_t row, std::int64_t column, const auto* values) {
+                if(row >= 0 && column >= 0) { put(row + column, values); }
+            });
+    }
+
+    template <typename Columns>
+    __device__ __forceinline__ void store(const float (&sum)[Config::own_blocks][Config::n / 2],
+                                          const Columns& columns) const
+    {
+        each_vector(sum, columns, [&](std::int64_t offset, const auto* values) {
+            put_vector<vector>(g.result, offset, values);
+        });
+    }
+
+    // To what other parts of K have added or will add.
+    __device__ __forceinline__ void add(const float (&sum)[Config::own_blocks][Config::n / 2]) const
+    {
+        using element = stored_t<Config::e_type>;
+        each_vector(sum, every_column{}, [&](std::int64_t offset, const element* values) {
+            add_to_memory<Config::e_type, vector>(static_cast<element*>(g.result) + offset, values);
+        });
+    }
+};
+
+} // namespace ck_tile::cuda_model
