@@ -62,6 +62,7 @@ def test_numerics(build: Callable[[str, list[str]], Path]) -> None:
     assert "gemm numerics: ok" in run([build("gemm_numerics", FAST), "2"])
 
 
+@pytest.mark.thorough
 def test_numerics_2025_07(build: Callable[[str, list[str]], Path]) -> None:
     """The loop ends and the way of storing are template arguments."""
     few = ["-O0", "-march=native", "-DCKPROF_TEST_FEW_KERNELS", *LEVEL_2025_07]
