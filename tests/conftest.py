@@ -58,6 +58,34 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
+def host_model_objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The host model's runtime and device table as objects, for programs that are compiled by hand.
+
+    Compiled once, whatever the number of test processes. What is linked with them takes ``-march=native``.
+    """
+    from filelock import FileLock
+
+    from ckprof_plugins.targets.cpu.device_table import device_table_source
+    from ckprof_plugins.targets.cpu.target import SOURCE_DIR
+    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, INCLUDES, STANDARD, WARNINGS, run
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
+    folder.mkdir(exist_ok=True)
+    objects = []
+    for source in (SOURCE_DIR / "host_model_runtime.cpp", device_table_source()):
+        made = folder / f"{source.stem}.o"
+        with FileLock(f"{made}.lock"):
+            if not made.exists():
+                part = made.with_suffix(".part")
+                flags = [*STANDARD, *WARNINGS, "-O1", "-march=native", "-fPIC", *INCLUDES]
+                run([COMPILERS[0], *flags, "-c", source, "-o", part])
+                part.rename(made)
+        objects.append(made)
+    return objects
+
+
+@pytest.fixture(scope="session")
 def upstream_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lists as upstream ships them: those for which upstream's catalogs are known, byte for byte."""
     root = tmp_path_factory.mktemp("upstream") / "conf"

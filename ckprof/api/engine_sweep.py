@@ -33,7 +33,7 @@ from ckprof.run.executor import timing_settings
 from ckprof.run.host import cpu_model
 from ckprof.run.options import CacheMode
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.coordinator import ClusterWatch, Coordinator, Work
+from ckprof.sweep.cluster.coordinator import Coordinator
 from ckprof.sweep.cluster.cost import describe_cost, estimate
 from ckprof.sweep.cluster.engine import EngineRequest, Pool
 from ckprof.sweep.cluster.folder import SweepFolder
@@ -52,6 +52,7 @@ from ckprof.sweep.cluster.messages import (
 )
 from ckprof.sweep.cluster.settings import ClusterSettings, read_settings
 from ckprof.sweep.cluster.units import Units
+from ckprof.sweep.cluster.work import ClusterWatch, Work
 from ckprof.sweep.identity import built_kernels, shared_key_of
 from ckprof.sweep.kernel_bench import PluginHooks, rejected_result
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.rounds.visit import RoundReport
-    from ckprof.sweep.cluster.coordinator import ClusterProgress
+    from ckprof.sweep.cluster.tally import ClusterProgress
     from ckprof.sweep.engine import Progress
     from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
     from ckprof.tune.loop import Progress as SearchProgress

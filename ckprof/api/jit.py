@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckprof.api.instances import Selection
     from ckprof.bindings.conv_library import ConvKernel, ConvResult
+    from ckprof.flow.candidates import Candidate
     from ckprof.model.problem import ConvProblem
 
 
@@ -114,6 +116,17 @@ def jit(
         target=target, arch=arch, compiler=compiler, jobs=jobs, compile_timeout_s=compile_timeout_s
     )
     selection = session.instances(replace(query, api_level=_api_level(session, options)))
+    fitting = _fitting(selection, problem, dtypes, limit)
+    return _built_kernels(session, replace(selection, candidates=fitting), options, problem)
+
+
+def _fitting(
+    selection: Selection, problem: ConvProblem, dtypes: Sequence[DataType], limit: int | None
+) -> tuple[Candidate, ...]:
+    """Return the instances of a problem's dimensions and of some types, the first ones up to a limit.
+
+    :raises NothingLeftError: there are none.
+    """
     fitting = tuple(
         candidate
         for candidate in selection.candidates
@@ -126,9 +139,21 @@ def jit(
             f"no kernel for {problem.describe()}: of {selection.source}, {valid} are valid for "
             f"{architecture}, none of them passes the filters and has its dimensions and type"
         )
-    built = session.build(replace(selection, candidates=fitting), options)
+    return fitting
+
+
+def _built_kernels(
+    session: Profiler, selection: Selection, options: BuildOptions, problem: ConvProblem
+) -> list[JitKernel]:
+    """Build a selection, and return the kernels that support a problem.
+
+    :raises ToolchainError: there is no compiler, or nothing compiled.
+    """
+    built = session.build(selection, options)
     if built.path is None:
-        raise ToolchainError(f"none of {len(fitting)} kernels compiled: {built.rejected[0].reason}")
+        raise ToolchainError(
+            f"none of {len(selection.candidates)} kernels compiled: {built.rejected[0].reason}"
+        )
     library = ConvLibrary(built.path, arch=built.recipe.arch)
     kernels = {kernel.key: kernel for kernel in library.kernels}
     ready = [

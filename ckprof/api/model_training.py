@@ -10,7 +10,7 @@ from ckprof.api.timed_kernels import KernelKind, runs_elsewhere
 from ckprof.arch.architectures import architectures
 from ckprof.errors import InputError, UsageError
 from ckprof.model.dtype import DataType
-from ckprof.plugin.timing import GemmDirection, ProductOperation, RunDirection, TimedTarget
+from ckprof.plugin.timing import ProductOperation, TimedTarget
 from ckprof.selection.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof.selection.sizes import sizes_of_product
 from ckprof.selection.training import TrainRequest, train
@@ -229,14 +229,15 @@ def gemm_sizes_of(registry: Registry, direction: str, dtype: str) -> GemmSizes:
     if isinstance(found, ProductOperation):
         of_operands = DataType.parse(dtype)
         return lambda problem: sizes_of_product(found.product(problem, of_operands))
-    if not isinstance(found, GemmDirection):
+    # directions of plugins that are older than the protocol
+    sizes = getattr(found, "gemm_sizes", None)
+    if sizes is None:
         raise UsageError(
-            f"direction {found.id} does not say which matrix product it is: no times are predicted"
+            f"operation {found.id} does not say which matrix products its problems are: no time can be "
+            "predicted"
         )
-    if not isinstance(found, RunDirection):
-        return found.gemm_sizes
-    runs = found.gemm_runs
-    return lambda problem: (*found.gemm_sizes(problem), *runs(problem))
+    runs = getattr(found, "gemm_runs", None)
+    return sizes if runs is None else lambda problem: (*sizes(problem), *runs(problem))
 
 
 def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ckprof.run.options import RunOptions
     from ckprof.store.key import DeviceKey
     from ckprof.store.query import PastVisit, SharedKey
-    from ckprof.sweep.cluster.coordinator import ClusterSummary
+    from ckprof.sweep.cluster.tally import ClusterSummary
     from ckprof.sweep.engine import Summary
     from ckprof.sweep.plan import Plan, PlannedKernel
 

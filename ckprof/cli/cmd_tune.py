@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.cmd_sweep import parse_duration, parse_share
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof.model.problem import Problem
     from ckprof.tune.result import TuneResult
+
+#: read by the BLAS that numpy's wheels have, when it is loaded
+_BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 _EPILOG = """\
 examples:
@@ -219,6 +223,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError(
             "--store FILE is missing: every outcome is stored, so that the same command can go on"
         )
+    _plan_with_one_thread(arguments, session)
     request = session.profiler.plan(
         chosen_query(arguments, session, [arguments.direction]),
         _problems(arguments),
@@ -235,6 +240,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if result.comparison is not None and result.comparison.failure and not session.signals.requested:
         return ExitCode.FAILED
     return session.signals.exit_code
+
+
+def _plan_with_one_thread(arguments: argparse.Namespace, session: Session) -> None:
+    """Have numpy, which is not imported yet, use one thread where compilers run while it plans.
+
+    Its matrices are small, and threads that wait for CPUs to become free take many times as long.
+    """
+    if not session.profiler.target(arguments.target).embedded:
+        os.environ.setdefault(_BLAS_THREADS, "1")
 
 
 def _problems(arguments: argparse.Namespace) -> list[str | Problem]:

@@ -11,7 +11,7 @@ from ckprof.report.duration import duration
 
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
-    from ckprof.sweep.cluster.coordinator import ClusterProgress, ClusterSummary
+    from ckprof.sweep.cluster.tally import ClusterProgress, ClusterSummary
     from ckprof.sweep.engine import Progress, Summary
 
 #: seconds between two progress lines when standard error is no terminal

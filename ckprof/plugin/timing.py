@@ -10,34 +10,18 @@ if TYPE_CHECKING:
 
     from ckprof.model.dtype import DataType
     from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
     from ckprof.model.product import Product
 
 
 @runtime_checkable
-class GemmDirection(Protocol):
-    """A direction that is a matrix product."""
-
-    def gemm_sizes(self, problem: ConvProblem) -> tuple[Any, Any, Any]:
-        """Return m, n and k of the product that one group of a problem is.
-
-        It is also called with a problem whose sizes are symbols, to write the same formula as C++: use only
-        ``+ - * //`` and :func:`math.prod`, and do not compare.
-        """
-
-
-@runtime_checkable
 class ProductOperation(Protocol):
-    """An operation with problems of its own that are matrix products."""
-
-    @property
-    def problem_type(self) -> type[object]:
-        """The dataclass of its problems."""
+    """An operation, a direction of convolution or another one, whose problems are matrix products."""
 
     def product(self, problem: Any, dtype: DataType) -> Product:
         """Return the products that a problem is.
 
-        What holds for the formulas of :meth:`GemmDirection.gemm_sizes` holds for these.
+        It is also called with a problem whose sizes are symbols, to write the same formula as C++: use only
+        ``+ - * //`` and :func:`math.prod`, and do not compare.
 
         :param dtype: of the operands.
         """
@@ -49,17 +33,6 @@ class FeaturedProblem(Protocol):
 
     def features(self) -> tuple[float, ...]:
         """Return as many numbers for every problem of the type, on scales on which 1 is much."""
-
-
-@runtime_checkable
-class RunDirection(Protocol):
-    """A direction that also tells which elements of its matrix products lie side by side in memory."""
-
-    def gemm_runs(self, problem: ConvProblem) -> tuple[Any, Any]:
-        """Return the lengths of the runs that n and k consist of; n and k where nothing interrupts.
-
-        What holds for the formulas of :meth:`GemmDirection.gemm_sizes` holds for these.
-        """
 
 
 @runtime_checkable

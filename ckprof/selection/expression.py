@@ -5,7 +5,7 @@ Equal subexpressions are one node, so what kernels share is computed once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -160,8 +160,7 @@ def compile_function(source: str, name: str, names: dict[str, object]) -> Callab
     """
     space: dict[str, object] = dict(names)
     exec(compile(source, "<time model>", "exec"), space)  # noqa: S102 - written by Recorder from numbers
-    function: Callable[..., object] = space[name]  # type: ignore[assignment]
-    return function
+    return cast("Callable[..., object]", space[name])
 
 
 def _literal(value: float) -> str:

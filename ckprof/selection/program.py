@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ckprof.errors import UsageError
 from ckprof.model.problem import ConvProblem
@@ -123,7 +123,7 @@ class Program:
             body.append(f"        if {lines.powers} < square * square:")
             body.append(f"            best = {lines.rest} + sqrt(sqrt({lines.powers}))")
             body.append(f"            chosen = {index}")
-        return self._function("best", [*body, "return chosen"])  # type: ignore[return-value]
+        return cast("Callable[[Problem], int]", self._function("best", [*body, "return chosen"]))
 
     @cached_property
     def times(self) -> Callable[[Problem], tuple[float, ...]]:
@@ -131,7 +131,7 @@ class Program:
         steps = self._recorder.steps(self._totals)
         body = [self._unpacking(), *self._recorder.python(steps)]
         body.append(f"return ({''.join(f'{one.name}, ' for one in self._totals)})")
-        return self._function("times", body)  # type: ignore[return-value]
+        return cast("Callable[[Problem], tuple[float, ...]]", self._function("times", body))
 
     def cpp_inputs(self) -> list[str]:
         """Return the C++ that reads the sizes of ``problem``.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ckprof.model.product import ImageShape, convolution_product
 from ckprof.selection.work import Sizes
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ckprof.model.product import Product
     from ckprof.selection.arithmetic import Value
 
-    #: problem -> all sizes; or of a convolution those of its matrix products, m, n, k, and where its
-    #: direction tells them, lengths of the runs along n and k
+    #: problem -> all sizes; or of a convolution what :func:`~ckprof.model.product.convolution_product` takes
     GemmSizes = Callable[[Any], Sizes | tuple[Value, ...]]
 
 
@@ -27,40 +26,24 @@ def sizes_of(problem: Any, gemm_sizes: GemmSizes, element_bytes: int) -> Sizes:
     found = gemm_sizes(problem)
     if isinstance(found, Sizes):
         return found
-    m, n, k, *runs = found
-    n_run, k_run = runs or (n, k)
-    output = problem.output
-    planes = prod(output[:-2]) if problem.ndim > 1 else 1
-    rows = output[-2] if problem.ndim > 1 else 1
-    return Sizes(
-        m=m,
-        n=n,
-        k=k,
-        batch=problem.groups,
-        n_run=n_run,
-        k_run=k_run,
-        rows=rows,
-        columns=output[-1],
-        images=problem.batch * planes,
-        channels=problem.groups * problem.out_channels,
-        tensor_bytes=problem.moved_bytes(element_bytes),
-        element_bytes=element_bytes,
-    )
+    return sizes_of_product(convolution_product(problem, element_bytes, found))
 
 
 def sizes_of_product(product: Product) -> Sizes:
-    """Return the sizes of matrix products whose operands lie in memory as they are."""
+    """Return the sizes that the time model makes of matrix products."""
+    n_run, k_run = product.runs or (product.n, product.k)
+    images = product.images or ImageShape(rows=product.m, columns=product.n, images=product.batch, channels=1)
     return Sizes(
         m=product.m,
         n=product.n,
         k=product.k,
         batch=product.batch,
-        n_run=product.n,
-        k_run=product.k,
-        rows=product.m,
-        columns=product.n,
-        images=product.batch,
-        channels=1,
+        n_run=n_run,
+        k_run=k_run,
+        rows=images.rows,
+        columns=images.columns,
+        images=images.images,
+        channels=images.channels,
         tensor_bytes=product.tensor_bytes,
         element_bytes=product.result_bytes,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
@@ -12,7 +13,7 @@ from ckprof.selection.selector import Candidate, Selector
 from ckprof.selection.sizes import sizes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.problem import Problem
     from ckprof.selection.measurements import Choice, Measurements
@@ -96,7 +97,7 @@ def validate(request: ValidateRequest) -> Validation:
         ranking = selector.rank(
             problem,
             top=request.top,
-            supported=lambda name, splits, row=row: (name, splits) in row,  # type: ignore[misc]
+            supported=partial(_is_measured, row),
             distinct=True,
         )
         shapes.append(_judged(problem, row, ranking.predictions, ranking.warnings))
@@ -116,6 +117,11 @@ def validate(request: ValidateRequest) -> Validation:
         ceiling=None if ceiling is None else summarise(ceiling),
         dropped=table.dropped,
     )
+
+
+def _is_measured(times: Mapping[Choice, float], name: str, splits: int) -> bool:
+    """Say whether there is a time of a kernel with a number of splits."""
+    return (name, splits) in times
 
 
 def candidates_of(table: Measurements) -> list[Candidate]:

@@ -10,7 +10,7 @@ from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
-from ckprof_plugins.directions.gemm_sizes import backward_data_runs, backward_data_sizes
+from ckprof_plugins.directions.gemm_sizes import backward_data_product
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
 from ckprof_plugins.directions.sums import backward_data_sums
 
@@ -85,8 +85,7 @@ class BackwardData:
 
     default_problem = DEFAULT_PROBLEMS
 
-    gemm_sizes = staticmethod(backward_data_sizes)
-    gemm_runs = staticmethod(backward_data_runs)
+    product = staticmethod(backward_data_product)
     contraction = staticmethod(backward_data_sums)
 
     def reduction_length(self, problem: ConvProblem) -> int:

@@ -11,7 +11,7 @@ from ckprof.plugin.protocols import DispatcherForm, InterfaceExtension, Position
 from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
-from ckprof_plugins.directions.gemm_sizes import backward_weight_runs, backward_weight_sizes
+from ckprof_plugins.directions.gemm_sizes import backward_weight_product
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, Zeroing
 from ckprof_plugins.directions.sums import backward_weight_sums
 
@@ -83,8 +83,7 @@ class BackwardWeight:
 
     default_problem = DEFAULT_PROBLEMS
 
-    gemm_sizes = staticmethod(backward_weight_sizes)
-    gemm_runs = staticmethod(backward_weight_runs)
+    product = staticmethod(backward_weight_product)
     contraction = staticmethod(backward_weight_sums)
 
     def reduction_length(self, problem: ConvProblem) -> int:

@@ -10,7 +10,7 @@ from ckprof.plugin.protocols import DispatcherForm, PositionalForm
 from ckprof_plugins.directions import string_kinds
 from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
-from ckprof_plugins.directions.gemm_sizes import forward_runs, forward_sizes
+from ckprof_plugins.directions.gemm_sizes import forward_product
 from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
 from ckprof_plugins.directions.sums import forward_sums
 
@@ -81,8 +81,7 @@ class Forward:
 
     default_problem = DEFAULT_PROBLEMS
 
-    gemm_sizes = staticmethod(forward_sizes)
-    gemm_runs = staticmethod(forward_runs)
+    product = staticmethod(forward_product)
     contraction = staticmethod(forward_sums)
 
     def reduction_length(self, problem: ConvProblem) -> int:

@@ -10,8 +10,12 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ckprof.model.product import convolution_product
+
 if TYPE_CHECKING:
+    from ckprof.model.dtype import DataType
     from ckprof.model.problem import ConvProblem
+    from ckprof.model.product import Product
 
 
 def forward_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
@@ -45,3 +49,21 @@ def backward_weight_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
 def backward_weight_runs(problem: ConvProblem) -> tuple[Any, Any]:
     """Return how many elements of n and k lie side by side: channels of one tap; along k, pixels."""
     return problem.in_channels, problem.batch * prod(problem.output)
+
+
+def forward_product(problem: ConvProblem, dtype: DataType) -> Product:
+    """Return the products that a forward convolution is."""
+    sizes = *forward_sizes(problem), *forward_runs(problem)
+    return convolution_product(problem, dtype.properties.size_bytes, sizes)
+
+
+def backward_data_product(problem: ConvProblem, dtype: DataType) -> Product:
+    """Return the products that a gradient of the input is."""
+    sizes = *backward_data_sizes(problem), *backward_data_runs(problem)
+    return convolution_product(problem, dtype.properties.size_bytes, sizes)
+
+
+def backward_weight_product(problem: ConvProblem, dtype: DataType) -> Product:
+    """Return the products that a gradient of the weight is."""
+    sizes = *backward_weight_sizes(problem), *backward_weight_runs(problem)
+    return convolution_product(problem, dtype.properties.size_bytes, sizes)

@@ -17,11 +17,11 @@ import pytest
 from ckprof.rounds.options import RoundOptions
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.coordinator import ClusterWatch
 from ckprof.sweep.cluster.engine import EngineRequest, Pool
 from ckprof.sweep.cluster.local import LocalEngine
 from ckprof.sweep.cluster.merging import Merger
 from ckprof.sweep.cluster.messages import Task, encode
+from ckprof.sweep.cluster.work import ClusterWatch
 from tests.benchmarks.cluster_model import Costs, Fleet, simulate
 from tests.store.samples import make_attempt, make_problem, make_session
 from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup

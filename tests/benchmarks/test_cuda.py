@@ -69,8 +69,8 @@ TF32_TILES: dict[tuple[int, int], tuple[str, ...]] = {
 }
 #: tile, waves, pipeline for engine M
 WARP_TILES = (
-    *((128, 128, (2, 2), "compv3"), (128, 128, (1, 2), "mem"), (128, 64, (2, 1), "compv4")),
-    *((256, 64, (2, 1), "compv3"), (256, 128, (2, 2), "compv3")),
+    *((256, 128, (2, 2), "compv3"), (128, 256, (1, 4), "mem"), (192, 128, (2, 2), "compv3")),
+    *((128, 128, (1, 2), "compv3"), (256, 64, (2, 1), "compv4")),
 )
 #: tile, pipeline for groups of one channel
 NARROW_TILES = (((64, 64), "mem"), ((64, 64), "compv4"), ((128, 64), "compv4"), ((256, 64), "mem"))

@@ -82,7 +82,7 @@ class Record(CatalogRecord, kw_only=True, forbid_unknown_fields=True):
 def ckprof_register_catalog_variants():
     return [CatalogVariant(name="mine", direction="fwd", record_type=Record)]
 """,
-        ("list", "pipelines"),
+        ("convert", LIST),
         "catalog variant 'mine': record_type Record takes rows by keyword only",
     ),
     "families that are none": (
@@ -91,7 +91,7 @@ def ckprof_register_catalog_variants():
 def ckprof_register_conf_families():
     return ["a family"]
 """,
-        ("list", "pipelines"),
+        ("convert", LIST),
         "ckprof_register_conf_families returned an object of type str, expected ConfFamily",
     ),
     "recognises raises": (

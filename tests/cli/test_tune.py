@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,15 @@ def test_errors_say_what_to_do(arguments, code, message, capsys, tmp_path, monke
     assert main(arguments) == code
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("target", "threads"), [("cuda", "1"), ("cpu", None)])
+def test_searches_plan_with_one_thread_where_compilers_run_meanwhile(
+    target, threads, tmp_path, monkeypatch
+) -> None:
+    # so that what the command sets is undone
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    options = ("--target", target, "--store", f"{tmp_path}/")
+    assert main(["tune", "fwd", "--conf", "forward/tests/nhwgc_bf16", *options]) == 2
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == threads

@@ -19,7 +19,6 @@ from ckprof.model.problem import ConvProblem
 from ckprof.run.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.targets.cpu.device_table import device_table_source
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 
@@ -111,7 +110,7 @@ def test_every_gemm_pipeline_compiles_without_warning(tmp_path, make_instance):
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory, make_instance):
+def library(tmp_path_factory, make_instance, host_model_objects):
     """Build a library of two of three kernels; return it with the tree."""
     root = tmp_path_factory.mktemp("library")
     tree = generate(root, [make_instance(**SMALL, pipeline=name) for name in ("compv3", "mem", "compv1")])
@@ -120,9 +119,10 @@ def library(tmp_path_factory, make_instance):
     target.write_text(TARGET)
     table = write_library_source(tree, [kernel.symbol for kernel in linked])
     path = root / "library.so"
-    runtime = (CPU / "src" / "host_model_runtime.cpp", device_table_source())
-    sources = (table, target, *(kernel.entry for kernel in linked), *runtime)
-    compile_("-O1", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", *sources, "-o", path)
+    sources = (table, target, *(kernel.entry for kernel in linked), *host_model_objects)
+    compile_(
+        "-O1", "-march=native", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", *sources, "-o", path
+    )
     loaded = ctypes.CDLL(str(path))
     loaded.ckprof_get_library.restype = ctypes.POINTER(CLibrary)
     return loaded.ckprof_get_library().contents, linked

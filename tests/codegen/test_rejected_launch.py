@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import ckprof.codegen
-from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
+from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
 
 PROGRAM = r"""
 #include <cstdio>
@@ -65,7 +64,7 @@ int main()
 """
 
 
-def test_a_launch_that_the_device_cannot_do_is_rejected(tmp_path):
+def test_a_launch_that_the_device_cannot_do_is_rejected(tmp_path, host_model_objects):
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler")
@@ -76,12 +75,13 @@ def test_a_launch_that_the_device_cannot_do_is_rejected(tmp_path):
         compiler,
         "-std=c++20",
         "-O0",
+        "-march=native",
         "-w",
         f"-I{INCLUDE_DIR}",
         f"-I{abi}",
         "-DCK_EXPERIMENTAL_BUILDER",
     ]
-    sources = [str(program), str(SOURCE_DIR / "host_model_runtime.cpp"), str(device_table_source())]
+    sources = [str(program), *map(str, host_model_objects)]
     executable = tmp_path / "program"
     subprocess.run([*command, *sources, "-pthread", "-o", str(executable)], check=True, timeout=300)
     seen = subprocess.run([str(executable)], check=True, capture_output=True, text=True, timeout=20).stdout

@@ -84,6 +84,7 @@ def test_programs_work(one, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     _run_program(one.text, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_the_notebook_works(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_whole_lists_are_answered_as_the_headers_do(ckprof, listed):
     called = ckprof(
         *("check-support", "gemm", "--conf", listed, "--target", "hip", "--arch", "gfx942"),
         *("--api-level", OLD, "--random", "500", "--format", "json"),
-        timeout=2300,
+        timeout=7200,
     )
     assert called.code == 0, called.err[-4000:]
     report = json.loads(called.out)

@@ -14,7 +14,7 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import InspectableTarget, RuleSet
 from ckprof.plugin.registry import Registry
-from ckprof.plugin.timing import GemmDirection
+from ckprof.plugin.timing import ProductOperation
 from ckprof_plugins.directions.fwd import Forward
 from tests.plugin.stubs import StubConverter, StubPipeline, StubRuleSet
 
@@ -246,5 +246,5 @@ def test_what_a_guard_passes_on_is_found_statically() -> None:
     """Since Python 3.12, ``isinstance()`` finds the members of a protocol that way alone."""
     registry = Profiler().registry
     direction = next(iter(registry.directions))
-    assert callable(inspect.getattr_static(type(direction), "gemm_sizes").fget(direction))
-    assert isinstance(direction, GemmDirection)
+    assert callable(inspect.getattr_static(type(direction), "product").fget(direction))
+    assert isinstance(direction, ProductOperation)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from ckprof.api.model_training import gemm_sizes_of
+from ckprof.errors import UsageError
 from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
+from ckprof.model.problem import ConvProblem
 from ckprof.selection.sizes import sizes_of
 from ckprof.selection.time_model import KernelParameters, SharedParameters, terms
 from ckprof.selection.work import Sizes, work
+from ckprof.testing import registry_with
+from ckprof_plugins.directions.gemm_sizes import (
+    backward_data_runs,
+    backward_data_sizes,
+    backward_weight_runs,
+    backward_weight_sizes,
+    forward_runs,
+    forward_sizes,
+)
 
 SIZES = Sizes(
     m=1000,
@@ -150,16 +163,6 @@ def test_arrays_give_what_numbers_give() -> None:
 
 
 def test_sizes_of_a_problem() -> None:
-    from ckprof.model.problem import ConvProblem
-    from ckprof_plugins.directions.gemm_sizes import (
-        backward_data_runs,
-        backward_data_sizes,
-        backward_weight_runs,
-        backward_weight_sizes,
-        forward_runs,
-        forward_sizes,
-    )
-
     problem = ConvProblem(
         groups=2, batch=3, out_channels=5, in_channels=7, filter=(2, 3, 3), input=(4, 8, 10),
         strides=(1, 2, 2), dilations=(1, 1, 1), left_pads=(0, 1, 1), right_pads=(0, 1, 1),
@@ -177,3 +180,21 @@ def test_sizes_of_a_problem() -> None:
     assert (with_runs.n_run, with_runs.k_run) == (5, 7)
     assert (sizes.n_run, sizes.k_run) == (sizes.n, sizes.k)
     assert backward_data_sizes(problem) == (3 * 320, 7, -(-5 * 18 // 4))
+
+
+def test_directions_say_their_products_as_they_do_or_did() -> None:
+    """Directions of older plugins have functions of m, n and k instead: the sizes are the same."""
+    problem = ConvProblem(
+        groups=2, batch=3, out_channels=5, in_channels=7, filter=(3,), input=(10,), strides=(2,),
+        dilations=(1,), left_pads=(1,), right_pads=(1,),
+    )  # fmt: skip
+    former = SimpleNamespace(id="former", gemm_sizes=forward_sizes, gemm_runs=forward_runs)
+    oldest = SimpleNamespace(id="oldest", gemm_sizes=forward_sizes)
+    silent = SimpleNamespace(id="silent")
+    known = {"fwd": registry_with().operation("fwd"), "former": former, "oldest": oldest, "silent": silent}
+    registry = SimpleNamespace(operation=known.__getitem__)
+    found = [sizes_of(problem, gemm_sizes_of(registry, name, "bf16"), 2) for name in tuple(known)[:3]]
+    assert found[0] == found[1] == replace(found[2], n_run=5, k_run=7)
+    assert (found[2].n_run, found[2].k_run) == (5, 7 * 3)
+    with pytest.raises(UsageError, match="operation silent does not say which matrix products"):
+        gemm_sizes_of(registry, "silent", "bf16")

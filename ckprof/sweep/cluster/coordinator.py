@@ -11,32 +11,29 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark
 from ckprof.sweep.cluster.cards import CardTable
 from ckprof.sweep.cluster.engine import Pool
-from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable, read_journal
-from ckprof.sweep.cluster.messages import Card, End, Reply, Task, Unit, decode_reply, encode
-from ckprof.sweep.engine import Stop, Summary
+from ckprof.sweep.cluster.leases import LeaseTable, read_journal
+from ckprof.sweep.cluster.messages import Card, End, Reply, Task, decode_reply, encode
+from ckprof.sweep.cluster.tally import Tally
+from ckprof.sweep.cluster.work import POLL_S
+from ckprof.sweep.engine import Stop
 
 if TYPE_CHECKING:
-    from ckprof.store.attempt import Attempt
-    from ckprof.store.query import SharedKey
+    from collections.abc import Sequence
+
     from ckprof.store.writer import StoreWriter
     from ckprof.sweep.cluster.engine import EngineSession
-    from ckprof.sweep.cluster.folder import SweepFolder
     from ckprof.sweep.cluster.merging import Merged, Merger
-    from ckprof.sweep.cluster.messages import ReferencePolicy
-    from ckprof.sweep.plan import PlannedContest
+    from ckprof.sweep.cluster.tally import ClusterSummary
+    from ckprof.sweep.cluster.work import ClusterWatch, OpenUnit, Work
 
-#: seconds between looks at shards and leases
-_POLL_S: Final = 0.5
 #: bytes of shards that are merged before the next look at answers: about a quarter of a second
 _MERGE_BYTES: Final = 2 * 2**20
 #: share of the silence of a lease after which shards are looked at for signs of life
@@ -47,99 +44,6 @@ _SAVE_S: Final = 10.0
 _AHEAD: Final = 1
 #: probes that may fail before the sweep is given up
 _MOST_PROBES: Final = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterProgress:
-    """How far a sweep on an engine is."""
-
-    units_done: int
-    units: int
-    #: outcomes that this coordinator stored
-    attempts: int
-    failures: int
-    #: cards that have answered, and those among them that are quarantined
-    cards: int
-    quarantined: int
-    #: tasks that are handed out
-    running: int
-    #: seconds that are left, from what finished units took
-    eta_s: float | None
-    #: seconds of a device for one outcome; ``None`` before there is one
-    device_s_per_attempt: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSummary:
-    """What was done, and by whom."""
-
-    sweep: Summary
-    #: per card: who, how much, the time of the reference kernel, and why it is quarantined
-    cards: tuple[CardLine, ...] = ()
-    #: units that nobody could finish -> why
-    given_up: Mapping[str, str] = field(default_factory=dict)
-    #: tasks whose workers were lost
-    lost: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardLine:
-    """One card of the summary."""
-
-    id: str
-    units: int
-    attempts: int
-    reference_ms: float | None
-    quarantine: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenUnit:
-    """A unit that is not finished, with what is known of it."""
-
-    unit: Unit
-    planned: PlannedContest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a coordinator has to do."""
-
-    #: digest of the job
-    job: str
-    shared: SharedKey
-    #: unfinished units, in the order in which they are handed out
-    units: Sequence[OpenUnit]
-    #: rankings, finished ones included
-    rankings: int
-    #: plans a unit again, from what the store has by then; ``None`` once nothing of it is left
-    plan_again: Callable[[Unit], OpenUnit | None]
-    reference: ReferencePolicy
-    reference_problem: Unit | None
-    leases: LeasePolicy
-    #: where shards are; workers see it unless ``sends`` is set
-    folder: SweepFolder
-    #: objects and shards travel through the engine
-    sends: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class ClusterWatch:
-    """What the caller is told, and how it ends the sweep."""
-
-    on_progress: Callable[[ClusterProgress], None] = lambda progress: None
-    on_message: Callable[[str], None] = lambda text: None
-    on_warning: Callable[[str], None] = lambda text: None
-    #: told each problem before it is handed out
-    on_unit: Callable[[PlannedContest], None] = lambda planned: None
-    #: told each new outcome after it is stored
-    on_attempt: Callable[[Attempt], None] = lambda attempt: None
-    should_stop: Callable[[], bool] = lambda: False
-    max_time_s: float | None = None
-    #: seconds that workers get to end after a stop was requested
-    stop_s: float = 60.0
-    clock: Callable[[], float] = time.monotonic
-    poll_s: float = _POLL_S
 
 
 @dataclass(slots=True, kw_only=True)
@@ -182,19 +86,10 @@ class Coordinator:
         self._failed: Counter[str] = Counter()
         self._given_up: dict[str, str] = {}
         self._held: dict[str, tuple[OpenUnit, float]] = {}
-        self._lost_tasks = 0
         self._instance = ""
         #: card -> sessions of its workers
         self._sessions: dict[str, set[str]] = {}
-        self._done = work.rankings - len(work.units)
-        self._attempts = 0
-        self._statuses: Counter[Status] = Counter()
-        self._warnings: Counter[str] = Counter()
-        self._rounds = [0, 0, 0]
-        #: seconds of devices, and outcomes, of the answers so far
-        self._device_s = 0.0
-        self._device_attempts = 0
-        self._unit_s: list[float] = []
+        self._tally = Tally(units=work.rankings, done=work.rankings - len(work.units))
         self._started = self._saved = self._looked = watch.clock()
         self._stop = Stop.DONE
         #: everything that was in the shards at the last look is in the store
@@ -233,7 +128,8 @@ class Coordinator:
         while not self._merge():
             self._progress()
         self._merger.save()
-        return self._summary(self._stop)
+        wall_s = self._watch.clock() - self._started
+        return self._tally.summary(self._cards, self._stop, wall_s, self._given_up)
 
     # --- handing out ----------------------------------------------------------------------------------------
 
@@ -295,7 +191,7 @@ class Coordinator:
         """Hand a unit out again, with what is known of it by now."""
         again = self._work.plan_again(one.unit)
         if again is None:
-            self._done += 1
+            self._tally.done += 1
         else:
             self._queue.append(again)
 
@@ -307,7 +203,7 @@ class Coordinator:
         if self._flying:
             wait(self._flying, timeout=timeout_s, return_when=FIRST_COMPLETED)
         else:
-            time.sleep(min(timeout_s, _POLL_S))
+            time.sleep(min(timeout_s, POLL_S))
         answered = [future for future in self._flying if future.done()]
         self._merge()
         for future in answered:
@@ -329,19 +225,14 @@ class Coordinator:
         if reply.card is not None:
             self._note_card(reply, flying)
         for kind, count in reply.warnings.items():
-            if kind not in self._warnings:
+            if kind not in self._tally.warnings:
                 self._watch.on_warning(f"{kind} (card {reply.card.id if reply.card else 'unknown'})")
-            self._warnings[kind] += count
-        self._device_s += reply.wall_s
-        self._device_attempts += reply.attempts
-        self._rounds[0] += reply.rounds
-        self._rounds[1] += reply.drifted_rounds
-        self._rounds[2] += reply.dropped
+            self._tally.warnings[kind] += count
+        self._tally.add_reply(reply)
         if flying.abandoned:
             return
         if reply.end is End.FINISHED:
-            self._done += 1
-            self._unit_s.append(reply.wall_s)
+            self._tally.finish(reply)
         elif reply.end is End.MISSING:
             self._send_objects(flying, reply)
         elif reply.end is End.ERROR:
@@ -359,7 +250,7 @@ class Coordinator:
 
     def _worker_lost(self, flying: _Flying, reason: str) -> None:
         self._leases.end(flying.task.id)
-        self._lost_tasks += 1
+        self._tally.lost += 1
         if flying.abandoned:
             return
         if not self._work.sends:
@@ -383,7 +274,10 @@ class Coordinator:
             f"problem {one.unit.problem_index} is given up after {self._failed[one.unit.id]} times: "
             f"{_first_line(reason)}"
         )
-        if self._done == self._work.rankings - len(self._work.units) and len(self._given_up) >= _MOST_PROBES:
+        if (
+            self._tally.done == self._work.rankings - len(self._work.units)
+            and len(self._given_up) >= _MOST_PROBES
+        ):
             raise ToolchainError(f"no worker finishes a problem: {_first_line(reason)}")
 
     # --- leases ---------------------------------------------------------------------------------------------
@@ -468,7 +362,7 @@ class Coordinator:
             self._mark_slow(one)
             again = self._work.plan_again(one.unit)
             if again is not None:
-                self._done -= 1
+                self._tally.done -= 1
                 self._queue.append(again)
 
     def _mark_slow(self, one: OpenUnit) -> None:
@@ -498,8 +392,7 @@ class Coordinator:
     def _count(self, merged: Merged) -> None:
         """Tell the caller of new outcomes."""
         for attempt in merged.added:
-            self._attempts += 1
-            self._statuses[attempt.status] += 1
+            self._tally.statuses[attempt.status] += 1
             self._sessions.setdefault(attempt.session.card, set()).add(attempt.session.uid)
             self._watch.on_attempt(attempt)
         for bad in merged.bad:
@@ -533,53 +426,8 @@ class Coordinator:
             )
 
     def _progress(self) -> None:
-        done = len(self._unit_s)
         left = len(self._queue) + len(self._held) + len(self._flying)
-        cards = [one for one in self._cards.cards.values() if not one.quarantine]
-        eta = sum(self._unit_s) / done * left / max(1, len(cards)) if done else None
-        self._watch.on_progress(
-            ClusterProgress(
-                units_done=self._done,
-                units=self._work.rankings,
-                attempts=self._attempts,
-                failures=sum(count for status, count in self._statuses.items() if status.is_failure),
-                cards=len(self._cards.cards),
-                quarantined=len(self._cards.quarantined),
-                running=len(self._flying),
-                eta_s=eta,
-                device_s_per_attempt=(
-                    self._device_s / self._device_attempts if self._device_attempts else None
-                ),
-            )
-        )
-
-    def _summary(self, stop: Stop) -> ClusterSummary:
-        return ClusterSummary(
-            sweep=Summary(
-                stop=stop,
-                attempts=self._attempts,
-                wall_s=self._watch.clock() - self._started,
-                statuses=self._statuses,
-                contests_done=self._done,
-                contests=self._work.rankings,
-                rounds=self._rounds[0],
-                drifted_rounds=self._rounds[1],
-                dropped=self._rounds[2],
-                warnings=self._warnings,
-            ),
-            cards=tuple(
-                CardLine(
-                    id=name,
-                    units=one.units,
-                    attempts=one.attempts,
-                    reference_ms=one.reference_ms,
-                    quarantine=one.quarantine,
-                )
-                for name, one in sorted(self._cards.cards.items())
-            ),
-            given_up=self._given_up,
-            lost=self._lost_tasks,
-        )
+        self._watch.on_progress(self._tally.progress(self._cards, running=len(self._flying), left=left))
 
 
 def _first_line(text: str) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ckprof.model.problem_run import ProblemRun
 from ckprof.store.key import canonical
-from ckprof.sweep.cluster.coordinator import OpenUnit
 from ckprof.sweep.cluster.messages import Unit
+from ckprof.sweep.cluster.work import OpenUnit
 from ckprof.sweep.plan import make_plan
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp, check_d_tensors
@@ -45,11 +45,6 @@ class StridedBatchProblem(GemmProblem):
         """Return one line for people, e.g. ``M64 N64 K32 batch 3 batch strides 4096 2048 4096``."""
         strides = (self.batch_stride(name) or "packed" for name in self.tensors)
         return f"{GemmProblem.describe(self)} batch strides {' '.join(map(str, strides))}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields and the FLOPs."""
-        further = {f"batch_stride_{name}": self.batch_stride(name) for name in self.tensors}
-        return {**GemmProblem.as_dict(self), **further}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +114,3 @@ class MultiDProblem(GemmProblem):
         text = f"{GemmProblem.describe(self)} {self.elementwise_op.value} d{len(self.strides_d)}"
         strides = zip(self.d_tensors, self.strides_d, strict=True)
         return " ".join((text, *(f"ld{name} {stride}" for name, stride in strides if stride)))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields and the FLOPs."""
-        further = {"elementwise_op": self.elementwise_op.value, "strides_d": self.strides_d}
-        return {**GemmProblem.as_dict(self), **further}

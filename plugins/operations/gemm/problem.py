@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import InputError
 from ckprof.model.features import alignment, stage_padding
 from ckprof.model.problem import MAX_LENGTH
+from ckprof.model.problem_types import sizes
 from ckprof.model.product import Product
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
@@ -158,15 +159,15 @@ class GemmProblem:
         """
         types = types_of(dtype)
         elements = (self.m * self.k, self.k * self.n, self.m * self.n)
-        sizes = [of.properties.size_bytes for of in types.of_tensors]
-        moved = sum(count * size for count, size in zip(elements, sizes, strict=True))
+        widths = [of.properties.size_bytes for of in types.of_tensors]
+        moved = sum(count * width for count, width in zip(elements, widths, strict=True))
         return Product(
             m=self.m,
             n=self.n,
             k=self.k,
             batch=self.batch,
-            tensor_bytes=self.batch * moved + self.d_elements * sizes[-1],
-            result_bytes=sizes[-1],
+            tensor_bytes=self.batch * moved + self.d_elements * widths[-1],
+            result_bytes=widths[-1],
         )
 
     def deviation(self, mean_squares: Mapping[str, float]) -> float:
@@ -198,8 +199,7 @@ class GemmProblem:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields and the FLOPs."""
-        names = ("m", "n", "k", "stride_a", "stride_b", "stride_e", "batch", "flop")
-        return {name: getattr(self, name) for name in names}
+        return {**sizes(self), "flop": self.flop}
 
 
 def check_range(name: str, value: int, least: int) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof_plugins.directions.operation import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
-from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, lds_budget, listed
+from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, known_wave_grid, lds_budget
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
@@ -44,17 +44,10 @@ _OWN_WAVE_GRIDS = {GemmPipeline.COMPV5: (1, 1, 2)}
 
 
 def _wave_grid(candidate: Candidate[GemmInstance]) -> Violation | None:
-    grid = candidate.instance.wave_grid
-    if grid.sizes in candidate.arch.wave_grids:
+    instance = candidate.instance
+    if instance.wave_grid.sizes == _OWN_WAVE_GRIDS.get(instance.gemm_pipeline):
         return None
-    if grid.sizes == _OWN_WAVE_GRIDS.get(candidate.instance.gemm_pipeline):
-        return None
-    known = listed(candidate.arch.wave_grids)
-    return Violation(
-        f"{candidate.arch.name} has no wave grid {grid} (it has {known})",
-        str(grid),
-        known,
-    )
+    return known_wave_grid(candidate)
 
 
 def _narrow_wave(candidate: Candidate[GemmInstance]) -> Violation | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.dtype import DataType
     from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 #: Catalog variants whose records describe GEMM kernels.
 VARIANTS = frozenset({"forward", "bwd_data", "bwd_weight"})
@@ -34,20 +35,11 @@ def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[st
     :raises InputError: a value is unknown or out of range.
     """
     return {
-        "id": record.id,
+        **tiled_fields(record),
         "direction": direction,
         "ndim": catalog.ndim,
         "layout": catalog.layout,
         "dtype": catalog.dtype,
-        "tile": _extent(record, "tile"),
-        "wave_grid": _extent(record, "warp"),
-        "mma_tile": _extent(record, "warp_tile"),
-        "vector_size_a": record.vector_size_a,
-        "vector_size_b": record.vector_size_b,
-        "vector_size_c": record.vector_size_c,
-        "gemm_pipeline": parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
-        "scheduler": parse(Scheduler, "scheduler", record.scheduler),
-        "epilogue": parse(Epilogue, "epilogue", record.epilogue),
         "double_smem_buffer": record.double_smem_buffer,
         "num_groups_to_merge": record.num_groups_to_merge,
         "num_wave_groups": record.num_wave_groups,
@@ -55,6 +47,23 @@ def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[st
         "explicit_gemm": record.explicit_gemm,
         "split_image": record.split_image,
         "compute_type": _compute_type(record.compute_type, catalog.dtype),
+    }
+
+
+def tiled_fields(record: GemmRecord | UniversalGemmRecord) -> dict[str, Any]:
+    """Return what records of convolutions and of plain matrix products say alike.
+
+    :raises InputError: a value is unknown or out of range.
+    """
+    return {
+        "id": record.id,
+        "tile": _extent(record, "tile"),
+        "wave_grid": _extent(record, "warp"),
+        "mma_tile": _extent(record, "warp_tile"),
+        **{f"vector_size_{name}": getattr(record, f"vector_size_{name}") for name in "abc"},
+        "gemm_pipeline": parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
+        "scheduler": parse(Scheduler, "scheduler", record.scheduler),
+        "epilogue": parse(Epilogue, "epilogue", record.epilogue),
     }
 
 
@@ -76,7 +85,7 @@ def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
     return parse(ComputeType, "compute_type", text)
 
 
-def _extent(record: GemmRecord, prefix: str) -> Extent:
+def _extent(record: GemmRecord | UniversalGemmRecord, prefix: str) -> Extent:
     sizes = {}
     for axis in "mnk":
         field = f"{prefix}_{axis}"

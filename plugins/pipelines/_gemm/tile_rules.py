@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof_plugins.pipelines._base.rules import Candidate, Violation
+from ckprof_plugins.pipelines._gemm.vocabulary import Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,6 +61,27 @@ def lds_budget(candidate: TiledCandidate) -> Violation | None:
         f"({candidate.arch.name} has {candidate.arch.lds_bytes}{share})",
         needed,
         budget,
+    )
+
+
+def known_wave_grid(candidate: TiledCandidate) -> Violation | None:
+    """The architecture has the grid of waves."""
+    grid = candidate.instance.wave_grid
+    if grid.sizes in candidate.arch.wave_grids:
+        return None
+    known = listed(candidate.arch.wave_grids)
+    return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {known})", str(grid), known)
+
+
+def known_scheduler(candidate: TiledCandidate) -> Violation | None:
+    """The GEMM pipeline has the scheduler."""
+    gemm_pipeline = candidate.instance.gemm_pipeline
+    if candidate.instance.scheduler is Scheduler.INTRAWAVE or gemm_pipeline.properties.interwave:
+        return None
+    return Violation(
+        f"{gemm_pipeline.value} has no interwave scheduler",
+        Scheduler.INTERWAVE.value,
+        Scheduler.INTRAWAVE.value,
     )
 
 

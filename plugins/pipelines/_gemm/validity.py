@@ -16,7 +16,7 @@ from ckprof_plugins.pipelines._base.rules import (
 from ckprof_plugins.pipelines._gemm.arch_rules import ARCH_RULES
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.level_rules import LEVEL_FEATURE_RULE
-from ckprof_plugins.pipelines._gemm.tile_rules import wave_divides_tile
+from ckprof_plugins.pipelines._gemm.tile_rules import known_scheduler, wave_divides_tile
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GemmPipeline,
     Scheduler,
@@ -90,17 +90,6 @@ def _smem_buffering(candidate: Candidate[GemmInstance]) -> Violation | None:
     if buffering is SmemBuffering.SINGLE and doubled:
         return Violation(
             f"{gemm_pipeline.value} has one LDS buffer, double_smem_buffer must not be set", 2, 1
-        )
-    return None
-
-
-def _scheduler(candidate: Candidate[GemmInstance]) -> Violation | None:
-    gemm_pipeline = candidate.instance.gemm_pipeline
-    if candidate.instance.scheduler is Scheduler.INTERWAVE and not gemm_pipeline.properties.interwave:
-        return Violation(
-            f"{gemm_pipeline.value} has no interwave scheduler",
-            Scheduler.INTERWAVE.value,
-            Scheduler.INTRAWAVE.value,
         )
     return None
 
@@ -206,7 +195,7 @@ GEMM_RULES: Final = (
     Rule(id="compute-type", check=_compute_type),
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="smem-buffering", check=_smem_buffering),
-    Rule(id="scheduler", check=_scheduler),
+    Rule(id="scheduler", check=known_scheduler),
     Rule(id="pads", check=_pads),
     Rule(id="explicit-gemm", check=_explicit_gemm),
     Rule(id="merged-groups", check=_merged_groups),

@@ -11,14 +11,7 @@ from ckprof_plugins.operations.gemm.elementwise import (
     elementwise_op_named,
 )
 from ckprof_plugins.operations.gemm.layout import MatrixLayout
-from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.vocabulary import (
-    GEMM_PIPELINE_ALIASES,
-    Epilogue,
-    GemmPipeline,
-    Scheduler,
-    parse,
-)
+from ckprof_plugins.pipelines._gemm.record import tiled_fields
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,
@@ -29,6 +22,7 @@ from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 if TYPE_CHECKING:
     from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof_plugins.pipelines._gemm.instance import Extent
 
 
 def instance_of(
@@ -40,31 +34,16 @@ def instance_of(
     """
     if not isinstance(layout, MatrixLayout):
         raise InputError(f"layout {layout.name} is not one of matrices")
-
-    def extent(prefix: str) -> Extent:
-        return Extent(**{axis: getattr(record, f"{prefix}_{axis}") for axis in "mnk"})
-
     kind, further = _kind_of(record)
     return kind(
         **further,
-        id=record.id,
+        **tiled_fields(record),
         direction=direction,
         ndim=layout.ndim,
         layout=layout,
         dtype=dtype,
-        tile=extent("tile"),
-        wave_grid=extent("warp"),
-        mma_tile=extent("warp_tile"),
-        gemm_pipeline=parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
-        scheduler=parse(Scheduler, "scheduler", record.scheduler),
-        epilogue=parse(Epilogue, "epilogue", record.epilogue),
-        pad_m=record.pad_m,
-        pad_n=record.pad_n,
-        pad_k=record.pad_k,
+        **{f"pad_{axis}": getattr(record, f"pad_{axis}") for axis in "mnk"},
         persistent=record.persistent,
-        vector_size_a=record.vector_size_a,
-        vector_size_b=record.vector_size_b,
-        vector_size_c=record.vector_size_c,
     )
 
 

@@ -11,7 +11,14 @@ from ckprof_plugins.pipelines._base.rules import (
     Rule,
     Violation,
 )
-from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, lds_budget, listed, wave_divides_tile
+from ckprof_plugins.pipelines._gemm.tile_rules import (
+    known_mma_tile,
+    known_scheduler,
+    known_wave_grid,
+    lds_budget,
+    listed,
+    wave_divides_tile,
+)
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
@@ -105,17 +112,6 @@ def _multi_d(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     return None
 
 
-def _scheduler(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
-    instance = candidate.instance
-    if instance.scheduler is Scheduler.INTRAWAVE or instance.gemm_pipeline.properties.interwave:
-        return None
-    return Violation(
-        f"{instance.gemm_pipeline.value} has no interwave scheduler",
-        Scheduler.INTERWAVE.value,
-        Scheduler.INTRAWAVE.value,
-    )
-
-
 def _tile_grain(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     sizes = candidate.instance.tile.sizes
     for axis, size, grain in zip("mnk", sizes, _TILE_GRAIN, strict=True):
@@ -157,14 +153,6 @@ def _vector_size(candidate: Candidate[UniversalGemmInstance]) -> Violation | Non
     return None
 
 
-def _wave_grid(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
-    grid = candidate.instance.wave_grid
-    if grid.sizes in candidate.arch.wave_grids:
-        return None
-    known = listed(candidate.arch.wave_grids)
-    return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {known})", str(grid), known)
-
-
 #: In the order in which they are checked and reported, those of the architecture last.
 RULES: Final = (
     API_LEVEL_RULE,
@@ -172,13 +160,13 @@ RULES: Final = (
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="batched", check=_batched),
     Rule(id="multi-d", check=_multi_d),
-    Rule(id="scheduler", check=_scheduler),
+    Rule(id="scheduler", check=known_scheduler),
     Rule(id="tile-grain", check=_tile_grain),
     Rule(id="wave-divides-tile", check=wave_divides_tile),
     Rule(id="shuffle-repeat", check=_shuffle_repeat),
     Rule(id="vector-size", check=_vector_size),
     WAVE_SIZE_RULE,
-    Rule(id="wave-grid", check=_wave_grid),
+    Rule(id="wave-grid", check=known_wave_grid),
     Rule(id="mma-tile", check=known_mma_tile),
     Rule(id="lds-budget", check=lds_budget),
 )

@@ -26,6 +26,7 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 FAKE = Path(__file__).parent / "fake"
 #: an engine that computes convolutions alone
 OTHER = Path(__file__).parents[2] / "run" / "engine.py"
+TORCH = TorchBaseline().entry
 QUICK = RunOptions(max_time_s=0.01, min_samples=3, timeout_s=60.0, cpu_threads=1)
 FP16, BF16, FP8, BF8, INT8 = DataType.FP16, DataType.BF16, DataType.FP8, DataType.BF8, DataType.INT8
 
@@ -52,7 +53,7 @@ EVERYWHERE = [
 def measure(tmp_path):
     """Measure torch, or another engine, on products; return outcomes."""
 
-    def call(cases, on_host, entry=TorchBaseline().entry):
+    def call(cases, on_host, entry=TORCH):
         source = BaselineSource(id="torch", entry=entry, on_host=on_host)
         baselines = Baselines([source])
         with baselines.opened(QUICK, tmp_path):

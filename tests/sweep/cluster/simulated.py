@@ -14,7 +14,7 @@ from ckprof.rounds.options import RoundOptions
 from ckprof.run.options import RunOptions
 from ckprof.store.attempt import CARD
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.coordinator import ClusterWatch, Coordinator, Work
+from ckprof.sweep.cluster.coordinator import Coordinator
 from ckprof.sweep.cluster.engine import Pool
 from ckprof.sweep.cluster.folder import SweepFolder
 from ckprof.sweep.cluster.leases import LeasePolicy
@@ -33,6 +33,7 @@ from ckprof.sweep.cluster.messages import (
 from ckprof.sweep.cluster.objects import ObjectFolder, ObjectSource
 from ckprof.sweep.cluster.unit_runner import UnitRunner
 from ckprof.sweep.cluster.units import Units
+from ckprof.sweep.cluster.work import ClusterWatch, Work
 from ckprof.sweep.observer import Reading
 from ckprof.sweep.plan import PlanRequest
 from tests.store.samples import make_session

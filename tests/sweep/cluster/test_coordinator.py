@@ -13,9 +13,9 @@ from ckprof.rounds.options import RoundOptions
 from ckprof.store.attempt import Mark
 from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
-from ckprof.sweep.cluster.coordinator import ClusterWatch
 from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
 from ckprof.sweep.cluster.messages import End, ReferencePolicy, Reply
+from ckprof.sweep.cluster.work import ClusterWatch
 from ckprof.sweep.engine import Stop
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 

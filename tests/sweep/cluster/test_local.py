@@ -14,9 +14,9 @@ import pytest
 
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
-from ckprof.sweep.cluster.coordinator import ClusterWatch
 from ckprof.sweep.cluster.engine import EngineRequest, Pool, WorkerLost
 from ckprof.sweep.cluster.local import LocalEngine, cpus_per_worker
+from ckprof.sweep.cluster.work import ClusterWatch
 from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup
 
 ECHO = "tests.sweep.cluster.echo:echo"
@@ -81,7 +81,7 @@ def test_workers_end_with_their_coordinator(tmp_path):
 _COORDINATOR = """
 import sys
 from tests.sweep.cluster.simulated import make_setup, HANDLER
-from ckprof.sweep.cluster.coordinator import ClusterWatch
+from ckprof.sweep.cluster.work import ClusterWatch
 from ckprof.sweep.cluster.engine import EngineRequest
 from ckprof.sweep.cluster.local import LocalEngine
 setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=5)

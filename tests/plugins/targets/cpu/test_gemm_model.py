@@ -39,21 +39,13 @@ def compile_object(compiler: str, source: Path, output: Path, flags: list[str]) 
     return output
 
 
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return the objects that all programs share: they do not depend on the level."""
-    folder = tmp_path_factory.mktemp("runtime")
-    sources = [CPU_TARGET / "src" / "host_model_runtime.cpp", device_table_source()]
-    return [compile_object(COMPILERS[0], source, folder / f"{source.stem}.o", FAST) for source in sources]
-
-
 @pytest.fixture
-def build(runtime: list[Path], tmp_path: Path) -> Callable[[str, list[str]], Path]:
+def build(host_model_objects: list[Path], tmp_path: Path) -> Callable[[str, list[str]], Path]:
     """Return a function that compiles one test program with further flags."""
 
     def build_program(program: str, flags: list[str]) -> Path:
         objects = [compile_object(COMPILERS[0], HERE / f"{program}.cpp", tmp_path / f"{program}.o", flags)]
-        run([COMPILERS[0], "-pthread", *objects, *runtime, "-o", tmp_path / program])
+        run([COMPILERS[0], "-pthread", *objects, *host_model_objects, "-o", tmp_path / program])
         return tmp_path / program
 
     return build_program
@@ -70,6 +62,7 @@ def test_numerics(build: Callable[[str, list[str]], Path]) -> None:
     assert "gemm numerics: ok" in run([build("gemm_numerics", FAST), "2"])
 
 
+@pytest.mark.thorough
 def test_numerics_2025_07(build: Callable[[str, list[str]], Path]) -> None:
     """The loop ends and the way of storing are template arguments."""
     few = ["-O0", "-march=native", "-DCKPROF_TEST_FEW_KERNELS", *LEVEL_2025_07]

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof_plugins.targets.cpu.device_table import device_table_source
-
 HERE = Path(__file__).parent
 TARGETS = HERE.parents[3] / "plugins" / "targets"
 FOLDERS = (TARGETS / "cuda" / "include", TARGETS / "cpu" / "include", HERE.parent / "cpu")
-FLAGS = ["-std=c++20", "-pthread", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+FLAGS = ["-std=c++20", "-pthread", "-O1", "-march=native", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 
 pytestmark = [
@@ -32,20 +30,25 @@ def run(*arguments: str | Path) -> str:
     return done.stdout
 
 
-def compile_and_run(program: str, folder: Path, *sources: Path) -> str:
-    """Compile one test program and return what it printed."""
+def compile_and_run(program: str, folder: Path, *arguments: str | Path) -> str:
+    """Compile one test program, with further sources and options, and return what it printed."""
     includes = [f"-I{path}" for path in FOLDERS]
     binary = folder / program
-    run(COMPILER or "", *FLAGS, *includes, HERE / f"{program}.cpp", *sources, "-o", binary)
+    run(COMPILER or "", *FLAGS, *arguments, *includes, HERE / f"{program}.cpp", "-o", binary)
     return run(binary)
 
 
-def test_arithmetic(tmp_path: Path) -> None:
+def test_arithmetic(host_model_objects: list[Path], tmp_path: Path) -> None:
     """Divisions, residue classes, windows, descriptors and the walk over tiles against their definitions."""
-    runtime = TARGETS / "cpu" / "src" / "host_model_runtime.cpp"
-    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, runtime, device_table_source())
+    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, *host_model_objects)
 
 
 def test_matrices(tmp_path: Path) -> None:
     """Tiles, tensor maps and types of products of two matrices against their definitions."""
     assert "matrices: ok" in compile_and_run("matrices", tmp_path)
+
+
+def test_engine_m(host_model_objects: list[Path], tmp_path: Path) -> None:
+    """Kernels of engine M, run thread by thread, against convolutions by definition."""
+    options = ("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow")
+    assert "engine_m: ok" in compile_and_run("engine_m", tmp_path, *options, *host_model_objects)

@@ -75,7 +75,8 @@ __device__ __forceinline__ unsigned decode_pair(unsigned two)
 }
 
 // Copies Count elements to shared memory, or writes zeros if the source is null. Done when the
-// function returns.
+// function returns. Of 16, the second half takes the 16-byte unit that operand_layout puts beside
+// that of the first.
 template <host_model::data_type Type, int Count>
 __device__ __forceinline__ void copy_decoded(std::uint32_t destination, const std::uint8_t* source)
 {
@@ -140,7 +141,7 @@ __device__ __forceinline__ void copy_decoded(std::uint32_t destination, const st
 #pragma unroll
         for(int i = 0; i < Count / 8; ++i)
         {
-            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(destination + i * 16),
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(destination ^ (i * 16)),
                          "r"(pairs[i * 4]),
                          "r"(pairs[i * 4 + 1]),
                          "r"(pairs[i * 4 + 2]),

@@ -75,7 +75,7 @@ struct ffma_tile
     { return (j / b_run * grid.n + x) * b_run + j % b_run; }
 
     // Four steps of K of Count lines: values[line][step].
-    template <bool KMajor, int Count, int Run, int LineBytes, typename At>
+    template <bool KMajor, int Count, int Run, typename Layout, typename At>
     __device__ __forceinline__ static void
     fetch(float (&values)[Count][4], const char* tile, int k, const At& line_at)
     {
@@ -85,7 +85,7 @@ struct ffma_tile
             for(int i = 0; i < Count; ++i)
             {
                 const float4 four =
-                    *reinterpret_cast<const float4*>(tile + line_at(i) * LineBytes + k * 4);
+                    *reinterpret_cast<const float4*>(tile + Layout::at(line_at(i), k * 4));
                 values[i][0] = four.x;
                 values[i][1] = four.y;
                 values[i][2] = four.z;
@@ -99,7 +99,7 @@ struct ffma_tile
 #pragma unroll
                 for(int i = 0; i < Count; i += Run)
                 {
-                    const char* at = tile + (k + step) * LineBytes + line_at(i) * 4;
+                    const char* at = tile + Layout::at(k + step, line_at(i) * 4);
                     if constexpr(Run == 4)
                     {
                         const float4 four   = *reinterpret_cast<const float4*>(at);
@@ -122,18 +122,33 @@ struct ffma_tile
         }
     }
 
-    __device__ __forceinline__ void multiply_stage(std::uint32_t stage)
+    static constexpr int copy_parts = 1;
+
+    __device__ __forceinline__ void begin(std::uint32_t) {}
+
+    // Adds the products of one stage. Calls copy(0), which copies a later one, and then finish().
+    template <typename Copy, typename Finish>
+    __device__ __forceinline__ void
+    multiply_stage(std::uint32_t stage, const Copy& copy, const Finish& finish)
     {
-        if(idle) { return; }
+        copy(0);
+        if(!idle) { multiply(stage); }
+        finish();
+    }
+
+    __device__ __forceinline__ void multiply(std::uint32_t stage)
+    {
+        using a_layout     = typename Config::a_layout;
+        using b_layout     = typename Config::b_layout;
         const char* a_tile = static_cast<const char*>(__cvta_shared_to_generic(stage));
         const char* b_tile = a_tile + Config::a_bytes;
 #pragma unroll 2
         for(int k = 0; k < Config::k; k += 4)
         {
             float a[rows][4], b[columns][4];
-            fetch<Config::a_k_major, rows, a_run, Config::a_line_bytes>(
+            fetch<Config::a_k_major, rows, a_run, a_layout>(
                 a, a_tile, k, [&](int i) { return row_at(i); });
-            fetch<Config::b_k_major, columns, b_run, Config::b_line_bytes>(
+            fetch<Config::b_k_major, columns, b_run, b_layout>(
                 b, b_tile, k, [&](int j) { return column_at(j); });
 #pragma unroll
             for(int step = 0; step < 4; ++step)

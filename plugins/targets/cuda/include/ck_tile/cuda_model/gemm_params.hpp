@@ -19,7 +19,8 @@ struct image_view
     int length[3];
     std::int64_t stride[3];
     std::int64_t image_stride;
-    int step[3]; // positions between neighbouring taps; negative in backward data
+    int step[3];                  // positions between neighbouring taps; negative in backward data
+    std::int64_t tap_distance[3]; // elements between neighbouring taps
 };
 
 // Names as in the host model. Rows, or the depth of backward weight, are positions: tuples
@@ -93,12 +94,13 @@ inline void fill_output_positions(gemm_params& p, const host_model::conv_shape& 
     fill_image(p, s.input, s.G * s.C);
     for(int axis = 0; axis < 3; ++axis)
     {
-        p.image.step[axis]    = static_cast<int>(s.dilation[axis]);
-        p.origin_scale[axis]  = static_cast<int>(s.stride[axis]);
-        p.origin_offset[axis] = static_cast<int>(-s.left_pad[axis]);
-        p.positions[axis]     = make_fast_divisor(s.output[axis]);
-        p.taps[axis][0]       = make_fast_divisor(s.filter[axis]);
-        p.taps[axis][1]       = p.taps[axis][0];
+        p.image.step[axis]         = static_cast<int>(s.dilation[axis]);
+        p.image.tap_distance[axis] = s.dilation[axis] * p.image.stride[axis];
+        p.origin_scale[axis]       = static_cast<int>(s.stride[axis]);
+        p.origin_offset[axis]      = static_cast<int>(-s.left_pad[axis]);
+        p.positions[axis]          = make_fast_divisor(s.output[axis]);
+        p.taps[axis][0]            = make_fast_divisor(s.filter[axis]);
+        p.taps[axis][1]            = p.taps[axis][0];
     }
 }
 
@@ -155,12 +157,13 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.all_positions         = true;
     for(int axis = 0; axis < 3; ++axis)
     {
-        const std::int64_t tilde = call.tilde[axis];
-        p.image.step[axis]       = static_cast<int>(-call.output_steps[axis]);
-        p.origin_scale[axis]     = 1;
-        p.origin_offset[axis]    = static_cast<int>(call.t_begin[axis]);
-        p.positions[axis]        = make_fast_divisor(call.t_end[axis] - call.t_begin[axis]);
-        const std::int64_t most  = (s.filter[axis] + tilde - 1) / tilde;
+        const std::int64_t tilde   = call.tilde[axis];
+        p.image.step[axis]         = static_cast<int>(-call.output_steps[axis]);
+        p.image.tap_distance[axis] = -call.output_steps[axis] * p.image.stride[axis];
+        p.origin_scale[axis]       = 1;
+        p.origin_offset[axis]      = static_cast<int>(call.t_begin[axis]);
+        p.positions[axis]          = make_fast_divisor(call.t_end[axis] - call.t_begin[axis]);
+        const std::int64_t most    = (s.filter[axis] + tilde - 1) / tilde;
         // Remainder i has ceil((filter - i) / tilde) taps.
         p.full_taps[axis]      = static_cast<int>(s.filter[axis] - (most - 1) * tilde);
         p.taps[axis][0]        = make_fast_divisor(most);

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "ck_tile/cuda_model/ffma_tile.hpp"
-#include "ck_tile/cuda_model/load_stage.hpp"
 #include "ck_tile/cuda_model/mma_tile.hpp"
+#include "ck_tile/cuda_model/operand_copies.hpp"
 #include "ck_tile/cuda_model/result.hpp"
 #include "ck_tile/host_model/k_split.hpp"
 
@@ -23,8 +23,8 @@ template <typename Config>
 struct shared_layout
 {
     static constexpr int rows_bytes =
-        operands<Config>::a_windowed
-            ? (Config::m * static_cast<int>(sizeof(address_part)) + 127) / 128 * 128
+        operands<Config>::a_kind == line_kind::windows
+            ? (Config::m * static_cast<int>(sizeof(window_row)) + 127) / 128 * 128
             : 0;
     static constexpr int stages_bytes  = Config::stages * Config::stage_bytes;
     static constexpr int staging_bytes = compute_tile<Config>::staging_bytes;
@@ -32,59 +32,129 @@ struct shared_layout
         rows_bytes + (stages_bytes > staging_bytes ? stages_bytes : staging_bytes);
 };
 
-// Leaves the sum over the place's range of K in the tile's accumulators. All threads of the block
+// Adds the products of the place's range of K to the tile's accumulators. All threads of the block
 // take part; shared memory is free for other uses afterwards.
+template <typename Config>
+__device__ __forceinline__ void
+add_products(const operands<Config>& source, std::uint32_t stages, compute_tile<Config>& tile)
+{
+    const tile_place& at = source.at;
+    const int steps      = at.k_end <= at.k_begin ? 0 : (at.k_end - at.k_begin - 1) / Config::k + 1;
+
+    operand_copies<Config, operand_a<Config>> a(source, at.k_begin);
+    operand_copies<Config, operand_b<Config>> b(source, at.k_begin);
+    constexpr int copies = a.count + b.count, parts = compute_tile<Config>::copy_parts;
+    // A part of the copies to a stage; behind the end of K they are of zeros.
+    const auto copy = [&](std::uint32_t stage, int part, int of) {
+        if(part == 0)
+        {
+            a.advance();
+            b.advance();
+        }
+#pragma unroll
+        for(int i = 0; i < a.count; ++i)
+        {
+            if(i * of / copies == part) { a.copy(i, stage); }
+        }
+#pragma unroll
+        for(int i = 0; i < b.count; ++i)
+        {
+            if((a.count + i) * of / copies == part) { b.copy(i, stage); }
+        }
+    };
+
+    constexpr int ahead         = Config::stages - 1;
+    constexpr std::uint32_t all = Config::stages * Config::stage_bytes;
+    if constexpr(ahead == 0)
+    {
+        for(int step = 0; step < steps; ++step)
+        {
+            copy(stages, 0, 1);
+            commit_copies();
+            wait_copies<0>();
+            __syncthreads();
+            tile.begin(stages);
+            tile.multiply_stage(stages, [](int) {}, [&] { return stages; });
+            __syncthreads();
+        }
+    }
+    else
+    {
+        std::uint32_t read = stages, written = stages;
+        const auto next = [&](std::uint32_t stage) {
+            const std::uint32_t following = stage + Config::stage_bytes;
+            return following == stages + all ? stages : following;
+        };
+#pragma unroll 1
+        for(int step = 0; step < ahead; ++step)
+        {
+            copy(written, 0, 1);
+            commit_copies();
+            written = next(written);
+        }
+        // The oldest stage is complete, for all threads.
+        const auto finish = [&] {
+            wait_copies<ahead - 1>();
+            __syncthreads();
+        };
+        finish();
+        tile.begin(read);
+#pragma unroll 1
+        for(int step = 0; step < steps; ++step)
+        {
+            const std::uint32_t following = next(read);
+            tile.multiply_stage(
+                read,
+                [&](int part) { copy(written, part, parts); },
+                [&] {
+                    commit_copies();
+                    finish();
+                    return following;
+                });
+            read    = following;
+            written = next(written);
+        }
+        wait_copies<0>();
+        __syncthreads();
+    }
+}
+
+// Leaves the sum over the place's range of K in the tile's accumulators, as add_products() does.
 template <typename Config, typename Params>
 __device__ __forceinline__ void
 accumulate(const Params& p, const tile_place& at, char* shared, compute_tile<Config>& tile)
 {
-    using layout = shared_layout<Config>;
-    auto* rows   = reinterpret_cast<address_part*>(shared);
-    const operands<Config> source{p, at, rows};
+    using layout               = shared_layout<Config>;
+    auto* rows                 = reinterpret_cast<window_row*>(shared);
     const std::uint32_t stages = shared_address(shared + layout::rows_bytes);
-    const int steps = at.k_end <= at.k_begin ? 0 : (at.k_end - at.k_begin - 1) / Config::k + 1;
 
     tile.clear();
-    if constexpr(operands<Config>::a_windowed)
+    if constexpr(operands<Config>::a_kind != line_kind::windows)
     {
-        for(int line = threadIdx.x; line < Config::m; line += Config::threads)
+        add_products<Config>({p, at, rows, 0}, stages, tile);
+    }
+    else
+    {
+        // As many taps at a time as the masks of rows are about.
+        tile_place turn = at;
+        while(turn.k_begin < at.k_end)
         {
-            rows[line] = source.make_row(line);
+            turn.first_tap = p.channels.quotient(turn.k_begin);
+            const std::int64_t end =
+                (std::int64_t{turn.first_tap} + masked_taps) * p.channels.divisor;
+            turn.k_end = end < at.k_end ? static_cast<int>(end) : at.k_end;
+            operands<Config> source{p, turn, rows, 0};
+            source.first_window = source.window(at.first_row / Config::merged).offset;
+            for(int line = threadIdx.x; line < Config::m; line += Config::threads)
+            {
+                rows[line] = source.make_row(line);
+            }
+            __syncthreads();
+            add_products<Config>(source, stages, tile);
+            turn.k_begin = turn.k_end;
         }
         __syncthreads();
     }
-    const auto load = [&](int step) {
-        if(step < steps)
-        {
-            load_stage<Config>(source,
-                               stages + step % Config::stages * Config::stage_bytes,
-                               at.k_begin + step * Config::k);
-        }
-        commit_copies();
-    };
-    constexpr int ahead = Config::stages - 1;
-#pragma unroll
-    for(int step = 0; step < ahead; ++step) { load(step); }
-    for(int step = 0; step < steps; ++step)
-    {
-        if constexpr(ahead == 0)
-        {
-            load(step);
-            wait_copies<0>();
-            __syncthreads();
-            tile.multiply_stage(stages);
-            __syncthreads();
-        }
-        else
-        {
-            wait_copies<ahead - 1>();
-            __syncthreads();
-            load(step + ahead);
-            tile.multiply_stage(stages + step % Config::stages * Config::stage_bytes);
-        }
-    }
-    wait_copies<0>();
-    __syncthreads();
 }
 
 // The block's place in a grid that was laid out along x, x fastest.

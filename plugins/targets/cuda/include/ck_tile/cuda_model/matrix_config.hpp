@@ -93,9 +93,8 @@ struct matrix_config_of
     static constexpr data_type in_tile = decoded_type(facts.a_type);
     static constexpr int memory_bytes  = host_model::size_of(facts.a_type);
     static constexpr int in_tile_bytes = host_model::size_of(in_tile);
-    static constexpr int stage_bytes =
-        padded_line_bytes(a_k_major ? k : m, in_tile_bytes) * (a_k_major ? m : k) +
-        padded_line_bytes(b_k_major ? k : n, in_tile_bytes) * (b_k_major ? n : k);
+    static constexpr int stage_bytes   = operand_layout<m, k, a_k_major, in_tile_bytes>::bytes +
+                                         operand_layout<n, k, b_k_major, in_tile_bytes>::bytes;
 
     static constexpr pipeline_plan plan = find_pipeline_plan(Kernel::GemmPipeline::facts.name);
     static constexpr bool double_buffer = Kernel::GemmPipeline::DoubleSmemBuffer;

@@ -17,35 +17,37 @@ struct operands<Config>
 {
     const matrix_params& p;
     const tile_place& at;
-    const address_part* rows; // of windows; there are none
+    const window_row* rows; // there are none
+    std::int64_t first_window;
 
-    __device__ __forceinline__ static address_part part(bool exists, std::int64_t offset)
-    { return {exists ? offset : 0, 0, 0, exists ? 0 : nowhere}; }
+    static constexpr line_kind a_kind = line_kind::linear, b_kind = line_kind::linear;
 
-    // An element of K, M or N of the tile, times the distance of neighbours.
-    __device__ __forceinline__ address_part along_k(int element, int k0, std::int64_t step) const
-    { return part(k0 + element < at.k_end, (k0 + element) * step); }
-    __device__ __forceinline__ address_part along_m(int element, std::int64_t step) const
-    { return part(at.first_row + element < p.m, (at.first_row + element) * step); }
-    __device__ __forceinline__ address_part along_n(int element, std::int64_t step) const
-    { return part(at.first_column + element < p.n, (at.first_column + element) * step); }
+    __device__ __forceinline__ address_part a_row(int element) const
+    {
+        const int row = at.first_row + element;
+        return part_if(row < p.m, row * (Config::a_k_major ? p.stride_a : 1));
+    }
+    __device__ __forceinline__ address_part a_k(int k) const
+    { return part_if(k < at.k_end, k * (Config::a_k_major ? 1 : p.stride_a)); }
+    __device__ __forceinline__ address_part b_column(int element) const
+    {
+        const int column = at.first_column + element;
+        return part_if(column < p.n, column * (Config::b_k_major ? p.stride_b : 1));
+    }
+    __device__ __forceinline__ address_part b_k(int k) const
+    { return part_if(k < at.k_end, k * (Config::b_k_major ? 1 : p.stride_b)); }
 
-    __device__ __forceinline__ address_part a_line(int line, int k0) const
-    { return Config::a_k_major ? along_m(line, p.stride_a) : along_k(line, k0, p.stride_a); }
-    __device__ __forceinline__ address_part a_column(int element, int k0) const
-    { return Config::a_k_major ? along_k(element, k0, 1) : along_m(element, 1); }
-    __device__ __forceinline__ address_part b_line(int line, int k0) const
-    { return Config::b_k_major ? along_n(line, p.stride_b) : along_k(line, k0, p.stride_b); }
-    __device__ __forceinline__ address_part b_column(int element, int k0) const
-    { return Config::b_k_major ? along_k(element, k0, 1) : along_n(element, 1); }
+    __device__ __forceinline__ std::int64_t a_distance() const { return p.stride_a; }
+    __device__ __forceinline__ std::int64_t b_distance() const { return p.stride_b; }
 
     __device__ __forceinline__ std::int64_t a_start() const
     { return at.first_group * p.batch_stride_a; }
     __device__ __forceinline__ std::int64_t b_start() const
     { return at.first_group * p.batch_stride_b; }
 
-    static constexpr bool a_windowed = false;
-    static constexpr bool b_windowed = false;
+    __device__ __forceinline__ bool exists(const address_part& side,
+                                           const address_part& depth) const
+    { return (side.bits & depth.bits) != 0; }
 };
 
 // Puts neighbouring elements of a tile's row into E.

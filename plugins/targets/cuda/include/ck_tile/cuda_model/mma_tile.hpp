@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/lane_place.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
 #include "ck_tile/cuda_model/tile_config.hpp"
 
@@ -63,15 +64,18 @@ struct mma_tile
     int whole[Config::integer ? mf : 1][Config::integer ? nf : 1][4];
     static_assert(!Config::integer || Config::k <= 1024, "a float does not hold these sums");
     int warp_row, warp_column; // first of the warp, in the tile
-    bool idle;                 // warps that have no part of the tile
 
     __device__ __forceinline__ mma_tile()
     {
         const int warp = threadIdx.x / 32;
-        idle           = warp >= grid.m * grid.n;
         warp_row       = warp / grid.n * warp_m;
         warp_column    = warp % grid.n * warp_n;
     }
+
+    // Warps that have no part of the tile.
+    static constexpr bool all_work = grid.m * grid.n * 32 == Config::threads;
+    __device__ __forceinline__ static bool idle()
+    { return !all_work && threadIdx.x >= grid.m * grid.n * 32; }
 
     __device__ __forceinline__ void clear()
     {
@@ -113,78 +117,102 @@ struct mma_tile
         }
     }
 
-    // The registers of one matrix of A or of two of B. First and Second lead to the other registers
-    // where words of TF32 are loaded one by one.
-    template <bool KMajor, int First, int Second>
-    __device__ __forceinline__ static void load(std::uint32_t (&r)[4], std::uint32_t address)
+    // What a step of K multiplies.
+    struct fragments
+    { std::uint32_t a[mf][4], b[nf / 2][4]; };
+
+    // Those of the next step are on their way while one is multiplied, if registers hold both and
+    // what else a thread needs.
+    static constexpr bool early = Config::free_registers >= 2 * (mf * 4 + nf * 2) + 56;
+    fragments held[early ? 2 : 1];
+    lane_place<typename Config::a_layout, false, Config::a_k_major, tf32, warp_m> a_place;
+    lane_place<typename Config::b_layout, true, Config::b_k_major, tf32, warp_n> b_place;
+
+    // The copies of a stage are made between the rows of products, in so many parts: before the
+    // last step, which waits for the stage that follows.
+    static constexpr int copy_steps = k_steps > 1 ? k_steps - 1 : 1;
+    static constexpr int copy_parts = copy_steps * mf;
+
+    __device__ __forceinline__ void load_fragments(fragments& to, std::uint32_t stage, int k) const
     {
-        if constexpr(tf32 && !KMajor)
+#pragma unroll
+        for(int i = 0; i < mf; ++i) { load(to.a[i], a_place, stage, i, k); }
+#pragma unroll
+        for(int j = 0; j < nf / 2; ++j) { load(to.b[j], b_place, stage + Config::a_bytes, j, k); }
+    }
+
+    // The registers of one matrix of A or of two of B.
+    template <typename Place>
+    __device__ __forceinline__ static void
+    load(std::uint32_t (&r)[4], const Place& place, std::uint32_t tile, int i, int k)
+    {
+        if constexpr(Place::words)
         {
-            r[0] = load_word(address);
-            r[1] = load_word(address + First);
-            r[2] = load_word(address + Second);
-            r[3] = load_word(address + First + Second);
+#pragma unroll
+            for(int word = 0; word < 4; ++word) { r[word] = load_word(place.at(tile, i, k, word)); }
         }
         else
         {
-            load_matrices<!KMajor>(r, address);
+            load_matrices<!Place::k_major>(r, place.at(tile, i, k, 0));
         }
         if constexpr(tf32) { round_to_tf32(r); }
     }
 
-    // Adds the products of one stage.
-    __device__ __forceinline__ void multiply_stage(std::uint32_t stage)
+    // Before the first stage is multiplied.
+    __device__ __forceinline__ void begin(std::uint32_t stage)
     {
-        if(idle) { return; }
-        const int lane = threadIdx.x % 32;
-        // Lane -> line that it points at; matrices of 8x8 are numbered along ldmatrix's results.
-        const int inner = lane % 8, matrix = lane / 8;
-        const int a_m = inner + matrix % 2 * 8, a_k = matrix / 2 * 8;
-        const int at_m = matrix % 2 * 8, at_k = inner + matrix / 2 * 8;
-        const int b_n = inner + matrix / 2 * 8, b_k = matrix % 2 * 8;
-        const int bt_n = matrix / 2 * 8, bt_k = inner + matrix % 2 * 8;
+        if(idle()) { return; }
+        a_place = {warp_row, static_cast<int>(threadIdx.x) % 32};
+        b_place = {warp_column, static_cast<int>(threadIdx.x) % 32};
+        if constexpr(early) { load_fragments(held[0], stage, 0); }
+    }
 
-        // Lines of K are the same bytes for all types. Where M or N is contiguous, words of TF32
-        // are loaded one by one: only elements of 16 bits can be transposed on the way.
-        const std::uint32_t a_base =
-            stage + (Config::a_k_major ? (warp_row + a_m) * Config::a_line_bytes + a_k * 2
-                     : tf32            ? lane % 4 * Config::a_line_bytes + (warp_row + lane / 4) * 4
-                                       : at_k * Config::a_line_bytes + (warp_row + at_m) * 2);
-        const std::uint32_t b_base =
-            stage + Config::a_bytes +
-            (Config::b_k_major ? (warp_column + b_n) * Config::b_line_bytes + b_k * 2
-             : tf32            ? lane % 4 * Config::b_line_bytes + (warp_column + lane / 4) * 4
-                               : bt_k * Config::b_line_bytes + (warp_column + bt_n) * 2);
-        constexpr int across = 16 * Config::ab_bytes;
-        constexpr int a_row  = Config::a_k_major ? 16 * Config::a_line_bytes : across;
-        constexpr int a_step = Config::a_k_major ? 32 : k_step * Config::a_line_bytes;
-        constexpr int b_row  = Config::b_k_major ? 16 * Config::b_line_bytes : across;
-        constexpr int b_step = Config::b_k_major ? 32 : k_step * Config::b_line_bytes;
+    // Adds the products of one stage. Calls copy(part) for each part of the copies, then finish(),
+    // which returns the next stage when that can be read.
+    template <typename Copy, typename Finish>
+    __device__ __forceinline__ void
+    multiply_stage(std::uint32_t stage, const Copy& copy, const Finish& finish)
+    {
+        if(idle())
+        {
+#pragma unroll
+            for(int part = 0; part < copy_parts; ++part) { copy(part); }
+            finish();
+            return;
+        }
+        if constexpr(k_steps == 1)
+        {
+#pragma unroll
+            for(int part = 0; part < copy_parts; ++part) { copy(part); }
+        }
 #pragma unroll
         for(int k = 0; k < k_steps; ++k)
         {
-            std::uint32_t a[mf][4], b[nf / 2][4];
+            const bool last = k + 1 == k_steps;
+            if constexpr(early)
+            {
+                const std::uint32_t next = last ? finish() : stage;
+                load_fragments(held[(k + 1) % 2], next, last ? 0 : k + 1);
+            }
+            else
+            {
+                load_fragments(held[0], stage, k);
+            }
+            const fragments& now = held[early ? k % 2 : 0];
 #pragma unroll
             for(int i = 0; i < mf; ++i)
             {
-                load<Config::a_k_major, 32, 4 * Config::a_line_bytes>(
-                    a[i], a_base + i * a_row + k * a_step);
-            }
-#pragma unroll
-            for(int j = 0; j < nf / 2; ++j)
-            {
-                load<Config::b_k_major, 4 * Config::b_line_bytes, 32>(
-                    b[j], b_base + j * b_row + k * b_step);
-            }
-#pragma unroll
-            for(int i = 0; i < mf; ++i)
 #pragma unroll
                 for(int j = 0; j < nf; ++j)
                 {
                     multiply<Config::ab_type>(
-                        sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                        sum[i][j], now.a[i], now.b[j / 2][j % 2 * 2], now.b[j / 2][j % 2 * 2 + 1]);
                 }
+                if(!last) { copy(k * mf + i); }
+            }
         }
+        if constexpr(!early) { finish(); }
+        else if constexpr(k_steps % 2 == 1) { held[0] = held[1]; }
         if constexpr(Config::integer) { take(); }
     }
 
@@ -194,7 +222,7 @@ struct mma_tile
     __device__ __forceinline__ void store(char* shared, const Put& put)
     {
         using element = stored_t<Config::e_type>;
-        if(idle) { return; }
+        if(idle()) { return; }
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         char* own     = shared + warp * 16 * staging_line_bytes;
         const auto at = [&](int row, int column) {
@@ -253,7 +281,7 @@ struct mma_tile
     template <typename Exchange>
     __device__ __forceinline__ void for_each_sum(const Exchange& exchange)
     {
-        if(idle) { return; }
+        if(idle()) { return; }
 #pragma unroll
         for(int i = 0; i < mf; ++i)
 #pragma unroll

@@ -2,8 +2,8 @@
 // Where the elements of the GEMM operands lie in memory, for each direction.
 //
 // A tile in shared memory consists of lines; the elements of a line are contiguous in memory. The
-// address of an element is the sum of a part that its line knows and one that its place in the line
-// knows, and so is its position in the image, where it must not be outside.
+// offset of an element is the sum of a part that its row or column of the GEMM knows and one that
+// its place along K knows; together they know whether it exists.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,23 @@
 
 namespace ck_tile::cuda_model {
 
+// The element exists if both of its parts have a bit in common.
 struct address_part
+{
+    std::int64_t offset;
+    std::uint32_t bits;
+};
+
+// The window of a row of the tile: its distance from the first one's, in vectors of A, and a bit
+// for each of its taps.
+struct window_row
+{
+    int vectors;
+    std::uint32_t bits;
+};
+
+// The element exists if the sum of both positions is inside the image.
+struct window_part
 {
     std::int64_t offset;
     int d, h, w;
@@ -23,26 +39,38 @@ struct address_part
 // A position that no displacement brings into an image.
 inline constexpr int nowhere = -(1 << 29);
 
-// Filters of at most so many taps have masks: a row knows of each tap whether its position exists.
-// One bit is left for what lies behind the last tap.
-inline constexpr int most_masked_taps = 63;
+// Taps that the mask of a row has bits for; filters with more are multiplied in several turns.
+inline constexpr int masked_taps = 32;
+
+// How an operand's lines are found.
+enum class line_kind
+{
+    linear,  // at equal distances
+    windows, // rows of windows, which are kept in shared memory
+    general
+};
+
+__device__ __forceinline__ address_part part_if(bool exists, std::int64_t offset)
+{ return {offset, exists ? ~0u : 0u}; }
 
 template <typename Config>
 struct operands
 {
     const gemm_params& p;
     const tile_place& at;
-    const address_part* rows; // of the windowed rows of a tile; in shared memory
+    const window_row* rows;    // of the tile, if they are windows; in shared memory
+    std::int64_t first_window; // of the tile
 
     static constexpr bool forward = Config::direction == direction::forward;
     static constexpr bool data    = Config::direction == direction::backward_data;
     static constexpr bool weight  = Config::direction == direction::backward_weight;
 
-    __device__ __forceinline__ address_part absent() const
-    { return {0, nowhere, nowhere, nowhere}; }
+    static constexpr line_kind a_kind = weight ? line_kind::linear : line_kind::windows;
+    static constexpr line_kind b_kind =
+        forward && Config::merged == 1 ? line_kind::linear : line_kind::general;
 
     // The window of a position that is counted over all images of the split.
-    __device__ __forceinline__ address_part window(int position) const
+    __device__ __forceinline__ window_part window(int position) const
     {
         int rest = position, index[3] = {0, 0, 0};
 #pragma unroll
@@ -52,7 +80,7 @@ struct operands
             index[axis]    = p.positions[axis].remainder(rest, next);
             rest           = next;
         }
-        address_part part{rest * p.image.image_stride, 0, 0, 0};
+        window_part part{rest * p.image.image_stride, 0, 0, 0};
         int* place[3] = {&part.d, &part.h, &part.w};
 #pragma unroll
         for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
@@ -65,10 +93,10 @@ struct operands
     }
 
     // Displacement of a tap, plus a channel.
-    __device__ __forceinline__ address_part tap(int tap_and_channel) const
+    __device__ __forceinline__ window_part tap(int tap_and_channel) const
     {
         const int tap = p.channels.quotient(tap_and_channel);
-        address_part part{p.channels.remainder(tap_and_channel, tap), 0, 0, 0};
+        window_part part{p.channels.remainder(tap_and_channel, tap), 0, 0, 0};
         int index[3];
         split_tap(tap, index);
         int* place[3] = {&part.d, &part.h, &part.w};
@@ -98,150 +126,161 @@ struct operands
         index[3 - Config::dimensions] = rest;
     }
 
-    // Row of a tile: a window of A. Kept in shared memory for the length of a tile.
-    __device__ __forceinline__ address_part make_row(int line) const
+    __device__ __forceinline__ window_row make_row(int line) const
     {
         const int row = at.first_row + line;
-        if(row >= p.m) { return masked() ? address_part{0, 0, 0, 0} : absent(); }
-        const int position = row / Config::merged;
-        address_part part  = window(position);
-        part.offset += row % Config::merged;
-        if(masked())
-        {
-            const std::uint64_t mask = existing_taps(part);
-            part.h                   = static_cast<int>(mask >> 32);
-            part.w                   = static_cast<int>(mask);
-        }
-        return part;
+        if(row >= p.m) { return {0, 0}; }
+        const window_part part    = window(row / Config::merged);
+        const std::int64_t offset = part.offset + row % Config::merged - first_window;
+        return {static_cast<int>(offset / Config::vector_a), existing_taps(part)};
     }
 
-    __device__ __forceinline__ bool masked() const
-    { return p.filter[0] * p.filter[1] * p.filter[2] <= most_masked_taps; }
-
-    // A bit for each tap of a window.
-    __device__ __forceinline__ std::uint64_t existing_taps(const address_part& row) const
+    // A bit for each tap of a window, from the place's first one on.
+    __device__ __forceinline__ std::uint32_t existing_taps(const window_part& row) const
     {
-        std::uint64_t mask = 0;
-        int taps           = 1;
+        const int from[3] = {row.d, row.h, row.w};
+        int taps[3]       = {1, 1, 1};
+        const auto inside = [&](int axis, int index) {
+            const int position = from[axis] + index * p.image.step[axis];
+            return static_cast<unsigned>(position) < static_cast<unsigned>(p.image.length[axis]);
+        };
+        int all = 1;
 #pragma unroll
         for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
         {
             const bool fewer = data && at.remainder[axis] >= p.full_taps[axis];
-            taps *= static_cast<int>(p.taps[axis][fewer ? 1 : 0].divisor);
+            taps[axis]       = static_cast<int>(p.taps[axis][fewer ? 1 : 0].divisor);
+            all *= taps[axis];
         }
+        if(all <= masked_taps)
+        {
+            // Each axis repeats the mask of those inside of it where a tap is inside.
+            std::uint32_t mask = 1;
+            int width          = 1;
+#pragma unroll
+            for(int axis = 2; axis >= 3 - Config::dimensions; --axis)
+            {
+                std::uint32_t repeated = 0;
 #pragma unroll 1
-        for(int number = 0; number < taps; ++number)
+                for(int index = 0; index < taps[axis]; ++index)
+                {
+                    repeated |= inside(axis, index) ? mask << (index * width) : 0u;
+                }
+                mask = repeated;
+                width *= taps[axis];
+            }
+            return mask >> at.first_tap;
+        }
+        std::uint32_t mask = 0;
+#pragma unroll 1
+        for(int bit = 0; bit < masked_taps && at.first_tap + bit < all; ++bit)
         {
             int index[3];
-            split_tap(number, index);
-            const int from[3] = {row.d, row.h, row.w};
-            bool inside       = true;
+            split_tap(at.first_tap + bit, index);
+            bool exists = true;
 #pragma unroll
             for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
             {
-                const int position = from[axis] + index[axis] * p.image.step[axis];
-                inside             = inside && static_cast<unsigned>(position) <
-                                                   static_cast<unsigned>(p.image.length[axis]);
+                exists = exists && inside(axis, index[axis]);
             }
-            mask |= std::uint64_t{inside} << number;
+            mask |= std::uint32_t{exists} << bit;
         }
         return mask;
     }
 
-    // The same as tap(), with the number of the tap for masks.
-    __device__ __forceinline__ address_part numbered_tap(int tap_and_channel) const
+    __device__ __forceinline__ auto a_row(int element) const
     {
-        if(tap_and_channel >= at.k_end) { return {0, 0, 0, most_masked_taps}; }
-        address_part part = tap(tap_and_channel);
-        part.w            = p.channels.quotient(tap_and_channel);
-        return part;
-    }
-
-    __device__ __forceinline__ address_part a_line(int line, int k0) const
-    {
-        if constexpr(!weight) { return rows[line]; }
-        else
-        {
-            const int k = k0 + line;
-            if(k >= at.k_end) { return absent(); }
-            return {static_cast<std::int64_t>(k) * p.groups * p.out_channels, 0, 0, 0};
-        }
-    }
-
-    __device__ __forceinline__ address_part a_column(int element, int k0) const
-    {
-        if constexpr(!weight) { return k0 + element < at.k_end ? tap(k0 + element) : absent(); }
-        else
+        if constexpr(weight)
         {
             const int row = at.first_row + element;
-            return row < p.m ? address_part{row, 0, 0, 0} : absent();
-        }
-    }
-
-    __device__ __forceinline__ address_part b_line(int line, int k0) const
-    {
-        if constexpr(forward)
-        {
-            const int column = at.first_column + line;
-            if(column >= p.n) { return absent(); }
-            const int group = column % Config::merged;
-            return {(static_cast<std::int64_t>(group) * p.out_channels + column / Config::merged) *
-                        p.k,
-                    0,
-                    0,
-                    0};
+            return part_if(row < p.m, row);
         }
         else
         {
-            const int k = k0 + line;
-            if(k >= at.k_end) { return absent(); }
-            if constexpr(weight) { return window(k); }
-            else
-            {
-                const int tap     = p.channels.quotient(k);
-                const int channel = p.channels.remainder(k, tap);
-                int index[3];
-                split_tap(tap, index);
-                int filter = 0;
+            const window_row row = rows[element];
+            return address_part{std::int64_t{row.vectors} * Config::vector_a, row.bits};
+        }
+    }
+
+    __device__ __forceinline__ auto a_k(int k) const
+    {
+        if constexpr(weight) { return part_if(k < at.k_end, k * a_distance()); }
+        else
+        {
+            const int tap = p.channels.quotient(k);
+            int index[3];
+            split_tap(tap, index);
+            std::int64_t offset = p.channels.remainder(k, tap);
 #pragma unroll
-                for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
-                {
-                    filter =
-                        filter * p.filter[axis] + index[axis] * p.tilde[axis] + at.remainder[axis];
-                }
-                const int filters = p.filter[0] * p.filter[1] * p.filter[2];
-                return {(static_cast<std::int64_t>(channel) * filters + filter) * p.in_channels,
-                        0,
-                        0,
-                        0};
+            for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+            {
+                offset += index[axis] * p.image.tap_distance[axis];
             }
+            const unsigned bit = static_cast<unsigned>(tap - at.first_tap) % masked_taps;
+            return address_part{offset, k < at.k_end ? 1u << bit : 0u};
         }
     }
 
-    __device__ __forceinline__ address_part b_column(int element, int k0) const
+    __device__ __forceinline__ auto b_column(int element) const
     {
+        const int column  = at.first_column + element;
+        const bool exists = column < p.n;
         if constexpr(forward)
         {
-            return k0 + element < at.k_end ? address_part{k0 + element, 0, 0, 0} : absent();
+            const std::int64_t group = column % Config::merged;
+            return part_if(exists, (group * p.out_channels + column / Config::merged) * p.k);
+        }
+        else if constexpr(weight)
+        {
+            window_part part = tap(exists ? column : 0);
+            if(!exists) { part.w = nowhere; }
+            return part;
         }
         else
         {
-            const int column = at.first_column + element;
-            if(column >= p.n) { return absent(); }
-            if constexpr(weight) { return tap(column); }
-            else
-            {
-                return {column, 0, 0, 0};
-            }
+            return part_if(exists, column);
         }
     }
 
-    // Of the first element of the block's groups and images.
+    __device__ __forceinline__ auto b_k(int k) const
+    {
+        const bool exists = k < at.k_end;
+        if constexpr(forward) { return part_if(exists, k); }
+        else if constexpr(weight)
+        {
+            window_part part = window(exists ? k : 0);
+            if(!exists) { part.w = nowhere; }
+            return part;
+        }
+        else
+        {
+            const int tap     = p.channels.quotient(k);
+            const int channel = p.channels.remainder(k, tap);
+            int index[3];
+            split_tap(tap, index);
+            int filter = 0;
+#pragma unroll
+            for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+            {
+                filter = filter * p.filter[axis] + index[axis] * p.tilde[axis] + at.remainder[axis];
+            }
+            const int filters = p.filter[0] * p.filter[1] * p.filter[2];
+            return part_if(exists,
+                           (static_cast<std::int64_t>(channel) * filters + filter) * p.in_channels);
+        }
+    }
+
+    // Elements between lines that are at equal distances.
+    __device__ __forceinline__ std::int64_t a_distance() const
+    { return static_cast<std::int64_t>(p.groups) * p.out_channels; }
+    __device__ __forceinline__ std::int64_t b_distance() const { return p.k; }
+
+    // Of the first element of the block's groups and images; of the tile's first window.
     __device__ __forceinline__ std::int64_t a_start() const
     {
         const std::int64_t group = at.first_group;
-        return forward ? group * p.in_channels + at.first_image * p.image_elements
-               : data  ? group * p.out_channels + at.first_image * p.image_elements
+        return forward ? group * p.in_channels + at.first_image * p.image_elements + first_window
+               : data  ? group * p.out_channels + at.first_image * p.image_elements + first_window
                        : group * p.out_channels;
     }
 
@@ -253,39 +292,22 @@ struct operands
         return weight ? group * p.in_channels : group * p.out_channels * filters * p.in_channels;
     }
 
-    static constexpr bool a_windowed = !weight;
-    static constexpr bool b_windowed = weight;
-};
+    __device__ __forceinline__ bool exists(const address_part& side,
+                                           const address_part& depth) const
+    { return (side.bits & depth.bits) != 0; }
 
-// The same by the mask of a row and the number of a tap.
-__device__ __forceinline__ bool has_tap(const address_part& row, const address_part& tap)
-{
-    const auto bits = static_cast<unsigned>(tap.w < 32 ? row.w : row.h);
-    return (bits >> (tap.w & 31) & 1u) != 0;
-}
-
-// Whether the element exists.
-template <typename Config, bool Windowed, typename Params>
-__device__ __forceinline__ bool
-resolve(const Params& p, const address_part& line, const address_part& column)
-{
-    if constexpr(!Windowed) { return line.w + column.w >= 0; }
-    else
+    __device__ __forceinline__ bool exists(const window_part& side, const window_part& depth) const
     {
-        bool inside =
-            static_cast<unsigned>(line.w + column.w) < static_cast<unsigned>(p.image.length[2]);
-        if constexpr(Config::dimensions >= 2)
+        const int sum[3] = {side.d + depth.d, side.h + depth.h, side.w + depth.w};
+        bool inside      = true;
+#pragma unroll
+        for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
         {
-            inside = inside && static_cast<unsigned>(line.h + column.h) <
-                                   static_cast<unsigned>(p.image.length[1]);
-        }
-        if constexpr(Config::dimensions >= 3)
-        {
-            inside = inside && static_cast<unsigned>(line.d + column.d) <
-                                   static_cast<unsigned>(p.image.length[0]);
+            inside = inside &&
+                     static_cast<unsigned>(sum[axis]) < static_cast<unsigned>(p.image.length[axis]);
         }
         return inside;
     }
-}
+};
 
 } // namespace ck_tile::cuda_model

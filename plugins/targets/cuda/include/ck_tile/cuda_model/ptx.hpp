@@ -11,6 +11,12 @@ namespace ck_tile::cuda_model {
 __device__ inline std::uint32_t shared_address(const void* pointer)
 { return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer)); }
 
+// Keeps the compiler from taking an address apart again and adding up its parts in another order,
+// which makes five additions of one for each address that is computed from it.
+template <typename Element>
+__device__ __forceinline__ void take_as_one(const Element*& address)
+{ asm("" : "+l"(address)); }
+
 // Copies Bytes from global to shared memory, or writes zeros if the source does not exist: its
 // address is not used then. Only copies of 2 bytes are done when the function returns.
 template <int Bytes>

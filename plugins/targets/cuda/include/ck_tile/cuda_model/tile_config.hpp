@@ -35,13 +35,39 @@ constexpr int usable_vector(int elements, int element_bytes)
     return width;
 }
 
-// One line of a tile in shared memory: its elements and a pad that makes the number of 16-byte
-// units odd, so that neighbouring lines start in different banks.
-constexpr int padded_line_bytes(int elements, int element_bytes)
+// The lines of an operand in shared memory: of a side's rows or columns, or of the depth. Rows of
+// 128 bytes hold a part of a line, one or several; a line is lengthened to such a length. The
+// 16-byte units of a row change places, by a number that belongs to the line: so the same unit of
+// eight neighbouring lines is in different banks, and a row is written at once.
+template <int Side, int Depth, bool KMajor, int ElementBytes>
+struct operand_layout
 {
-    const int units = divide_up(elements * element_bytes, 16);
-    return (units % 2 == 0 ? units + 1 : units) * 16;
-}
+    static constexpr int lines      = KMajor ? Side : Depth;
+    static constexpr int elements   = KMajor ? Depth : Side; // of a line
+    static constexpr int used_bytes = elements * ElementBytes;
+    static constexpr int line_bytes = used_bytes >= 128 ? divide_up(used_bytes, 128) * 128
+                                      : used_bytes > 64 ? 128
+                                      : used_bytes > 32 ? 64
+                                                        : 32;
+    static constexpr int together   = line_bytes < 128 ? 128 / line_bytes : 1; // lines of a row
+    static constexpr int bytes      = lines * line_bytes;
+
+    // Lines whose number differs by this have their units in the same places.
+    static constexpr int period = 8;
+
+    // What a line's units are exchanged by. Where words are read of four lines at a time, 32 bytes
+    // of each, pairs of units stay together.
+    static constexpr bool words = ElementBytes == 4 && !KMajor;
+    static constexpr int exchange(int line)
+    { return words ? line % 4 * 2 : line / together % (8 / together); }
+
+    // The place of a byte of a line.
+    static constexpr int at(int line, int byte)
+    {
+        const int linear = line * line_bytes + byte;
+        return linear ^ (exchange(line) * 16);
+    }
+};
 
 // What a tile is, whatever its rows and columns stand for. AKMajor, BKMajor: whether an operand's
 // contiguous dimension is K.
@@ -78,13 +104,18 @@ struct tile_shape
 
     static constexpr bool a_k_major = AKMajor, b_k_major = BKMajor;
 
-    static constexpr int a_line_bytes = padded_line_bytes(a_k_major ? K : M, ab_bytes);
-    static constexpr int b_line_bytes = padded_line_bytes(b_k_major ? K : N, ab_bytes);
-    static constexpr int a_bytes      = a_line_bytes * (a_k_major ? M : K);
-    static constexpr int b_bytes      = b_line_bytes * (b_k_major ? N : K);
-    static constexpr int stage_bytes  = a_bytes + b_bytes;
-    static constexpr int stages       = Stages;
-    static constexpr int blocks       = Blocks;
+    using a_layout = operand_layout<M, K, AKMajor, ab_bytes>;
+    using b_layout = operand_layout<N, K, BKMajor, ab_bytes>;
+
+    static constexpr int a_bytes     = a_layout::bytes;
+    static constexpr int stage_bytes = a_bytes + b_layout::bytes;
+    static constexpr int stages      = Stages;
+    static constexpr int blocks      = Blocks;
+
+    // Registers of a thread; those beside the accumulators, which engine M keeps them in.
+    static constexpr int registers =
+        65536 / (threads * blocks) < 255 ? 65536 / (threads * blocks) : 255;
+    static constexpr int free_registers = registers - divide_up(M * N, threads);
 };
 
 template <direction Direction,
@@ -147,8 +178,8 @@ constexpr int resident_blocks(int wanted, int tile_elements, int threads)
 
 constexpr int fitting_stages(int wanted, int stage_bytes, int rows, int blocks)
 {
-    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 24 bytes.
-    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 24 + 127) / 128 * 128;
+    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 8 bytes.
+    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 8 + 127) / 128 * 128;
     const int most = room / stage_bytes;
     return most < 1 ? 1 : (wanted < most ? wanted : most);
 }
@@ -185,10 +216,8 @@ struct tile_config_of
                               threads);
 
     static constexpr int stage_bytes =
-        padded_line_bytes(weight ? facts.m_per_block : facts.k_per_block, ab_bytes) *
-            (weight ? facts.k_per_block : facts.m_per_block) +
-        padded_line_bytes(forward ? facts.k_per_block : facts.n_per_block, ab_bytes) *
-            (forward ? facts.n_per_block : facts.k_per_block);
+        operand_layout<facts.m_per_block, facts.k_per_block, !weight, ab_bytes>::bytes +
+        operand_layout<facts.n_per_block, facts.k_per_block, forward, ab_bytes>::bytes;
 
     static constexpr pipeline_plan plan = find_pipeline_plan(facts.pipeline_name);
     static constexpr int wanted         = plan.stages;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Elements of the types that the tests use, on the host.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "ck_tile/core/numeric/bfloat16.hpp"
+#include "ck_tile/host_model/kernel_facts.hpp"
+
+struct uint2
+{ unsigned x, y; };
+struct uint4
+{ unsigned x, y, z, w; };
+
+namespace ck_tile::cuda_model {
+
+template <host_model::data_type Type>
+using stored_t = std::conditional_t<Type == host_model::data_type::bf16, std::uint16_t, float>;
+
+template <host_model::data_type Type, bf16_rounding_mode Rounding>
+stored_t<Type> narrow(float value)
+{
+    if constexpr(Type == host_model::data_type::bf16)
+    {
+        return float_to_bf16_bits(value, Rounding);
+    }
+    else
+    {
+        return value;
+    }
+}
+
+template <host_model::data_type Type, int Count>
+void add_to_memory(stored_t<Type>* destination, const stored_t<Type>* values)
+{
+    for(int i = 0; i < Count; ++i)
+    {
+        if constexpr(Type == host_model::data_type::bf16)
+        {
+            destination[i] = float_to_bf16_bits(bf16_bits_to_float(destination[i]) +
+                                                bf16_bits_to_float(values[i]));
+        }
+        else
+        {
+            destination[i] += values[i];
+        }
+    }
+}
+
+template <int Bytes>
+struct raw_vector
+{
+    struct type
+    { char bytes[Bytes]; };
+};
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+// Engine M's kernels, thread by thread on the host: copies, fragments, products and results of
+// every direction, and of matrices in all layouts, against their definitions.
+#include <cstdint>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "reference.hpp"
+
+#include "ck_tile/cuda_model/matrix_gemm.hpp"
+
+namespace {
+
+using namespace ck_tile;
+using namespace ck_tile::cuda_model;
+using host_model::conv_shape;
+using host_model::direction;
+
+constexpr auto bf16 = host_model::data_type::bf16;
+constexpr auto fp32 = host_model::data_type::fp32;
+constexpr auto tf32 = host_model::data_type::tf32;
+
+std::mt19937 random_bits(31);
+int pick(int low, int high)
+{ return low + static_cast<int>(random_bits() % static_cast<unsigned>(high - low + 1)); }
+
+template <typename Config>
+struct partitioner
+{
+    int m, n;
+    struct index
+    { int m, n; };
+    int columns() const { return divide_up(n, Config::n); }
+    int tiles() const { return divide_up(m, Config::m) * columns(); }
+    index GetOutputTileIndex(int tile) const { return {tile / columns(), tile % columns()}; }
+};
+
+// Whole numbers: sums of their products are exact.
+template <typename Element>
+struct tensor
+{
+    std::vector<double> values;
+    std::vector<Element> stored;
+
+    explicit tensor(std::size_t size) : values(size), stored(size)
+    {
+        for(std::size_t i = 0; i < size; ++i)
+        {
+            values[i] = pick(-1, 1);
+            if constexpr(sizeof(Element) == 2)
+            {
+                stored[i] = float_to_bf16_bits(static_cast<float>(values[i]));
+            }
+            else
+            {
+                stored[i] = static_cast<Element>(values[i]);
+            }
+        }
+    }
+};
+
+template <typename Element>
+std::pair<const void*, std::size_t> range(const tensor<Element>& t)
+{ return {t.stored.data(), t.stored.size() * sizeof(Element)}; }
+
+template <typename Config>
+host_model::kernel_facts facts_of()
+{
+    host_model::kernel_facts facts{};
+    facts.direction       = Config::direction;
+    facts.num_dim_spatial = Config::dimensions;
+    facts.groups_to_merge = Config::merged;
+    facts.m_per_block     = Config::m;
+    facts.n_per_block     = Config::n;
+    facts.k_per_block     = Config::k;
+    facts.k_mma           = 16;
+    facts.m_waves = facts.n_waves = facts.k_waves = 1;
+    facts.block_size                              = 64;
+    facts.a_type = facts.b_type = Config::ab_type == bf16 ? bf16 : fp32;
+    facts.e_type                = Config::e_type;
+    facts.accumulators          = 1;
+    return facts;
+}
+
+template <typename Config>
+auto call_of(const conv_shape& s, int parts)
+{
+    const auto facts = facts_of<Config>();
+    if constexpr(Config::direction == direction::forward)
+    {
+        return host_model::make_forward_call(facts, s, 1);
+    }
+    else if constexpr(Config::direction == direction::backward_data)
+    {
+        return host_model::make_backward_data_call(facts, s, parts);
+    }
+    else
+    {
+        return host_model::make_backward_weight_call(facts, s, parts);
+    }
+}
+
+struct outcome
+{ long long wrong = 0, conflicts = 0; };
+
+// Runs all blocks of a kernel; `parts` of K.
+template <typename Config>
+outcome run(const conv_shape& s, int parts)
+{
+    using element = stored_t<Config::ab_type>;
+    tensor<element> in(test::input_size(s)), wei(test::weight_size(s)), out(test::output_size(s));
+    constexpr bool data   = Config::direction == direction::backward_data,
+                   weight = Config::direction == direction::backward_weight;
+    const std::vector<double> expected =
+        data     ? test::reference_backward_data(s, wei.values, out.values)
+        : weight ? test::reference_backward_weight(s, in.values, out.values)
+                 : test::reference_forward(s, in.values, wei.values);
+    auto call     = call_of<Config>(s, parts);
+    call.in       = in.stored.data();
+    call.wei      = wei.stored.data();
+    call.out      = out.stored.data();
+    gemm_params p = make_gemm_params(facts_of<Config>(), call);
+    // Where results are added, or some belong to no GEMM, launchers clear the memory.
+    const bool cleared = !covers_result(p);
+    std::vector<stored_t<Config::e_type>> result(
+        expected.size(), cleared ? stored_t<Config::e_type>{0} : stored_t<Config::e_type>(0x7fc1));
+    p.result   = result.data();
+    p.tiles    = partitioner<Config>{p.m, p.n}.tiles();
+    p.blocks_x = std::int64_t{p.tiles} * (data ? p.gemms : 1);
+    emulated::block block;
+    block.readable = {range(in), range(wei), range(out)};
+    block.kernel   = [&] { implicit_gemm<Config, partitioner<Config>, void>(p); };
+    for(unsigned b = 0; b < linear_blocks(p); ++b)
+    {
+        emulated::run_block(block, Config::threads, b);
+    }
+    outcome found{0, block.conflicts};
+    for(std::size_t i = 0; i < expected.size(); ++i)
+    {
+        const auto sum =
+            narrow<Config::e_type, bf16_rounding_mode::standard>(static_cast<float>(expected[i]));
+        found.wrong += result[i] != sum;
+    }
+    return found;
+}
+
+std::string describe(direction d, const conv_shape& s)
+{
+    std::string text = "direction " + std::to_string(static_cast<int>(d));
+    for(const std::int64_t value : {s.G, s.N, s.K, s.C}) { text += " " + std::to_string(value); }
+    const auto add = [&](const auto& values) {
+        text += ",";
+        for(const std::int64_t value : values) { text += " " + std::to_string(value); }
+    };
+    add(s.filter);
+    add(s.input);
+    add(s.output);
+    add(s.stride);
+    add(s.dilation);
+    add(s.left_pad);
+    return text;
+}
+
+struct sizes
+{
+    int in_step, out_step; // channels are multiples of these
+    int filter = 3;
+    int image  = 9;
+    int groups = 1;
+};
+
+template <typename Config>
+void check(const sizes& z, int parts = 1)
+{
+    conv_shape s;
+    s.G = z.groups;
+    s.N = pick(1, 2);
+    s.C = z.in_step * pick(1, 3);
+    s.K = z.out_step * pick(1, 3);
+    for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
+    {
+        s.filter[axis]            = pick(1, z.filter);
+        s.stride[axis]            = pick(1, 2);
+        s.dilation[axis]          = pick(1, 2);
+        s.left_pad[axis]          = pick(0, 2);
+        s.right_pad[axis]         = pick(0, 2);
+        const std::int64_t window = (s.filter[axis] - 1) * s.dilation[axis] + 1;
+        s.input[axis]             = window + pick(0, z.image);
+        s.output[axis] =
+            (s.input[axis] + s.left_pad[axis] + s.right_pad[axis] - window) / s.stride[axis] + 1;
+    }
+    const outcome found = run<Config>(s, parts);
+    EXPECT_MSG(found.wrong == 0,
+               std::to_string(found.wrong) + " wrong: " + std::to_string(Config::m) + "x" +
+                   std::to_string(Config::n) + "x" + std::to_string(Config::k) + ", " +
+                   describe(Config::direction, s));
+    EXPECT(found.conflicts == 0);
+}
+
+template <direction Direction,
+          data_type AB,
+          int M,
+          int N,
+          int K,
+          int MWarps,
+          int NWarps,
+          int... Rest>
+using config = tile_config<Direction,
+                           2,
+                           AB,
+                           AB == bf16 ? bf16 : fp32,
+                           bf16_rounding_mode::standard,
+                           M,
+                           N,
+                           K,
+                           MWarps,
+                           NWarps,
+                           Rest...>;
+
+void forward()
+{
+    constexpr auto d = direction::forward;
+    // vectors of A, B and the result, merged groups, stages, blocks
+    check<config<d, bf16, 64, 64, 64, 2, 1, 8, 8, 8, 1, 3, 2>>({8, 8});
+    check<config<d, bf16, 64, 32, 32, 2, 2, 8, 4, 2, 1, 4, 1>>({8, 2});
+    check<config<d, bf16, 32, 48, 16, 2, 1, 4, 2, 1, 1, 2, 1>>({4, 1});
+    check<config<d, bf16, 32, 32, 128, 2, 1, 8, 8, 1, 1, 2, 1>>({8, 3});
+    check<config<d, bf16, 16, 32, 48, 2, 1, 8, 8, 4, 1, 1, 1>>({8, 4});
+    check<config<d, bf16, 64, 16, 16, 2, 1, 1, 1, 1, 4, 2, 1>>({1, 2, 3, 4, 8});
+    // Filters of more taps than masks have bits.
+    check<config<d, bf16, 32, 16, 32, 2, 1, 2, 2, 1, 1, 2, 1>>({2, 1, 9, 2});
+    check<config<d, tf32, 64, 32, 32, 2, 2, 4, 4, 4, 1, 3, 1>>({4, 4});
+    check<config<d, fp32, 32, 32, 16, 2, 1, 4, 2, 1, 1, 2, 1>>({4, 1});
+    using deep = tile_config<d,
+                             3,
+                             bf16,
+                             bf16,
+                             bf16_rounding_mode::standard,
+                             32,
+                             32,
+                             32,
+                             2,
+                             1,
+                             4,
+                             4,
+                             2,
+                             1,
+                             3,
+                             1>;
+    check<deep>({4, 2, 3, 3});
+}
+
+void backward_data()
+{
+    constexpr auto d = direction::backward_data;
+    check<config<d, bf16, 64, 64, 64, 2, 1, 8, 8, 8, 1, 3, 2>>({8, 8}, 2);
+    check<config<d, bf16, 32, 48, 32, 2, 1, 4, 8, 4, 1, 2, 1>>({8, 4});
+    check<config<d, bf16, 32, 16, 32, 2, 1, 2, 2, 1, 1, 2, 1>>({2, 2, 9, 2});
+    check<config<d, fp32, 32, 32, 16, 2, 1, 4, 2, 1, 1, 1, 1>>({2, 4});
+    check<config<d, tf32, 32, 32, 16, 2, 1, 4, 4, 1, 1, 2, 1>>({4, 4});
+}
+
+void backward_weight()
+{
+    constexpr auto d = direction::backward_weight;
+    check<config<d, bf16, 64, 64, 32, 2, 1, 8, 8, 8, 1, 3, 1>>({8, 8}, 3);
+    check<config<d, bf16, 48, 96, 32, 2, 1, 4, 2, 1, 1, 2, 1>>({2, 4});
+    check<config<d, bf16, 16, 32, 64, 2, 1, 1, 1, 1, 2, 2, 1>>({1, 1, 3, 9, 4}, 2);
+    check<config<d, tf32, 32, 16, 16, 2, 1, 4, 4, 4, 1, 2, 1>>({4, 4});
+    check<config<d, fp32, 32, 32, 16, 2, 1, 4, 1, 1, 1, 2, 1>>({1, 4});
+}
+
+// A product of matrices with gaps between their lines; elements of a vector, and of the gaps.
+template <int M, int N, int K, bool AKMajor, bool BKMajor, data_type Type, int Vector, int Stages>
+void multiply_matrices(int gap, int parts)
+{
+    using shape   = tile_shape<Type,
+                               Type == bf16 ? bf16 : fp32,
+                               bf16_rounding_mode::standard,
+                               M,
+                               N,
+                               K,
+                               2,
+                               2,
+                               Vector,
+                               Vector,
+                               Vector,
+                               AKMajor,
+                               BKMajor,
+                               Stages,
+                               1>;
+    using config  = matrix_config<shape::ab_type,
+                                  shape::ab_type,
+                                  shape::e_type,
+                                  false,
+                                  combination<host_model::d_operation::none>,
+                                  shape>;
+    using element = stored_t<Type>;
+    host_model::plain_gemm_call call{};
+    call.m        = Vector * pick(1, 80 / Vector);
+    call.n        = Vector * pick(1, 80 / Vector);
+    call.k        = Vector * pick(1, 200 / Vector);
+    call.k_batch  = parts;
+    call.batch    = 1;
+    call.stride_a = (AKMajor ? call.k : call.m) + gap;
+    call.stride_b = (BKMajor ? call.k : call.n) + gap;
+    call.stride_e = call.n + gap;
+    const tensor<element> a(static_cast<std::size_t>(call.stride_a * (AKMajor ? call.m : call.k)));
+    const tensor<element> b(static_cast<std::size_t>(call.stride_b * (BKMajor ? call.n : call.k)));
+    std::vector<element> result(static_cast<std::size_t>(call.stride_e * call.m),
+                                parts > 1 ? element{0} : element(0x7fc1));
+    call.a          = a.stored.data();
+    call.b          = b.stored.data();
+    call.e          = result.data();
+    matrix_params p = make_matrix_params(call, shape::e_bytes);
+    p.tiles         = partitioner<config>{p.m, p.n}.tiles();
+    emulated::block block;
+    block.readable = {range(a), range(b)};
+    block.kernel   = [&] { matrix_gemm<config, partitioner<config>, 16, void>(p); };
+    for(unsigned i = 0; i < linear_blocks(p); ++i)
+    {
+        emulated::run_block(block, config::threads, i);
+    }
+    int wrong = 0;
+    for(std::int64_t i = 0; i < call.m; ++i)
+        for(std::int64_t j = 0; j < call.n; ++j)
+        {
+            double sum = 0;
+            for(std::int64_t k = 0; k < call.k; ++k)
+            {
+                const auto from_a = AKMajor ? i * call.stride_a + k : k * call.stride_a + i;
+                const auto from_b = BKMajor ? j * call.stride_b + k : k * call.stride_b + j;
+                sum += a.values[static_cast<std::size_t>(from_a)] *
+                       b.values[static_cast<std::size_t>(from_b)];
+            }
+            wrong += result[static_cast<std::size_t>(i * call.stride_e + j)] !=
+                     narrow<shape::e_type, bf16_rounding_mode::standard>(static_cast<float>(sum));
+        }
+    EXPECT_MSG(wrong == 0, std::to_string(wrong) + " wrong elements of a product");
+    EXPECT(block.conflicts == 0);
+}
+
+void matrices()
+{
+    multiply_matrices<64, 64, 32, true, true, bf16, 8, 3>(8, 1);
+    multiply_matrices<64, 64, 32, true, false, bf16, 4, 2>(4, 2);
+    multiply_matrices<48, 64, 16, false, true, bf16, 2, 3>(2, 1);
+    multiply_matrices<64, 96, 32, false, false, bf16, 8, 4>(0, 1);
+    multiply_matrices<32, 32, 32, false, false, tf32, 4, 3>(4, 1);
+    multiply_matrices<32, 64, 16, false, true, fp32, 1, 2>(3, 2);
+}
+
+// Every vector of an operand has a place of its own, and eight threads that follow one another
+// write one row of 128 bytes.
+template <int Side, int Depth, bool KMajor, int ElementBytes>
+void layouts()
+{
+    using layout = operand_layout<Side, Depth, KMajor, ElementBytes>;
+    std::vector<int> used(static_cast<std::size_t>(layout::bytes / 16));
+    for(int line = 0; line < layout::lines; ++line)
+    {
+        for(int byte = 0; byte < layout::used_bytes; byte += 16)
+        {
+            const int at = layout::at(line, byte);
+            EXPECT(at % 16 == 0 && 0 <= at && at < layout::bytes);
+            EXPECT(++used[static_cast<std::size_t>(at / 16)] == 1);
+            EXPECT(at / 128 == (line * layout::line_bytes + byte) / 128);
+            EXPECT(layout::at(line, byte + 6) == at + 6);
+            EXPECT(byte % 32 != 0 || layout::at(line, byte + 16) == (at ^ 16));
+            EXPECT(layout::at(line + layout::period, byte) ==
+                   at + layout::period * layout::line_bytes);
+        }
+    }
+}
+
+} // namespace
+
+int main()
+{
+    layouts<128, 64, true, 2>();
+    layouts<128, 32, true, 2>();
+    layouts<48, 16, true, 2>();
+    layouts<224, 64, false, 2>();
+    layouts<16, 32, false, 2>();
+    layouts<16, 16, false, 4>();
+    layouts<64, 32, true, 4>();
+    for(int i = 0; i < 2; ++i)
+    {
+        forward();
+        backward_data();
+        backward_weight();
+        matrices();
+    }
+    return test::finish("engine_m");
+}
