@@ -48,7 +48,8 @@ def test_matrices(tmp_path: Path) -> None:
     assert "matrices: ok" in compile_and_run("matrices", tmp_path)
 
 
-def test_engine_m(host_model_objects: list[Path], tmp_path: Path) -> None:
-    """Kernels of engine M, run thread by thread, against convolutions by definition."""
+@pytest.mark.parametrize("program", ["engine_m", "depthwise_weight"])
+def test_kernels(program: str, host_model_objects: list[Path], tmp_path: Path) -> None:
+    """Kernels of engine M, and those for groups of one channel, run thread by thread, against definitions."""
     options = ("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow")
-    assert "engine_m: ok" in compile_and_run("engine_m", tmp_path, *options, *host_model_objects)
+    assert f"{program}: ok" in compile_and_run(program, tmp_path, *options, *host_model_objects)

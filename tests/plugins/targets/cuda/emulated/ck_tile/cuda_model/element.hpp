@@ -32,6 +32,16 @@ stored_t<Type> narrow(float value)
     }
 }
 
+template <host_model::data_type Type>
+float widen(stored_t<Type> value)
+{
+    if constexpr(Type == host_model::data_type::bf16) { return bf16_bits_to_float(value); }
+    else
+    {
+        return value;
+    }
+}
+
 template <host_model::data_type Type, int Count>
 void add_to_memory(stored_t<Type>* destination, const stored_t<Type>* values)
 {
