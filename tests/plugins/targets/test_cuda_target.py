@@ -18,7 +18,8 @@ from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.run.abi import Library
 from ckprof.run.messages import AbiStatus
 from ckprof_plugins.targets.cuda import devices as cuda_devices
-from ckprof_plugins.targets.cuda import doctor, machine_code, target, toolchain
+from ckprof_plugins.targets.cuda import doctor, machine_code, toolchain
+from ckprof_plugins.targets.cuda import recipe as cuda_recipe
 from ckprof_plugins.targets.cuda.target import CudaTarget
 
 CONF = Path(__file__).parents[3] / "conf"
@@ -85,7 +86,7 @@ class TestRecipe:
         monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
         recipe = CudaTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK))
         assert recipe.target == "cuda"
-        assert recipe.include_dirs[0] == target.INCLUDE_DIR
+        assert recipe.include_dirs[0] == cuda_recipe.INCLUDE_DIR
 
     def test_unknown_devices_are_usage_errors(self) -> None:
         """The modelled device must be one of the host model's."""
@@ -103,7 +104,7 @@ class TestRecipe:
     ) -> None:
         """Engine W is for one capability alone."""
         device = cuda_devices.Device(index=0, name="X", capability=capability, memory_mib=1, driver="1")
-        monkeypatch.setattr(target, "devices", lambda: (device,))
+        monkeypatch.setattr(cuda_recipe, "devices", lambda: (device,))
         recipe = CudaTarget().recipe(BuildRequest(arch="gfx942"))
         assert any(flag.endswith(f"code={code}") for flag in recipe.compile_flags)
         assert f"-DCKPROF_CUDA_ENGINE_W={engine_w}" in recipe.compile_flags
@@ -112,7 +113,7 @@ class TestRecipe:
     @pytest.mark.usefixtures("has_nvcc")
     def test_without_a_device_nothing_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Building and inspecting remain possible."""
-        monkeypatch.setattr(target, "devices", lambda: ())
+        monkeypatch.setattr(cuda_recipe, "devices", lambda: ())
         assert "no NVIDIA GPU" in CudaTarget().recipe(BuildRequest(arch="gfx942")).cannot_run
         inspected = CudaTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
         assert inspected.product is Product.CODE_OBJECTS
