@@ -58,7 +58,7 @@ TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
         **{(192, 128): ("mem", "compv4"), (64, 256): ("compv4",), (128, 256): ("compv4",)},
     },
     "bwd_weight": {
-        **{(64, 64): ("mem",), (64, 128): ("compv3", "compv4"), (128, 64): ("compv4",)},
+        **{(64, 64): ("mem",), (64, 128): ("mem", "compv3", "compv4"), (128, 64): ("mem", "compv4")},
         **{(128, 128): ("mem", "compv4"), (128, 192): ("mem",), (128, 256): ("compv4",)},
     },
 }
