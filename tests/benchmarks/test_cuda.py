@@ -477,7 +477,7 @@ def test_harness_time(direction: str, tmp_path: Path, monkeypatch: pytest.Monkey
     }
     path = tmp_path / "list.json"
     path.write_text(json.dumps(catalog))
-    number = 1 + list(VARIANTS).index(direction)
+    number = 2 ** list(VARIANTS).index(direction)  # what MIOpenDriver calls the direction
     outcomes = time_outcomes(monkeypatch)
     code = main(
         [

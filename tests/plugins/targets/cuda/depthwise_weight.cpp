@@ -130,17 +130,14 @@ void others_are_left_alone()
 
 int main()
 {
-    for(const int slots : {1, 7, 400})
-    {
-        check<bf16, 3, 1>(slots);
-        check<bf16, 3, 2>(slots);
-        check<bf16, 5, 1>(slots);
-        check<bf16, 5, 2>(slots);
-        check<bf16, 7, 1>(slots);
-        check<bf16, 7, 2>(slots);
-        check<fp32, 3, 1>(slots);
-        check<fp32, 7, 2>(slots);
-    }
+    check<bf16, 3, 1>(1);
+    check<bf16, 3, 2>(5);
+    check<bf16, 5, 1>(40);
+    check<bf16, 5, 2>(1);
+    check<bf16, 7, 1>(5);
+    check<bf16, 7, 2>(40);
+    check<fp32, 3, 1>(5);
+    check<fp32, 7, 2>(1);
     others_are_left_alone();
     return test::finish("depthwise_weight");
 }

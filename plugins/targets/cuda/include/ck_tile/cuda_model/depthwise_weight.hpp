@@ -87,6 +87,13 @@ __device__ __forceinline__ void load_pair(const stored_t<Type>* from, float (&to
     }
 }
 
+template <host_model::data_type Type>
+__device__ __forceinline__ void bring_pair(const stored_t<Type>* from, bool exists, float (&to)[2])
+{
+    to[0] = to[1] = 0.f;
+    if(exists) { load_pair<Type>(from, to); }
+}
+
 // One block: `filter[0]` warps.
 template <host_model::data_type Type, int Width, int Stride>
 __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
@@ -104,6 +111,8 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
     const int filter_y = static_cast<int>(threadIdx.x) / 32;
     if(channel >= p.groups) { return; }
 
+    const auto columns  = static_cast<unsigned>(p.input[1]);
+    const int pitch     = p.groups;
     float sum[Width][2] = {};
     const int end       = std::min(p.rows, (part + 1) * p.part_rows);
     for(int row = part * p.part_rows; row < end; ++row)
@@ -113,38 +122,40 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
         if(static_cast<unsigned>(y) >= static_cast<unsigned>(p.input[0])) { continue; }
         const auto* in =
             static_cast<const element*>(p.in) +
-            (static_cast<std::int64_t>(image) * p.input[0] + y) * p.input[1] * p.groups + channel;
-        const auto* out       = static_cast<const element*>(p.out) +
-                                static_cast<std::int64_t>(row) * p.output[1] * p.groups + channel;
-        float values[span][2] = {};
-        const auto bring      = [&](int index, int x) {
-            if(static_cast<unsigned>(x) < static_cast<unsigned>(p.input[1]))
-            {
-                load_pair<Type>(in + static_cast<std::int64_t>(x) * p.groups, values[index]);
-            }
-            else
-            {
-                values[index][0] = values[index][1] = 0.f;
-            }
-        };
+            (static_cast<std::int64_t>(image) * p.input[0] + y) * p.input[1] * p.groups + channel -
+            static_cast<std::int64_t>(p.pad[1]) * p.groups;
+        const auto* out = static_cast<const element*>(p.out) +
+                          static_cast<std::int64_t>(row) * p.output[1] * p.groups + channel;
+        int next        = -p.pad[1]; // the column that `in` stands for
+        float values[span][2];
 #pragma unroll
-        for(int i = 0; i < kept; ++i) { bring(i, i - p.pad[1]); }
-        for(int first = 0; first < p.output[1]; first += outputs)
+        for(int i = 0; i < kept; ++i)
         {
-            float gradient[outputs][2] = {};
+            bring_pair<Type>(in, static_cast<unsigned>(next) < columns, values[i]);
+            in += pitch;
+            ++next;
+        }
+        for(int left = p.output[1]; left > 0; left -= outputs)
+        {
+            float gradient[outputs][2];
+            // Most windows lie in the image, and need no more tests.
+            const bool inside = left >= outputs && next >= 0 && next + step <= p.input[1];
 #pragma unroll
             for(int i = 0; i < step; ++i)
             {
-                if(kept + i >= 0) { bring(kept + i, first * Stride - p.pad[1] + kept + i); }
+                if(kept + i >= 0)
+                {
+                    bring_pair<Type>(
+                        in, inside || static_cast<unsigned>(next + i) < columns, values[kept + i]);
+                }
+                in += pitch;
             }
+            next += step;
 #pragma unroll
             for(int i = 0; i < outputs; ++i)
             {
-                if(first + i < p.output[1])
-                {
-                    load_pair<Type>(out + static_cast<std::int64_t>(first + i) * p.groups,
-                                    gradient[i]);
-                }
+                bring_pair<Type>(out, inside || i < left, gradient[i]);
+                out += pitch;
             }
 #pragma unroll
             for(int i = 0; i < outputs; ++i)
