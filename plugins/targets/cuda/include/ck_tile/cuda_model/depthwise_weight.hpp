@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Weight gradients of groups with one channel: no products are shared, so that a GEMM of joined
-// groups would compute 64 times too many. A lane has two channels, a warp one row of the filter
+// groups would compute 64 times too many. A lane has four channels, a warp one row of the filter
 // and some rows of the output; blocks leave partial sums, which a second kernel adds in a fixed
 // order.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "ck_tile/cuda_model/element.hpp"
@@ -13,10 +14,11 @@
 
 namespace ck_tile::cuda_model {
 
-inline constexpr int depthwise_channels  = 64; // of a block
-inline constexpr int depthwise_most_rows = 7;  // of a filter: warps of a block
-inline constexpr int depthwise_adders    = 8;  // warps that share the parts of a sum
-inline constexpr int depthwise_resident  = 3;  // blocks of a multiprocessor
+inline constexpr int depthwise_lane      = 4;                   // channels of a lane
+inline constexpr int depthwise_channels  = 32 * depthwise_lane; // of a block
+inline constexpr int depthwise_most_rows = 7;                   // of a filter: warps of a block
+inline constexpr int depthwise_adders    = 8; // warps that share the parts of a sum
+inline constexpr int depthwise_resident  = 2; // blocks of a multiprocessor
 
 // Images are N,H,W,G in memory, weights G,Y,X.
 struct depthwise_weight_params
@@ -43,7 +45,7 @@ constexpr bool is_depthwise_weight(const host_model::conv_shape& s)
 {
     const bool flat = s.filter[0] == 1 && s.input[0] == 1 && s.output[0] == 1;
     const bool wide = s.filter[2] == 3 || s.filter[2] == 5 || s.filter[2] == 7;
-    return flat && s.C == 1 && s.K == 1 && s.G % 2 == 0 && wide &&
+    return flat && s.C == 1 && s.K == 1 && s.G % depthwise_lane == 0 && wide &&
            s.filter[1] <= depthwise_most_rows && (s.stride[2] == 1 || s.stride[2] == 2) &&
            s.dilation[2] == 1 && s.N * s.output[1] <= 1 << 30;
 }
@@ -70,28 +72,39 @@ inline depthwise_weight_params make_depthwise_weight_params(const host_model::co
     return p;
 }
 
-// Two neighbouring channels.
+// Neighbouring channels, as they are in memory.
 template <host_model::data_type Type>
-__device__ __forceinline__ void load_pair(const stored_t<Type>* from, float (&to)[2])
+struct lane_channels
 {
-    if constexpr(sizeof(stored_t<Type>) == 2)
+    static constexpr int bytes = depthwise_lane * static_cast<int>(sizeof(stored_t<Type>));
+    alignas(bytes) std::uint32_t words[bytes / 4];
+
+    __device__ __forceinline__ float get(int channel) const
     {
-        const std::uint32_t both = *reinterpret_cast<const std::uint32_t*>(from);
-        to[0]                    = widen<Type>(static_cast<std::uint16_t>(both));
-        to[1]                    = widen<Type>(static_cast<std::uint16_t>(both >> 16));
+        if constexpr(bytes == 4 * depthwise_lane) { return std::bit_cast<float>(words[channel]); }
+        else
+        {
+            return widen<Type>(static_cast<std::uint16_t>(words[channel / 2] >> channel % 2 * 16));
+        }
     }
-    else
-    {
-        to[0] = from[0];
-        to[1] = from[1];
-    }
+};
+
+// Zeros where there is nothing.
+template <host_model::data_type Type>
+__device__ __forceinline__ lane_channels<Type> bring(const stored_t<Type>* from, bool exists)
+{
+    lane_channels<Type> found{};
+    if(exists) { found = *reinterpret_cast<const lane_channels<Type>*>(from); }
+    return found;
 }
 
 template <host_model::data_type Type>
-__device__ __forceinline__ void bring_pair(const stored_t<Type>* from, bool exists, float (&to)[2])
+__device__ __forceinline__ void
+bring_values(const stored_t<Type>* from, bool exists, float (&to)[depthwise_lane])
 {
-    to[0] = to[1] = 0.f;
-    if(exists) { load_pair<Type>(from, to); }
+    const lane_channels<Type> found = bring<Type>(from, exists);
+#pragma unroll
+    for(int c = 0; c < depthwise_lane; ++c) { to[c] = found.get(c); }
 }
 
 // One block: `filter[0]` warps.
@@ -106,15 +119,15 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
 
     const int chunks   = depthwise_chunks(p.groups);
     const int channel  = static_cast<int>(blockIdx.x) % chunks * depthwise_channels +
-                         static_cast<int>(threadIdx.x) % 32 * 2;
+                         static_cast<int>(threadIdx.x) % 32 * depthwise_lane;
     const int part     = static_cast<int>(blockIdx.x) / chunks;
     const int filter_y = static_cast<int>(threadIdx.x) / 32;
     if(channel >= p.groups) { return; }
 
-    const auto columns  = static_cast<unsigned>(p.input[1]);
-    const int pitch     = p.groups;
-    float sum[Width][2] = {};
-    const int end       = std::min(p.rows, (part + 1) * p.part_rows);
+    const auto columns               = static_cast<unsigned>(p.input[1]);
+    const int pitch                  = p.groups;
+    float sum[Width][depthwise_lane] = {};
+    const int end                    = std::min(p.rows, (part + 1) * p.part_rows);
     for(int row = part * p.part_rows; row < end; ++row)
     {
         const int image = row / p.output[0];
@@ -127,17 +140,17 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
         const auto* out = static_cast<const element*>(p.out) +
                           static_cast<std::int64_t>(row) * p.output[1] * p.groups + channel;
         int next        = -p.pad[1]; // the column that `in` stands for
-        float values[span][2];
+        float values[span][depthwise_lane];
 #pragma unroll
         for(int i = 0; i < kept; ++i)
         {
-            bring_pair<Type>(in, static_cast<unsigned>(next) < columns, values[i]);
+            bring_values<Type>(in, static_cast<unsigned>(next) < columns, values[i]);
             in += pitch;
             ++next;
         }
         for(int left = p.output[1]; left > 0; left -= outputs)
         {
-            float gradient[outputs][2];
+            lane_channels<Type> gradients[outputs];
             // Most windows lie in the image, and need no more tests.
             const bool inside = left >= outputs && next >= 0 && next + step <= p.input[1];
 #pragma unroll
@@ -145,7 +158,7 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
             {
                 if(kept + i >= 0)
                 {
-                    bring_pair<Type>(
+                    bring_values<Type>(
                         in, inside || static_cast<unsigned>(next + i) < columns, values[kept + i]);
                 }
                 in += pitch;
@@ -154,26 +167,28 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
 #pragma unroll
             for(int i = 0; i < outputs; ++i)
             {
-                bring_pair<Type>(out, inside || i < left, gradient[i]);
+                gradients[i] = bring<Type>(out, inside || i < left);
                 out += pitch;
             }
 #pragma unroll
             for(int i = 0; i < outputs; ++i)
             {
 #pragma unroll
-                for(int x = 0; x < Width; ++x)
+                for(int c = 0; c < depthwise_lane; ++c)
                 {
-                    for(int c = 0; c < 2; ++c)
+                    const float gradient = gradients[i].get(c);
+#pragma unroll
+                    for(int x = 0; x < Width; ++x)
                     {
-                        sum[x][c] += gradient[i][c] * values[i * Stride + x][c];
+                        sum[x][c] += gradient * values[i * Stride + x][c];
                     }
                 }
             }
 #pragma unroll
             for(int i = 0; i < kept; ++i)
             {
-                values[i][0] = values[i + step][0];
-                values[i][1] = values[i + step][1];
+#pragma unroll
+                for(int c = 0; c < depthwise_lane; ++c) { values[i][c] = values[i + step][c]; }
             }
         }
     }
@@ -183,8 +198,9 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
 #pragma unroll
     for(int x = 0; x < Width; ++x)
     {
-        partial[static_cast<std::int64_t>(x) * p.groups]     = sum[x][0];
-        partial[static_cast<std::int64_t>(x) * p.groups + 1] = sum[x][1];
+#pragma unroll
+        for(int c = 0; c < depthwise_lane; ++c) { partial[c] = sum[x][c]; }
+        partial += pitch;
     }
 }
 
