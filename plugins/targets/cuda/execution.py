@@ -32,7 +32,7 @@ ENGINE_M: Final = "engine M"
 #: shared memory of a multiprocessor in bytes
 SHARED_BYTES: Final = 233472
 REGISTERS: Final = 65536
-#: bytes of a row of shared memory in engine W
+#: bytes of a row of shared memory
 ROW_BYTES: Final = 128
 #: columns that belong together in engine W, and the shortest runs that it takes
 CHUNK: Final = 64
@@ -185,14 +185,15 @@ class _Tile:
         wanted = max(4, plan.stages) if self.double else plan.stages
         a_line, a_lines = (self.k, self.m) if self.a_along_k else (self.m, self.k)
         b_line, b_lines = (self.k, self.n) if self.b_along_k else (self.n, self.k)
-        stage = self._padded(a_line) * a_lines + self._padded(b_line) * b_lines
-        rows = 0 if self.weight or self.product else -(-self.m * 24 // 128) * 128
+        stage = self._line_bytes(a_line) * a_lines + self._line_bytes(b_line) * b_lines
+        rows = 0 if self.weight or self.product else -(-self.m * 8 // 128) * 128
         room = SHARED_BYTES // self.blocks - 1024 - rows
         return max(1, min(wanted, room // stage))
 
-    def _padded(self, elements: int) -> int:
-        units = -(-elements * self.element_bytes // 16)
-        return (units + 1 if units % 2 == 0 else units) * 16
+    def _line_bytes(self, elements: int) -> int:
+        """Return the bytes of a line of an operand: whole rows, or a half or a quarter of one."""
+        used = elements * self.element_bytes
+        return next((part for part in (32, 64) if used <= part), -(-used // ROW_BYTES) * ROW_BYTES)
 
 
 class _HopperTile:
