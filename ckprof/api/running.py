@@ -139,6 +139,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
     selection, stages = request.selection, request.stages
     outcomes: list[Outcome] = []
     error: BaseException | None = None
+    stopped = False
     with ExitStack() as stack:
         _check_reference(session, request)
         # The store first: who cannot write it need not build for hours. So with a library that is missing.
@@ -153,7 +154,8 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
             with closing(record(run)) as found:
                 for outcome in found:
                     outcomes.append(outcome)
-                    if request.should_stop():
+                    stopped = request.should_stop()
+                    if stopped:
                         break
         except BaseException as exc:
             # Whatever it is: what was measured until then must not be lost with it.
@@ -174,7 +176,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         stages_s=stages.seconds,
         why=request.why,
         same_kernels=same_kernels(target, selection.candidates) if request.why else (),
-        partial=error is not None or request.should_stop(),
+        partial=error is not None or stopped,
         warnings=run.warnings,
         baseline_ids=request.baselines,
         baselines=tuple(run.baselines.outcomes),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,33 +17,6 @@ if TYPE_CHECKING:
 
 #: K extents of the MMA tiles of the half types, (for 32-wide, for all others), unless others are asked for
 MMA_K_TABLE: Final = (16, 32)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversionRequest:
-    """One input to convert.
-
-    :param path: where the bytes come from; only for messages and for what the file name says.
-    :param data: the whole content, or its beginning if ``stream`` is set.
-    :param stream: opens the whole content of an input that is too large to hold. Only converters that say
-        ``streams = True`` are asked with it; all others get the whole content as ``data``.
-    :param direction: id of the direction that the user asked for, or ``None`` if the lines shall tell.
-    :param layout: given with ``--layout``; ``None`` if the lines or the file name shall tell.
-    :param dtype: given with ``--dtype``, likewise.
-    """
-
-    path: Path
-    data: bytes
-    direction: str | None = None
-    layout: Layout | None = None
-    dtype: DataType | None = None
-    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
-    mma_k_table: tuple[int, int] = MMA_K_TABLE
-    #: read a comment mark anywhere in a line as upstream's converter does: the whole line is lost
-    upstream_comments: bool = False
-    #: turn errors of single lines into dropped lines
-    lenient: bool = False
-    stream: Callable[[], BinaryIO] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +42,25 @@ class ListReading:
         stream: Callable[[], BinaryIO] | None = None,
     ) -> ConversionRequest:
         """Return the request to convert some content this way; the parameters are fields of it."""
-        return ConversionRequest(
-            path=path,
-            data=data,
-            direction=direction,
-            stream=stream,
-            layout=self.layout,
-            dtype=self.dtype,
-            mma_k_table=self.mma_k_table,
-            lenient=self.lenient,
-            upstream_comments=self.upstream_comments,
-        )
+        how: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(ListReading)}
+        return ConversionRequest(path=path, data=data, direction=direction, stream=stream, **how)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionRequest(ListReading):
+    """One input to convert, and how it is read.
+
+    :param path: where the bytes come from; only for messages and for what the file name says.
+    :param data: the whole content, or its beginning if ``stream`` is set.
+    :param stream: opens the whole content of an input that is too large to hold. Only converters that say
+        ``streams = True`` are asked with it; all others get the whole content as ``data``.
+    :param direction: id of the direction that the user asked for, or ``None`` if the lines shall tell.
+    """
+
+    path: Path
+    data: bytes
+    direction: str | None = None
+    stream: Callable[[], BinaryIO] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -244,7 +244,10 @@ def test_convolutions_and_others_are_files_of_their_own(tmp_path):
     assert (result.rows, result.left_out.total()) == (1, 0)
 
 
-OWN_HEAD = "kernel,problem_idx,direction,dtype,layout,m,n,k,stride_a,stride_b,stride_e,batch,{}split_k,latency_ms,tflops,non_zero\n"  # noqa: E501
+OWN_HEAD = (
+    "kernel,problem_idx,direction,dtype,layout,m,n,k,stride_a,stride_b,stride_e,batch,{}"
+    "split_k,latency_ms,tflops,non_zero\n"
+)
 
 
 @pytest.mark.parametrize(

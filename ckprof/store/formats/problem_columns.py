@@ -42,7 +42,7 @@ def cells_of(one: MeasurementSummary, median_ms: float, index: int) -> dict[str,
     return {
         "kernel": one.kernel.name,
         "problem_idx": index,
-        "direction": one.key.operation.direction,
+        OPERATION_COLUMN: one.key.operation.direction,
         "dtype": dtype.value if dtype is not None else "",
         "layout": one.kernel.layout,
         **cells_of_problem(problem),

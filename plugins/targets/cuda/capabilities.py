@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+#: times ten: that of engine W, which is compiled for where no device says otherwise
+USUAL_CAPABILITY: Final = 90
 _SHARED_BYTES: Final = {80: 167936, 86: 102400, 87: 167936, 89: 102400, 90: 233472}
 
 

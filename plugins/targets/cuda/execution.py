@@ -19,6 +19,7 @@ from ckprof.model.dtype import DataType
 from ckprof.model.kernel_traits import Reduction, RunAxis, RunChunks, Schedule
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
+from ckprof_plugins.targets.cuda.capabilities import USUAL_CAPABILITY, shared_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 ENGINE_W: Final = "engine W"
 ENGINE_M: Final = "engine M"
 #: shared memory of a multiprocessor in bytes
-SHARED_BYTES: Final = 233472
+SHARED_BYTES: Final = shared_bytes(USUAL_CAPABILITY)
 REGISTERS: Final = 65536
 #: bytes of a row of shared memory
 ROW_BYTES: Final = 128

@@ -15,7 +15,7 @@ from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof_plugins.targets.cpu import recipe as host_recipe
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cuda.capabilities import shared_bytes
+from ckprof_plugins.targets.cuda.capabilities import USUAL_CAPABILITY, shared_bytes
 from ckprof_plugins.targets.cuda.devices import devices
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ckprof.arch.architecture import Architecture
     from ckprof.model.recipe import BuildRequest
 
-#: compute capability times ten that is compiled for where no device says otherwise
-USUAL_CAPABILITY: Final = 90
 #: oldest device with the instructions of engine M
 OLDEST_CAPABILITY: Final = 80
 

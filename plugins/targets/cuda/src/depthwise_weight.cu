@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
-#include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/depthwise_weight_launch.hpp"
 #include "ck_tile/cuda_model/start.hpp"
-#include "ck_tile/host/device_memory.hpp"
+#include "ck_tile/cuda_model/workspace.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -20,23 +19,12 @@ struct sum_tag;
 template <data_type Type>
 struct adder_tag;
 
-int multiprocessors()
-{
-    int device = 0, answer = 0;
-    hip_check_error(cudaGetDevice(&device));
-    hip_check_error(cudaDeviceGetAttribute(&answer, cudaDevAttrMultiProcessorCount, device));
-    return answer;
-}
-
 float* partial_sums(const depthwise_weight_params& p)
 {
-    // Never destroyed: the device may be gone by then.
-    static DeviceMem& memory = *new DeviceMem;
     const auto sums = static_cast<std::size_t>(p.filter[0]) * static_cast<std::size_t>(p.filter[1]);
     const auto bytes = sums * static_cast<std::size_t>(p.groups) *
                        static_cast<std::size_t>(p.parts) * sizeof(float);
-    if(memory.GetBufferSize() < bytes) { memory.Realloc(bytes); }
-    return static_cast<float*>(memory.GetDeviceBuffer());
+    return static_cast<float*>(impl::workspace_of<depthwise_weight_params>(bytes));
 }
 
 template <data_type Type, int Width, int Stride>
@@ -113,7 +101,7 @@ bool launch_depthwise_weight(cudaStream_t stream,
         return false;
     }
     depthwise_weight_params p =
-        make_depthwise_weight_params(call.shape, multiprocessors() * depthwise_resident);
+        make_depthwise_weight_params(call.shape, impl::multiprocessors() * depthwise_resident);
     p.in      = call.in;
     p.out     = call.out;
     p.result  = call.wei;

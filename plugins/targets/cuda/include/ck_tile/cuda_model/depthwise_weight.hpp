@@ -116,6 +116,7 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
     // So many neighbouring outputs at a time; what their windows cover, and share with the next.
     constexpr int outputs = Width, span = (outputs - 1) * Stride + Width;
     constexpr int step = outputs * Stride, kept = span - step;
+    static_assert(Stride < Width);
 
     const int chunks   = depthwise_chunks(p.groups);
     const int channel  = static_cast<int>(blockIdx.x) % chunks * depthwise_channels +
@@ -156,11 +157,8 @@ __global__ void __launch_bounds__(32 * depthwise_most_rows, depthwise_resident)
 #pragma unroll
             for(int i = 0; i < step; ++i)
             {
-                if(kept + i >= 0)
-                {
-                    bring_values<Type>(
-                        in, inside || static_cast<unsigned>(next + i) < columns, values[kept + i]);
-                }
+                bring_values<Type>(
+                    in, inside || static_cast<unsigned>(next + i) < columns, values[kept + i]);
                 in += pitch;
             }
             next += step;

@@ -10,36 +10,12 @@
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/hopper_gemm.hpp"
 #include "ck_tile/cuda_model/start.hpp"
-#include "ck_tile/host/device_memory.hpp"
+#include "ck_tile/cuda_model/workspace.hpp"
 
 namespace ck_tile::cuda_model::impl {
 
 template <typename Kernel>
 struct hopper_tag;
-
-inline int multiprocessors()
-{
-    static const int count = [] {
-        int device = 0, answer = 0;
-        hip_check_error(cudaGetDevice(&device));
-        hip_check_error(cudaDeviceGetAttribute(&answer, cudaDevAttrMultiProcessorCount, device));
-        return answer;
-    }();
-    return count;
-}
-
-// Sums of several parts of K and the counters of tiles: zero whenever no kernel runs.
-inline char* zeroed_workspace(std::size_t bytes)
-{
-    // Never destroyed: the device may be gone by then.
-    static DeviceMem& memory = *new DeviceMem;
-    if(memory.GetBufferSize() < bytes)
-    {
-        memory.Realloc(bytes);
-        memory.SetZero();
-    }
-    return static_cast<char*>(memory.GetDeviceBuffer());
-}
 
 // The persistent kernel of an instance, and what a launch of it takes.
 template <typename Kernel, typename Config>
@@ -80,14 +56,15 @@ struct hopper_grid
                s.tiles <= resident_clusters(s.parts);
     }
 
-    // Memory for sums, a tile after the other, and behind them the counters of tiles.
+    // Memory for sums, a tile after the other, and behind them the counters of tiles: all of it
+    // zero whenever no kernel runs.
     static void add_workspace(part_sums& s)
     {
         const auto tiles       = static_cast<std::size_t>(s.tiles);
         const std::size_t sums = tiles * Config::m * Config::n * 4;
-        char* workspace        = zeroed_workspace(sums + tiles * 4);
-        s.partial              = workspace;
-        s.arrived              = reinterpret_cast<unsigned*>(workspace + sums);
+        char* workspace = static_cast<char*>(workspace_of<part_sums, true>(sums + tiles * 4));
+        s.partial       = workspace;
+        s.arrived       = reinterpret_cast<unsigned*>(workspace + sums);
     }
 
     // `written` as start() has it.

@@ -9,7 +9,7 @@
 #include "ck_tile/cuda_model/joined_groups.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
-#include "ck_tile/host/device_memory.hpp"
+#include "ck_tile/cuda_model/workspace.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -77,13 +77,7 @@ constexpr CUtensorMapDataType map_type()
                                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 }
 
-// Expanded weights; nothing is expected of what is in it.
-inline void* expanded_workspace(std::size_t bytes)
-{
-    static DeviceMem& memory = *new DeviceMem;
-    if(memory.GetBufferSize() < bytes) { memory.Realloc(bytes); }
-    return memory.GetDeviceBuffer();
-}
+struct expanded_weights;
 
 template <typename Element>
 expansion<Element> plan_expansion(const host_model::conv_shape& s, const void* weights, int joined)
@@ -96,7 +90,7 @@ expansion<Element> plan_expansion(const host_model::conv_shape& s, const void* w
     e.c        = static_cast<int>(s.C);
     e.elements = s.G * s.K * e.taps * s.C * joined;
     e.to       = static_cast<Element*>(
-        expanded_workspace(static_cast<std::size_t>(e.elements) * sizeof(Element)));
+        workspace_of<expanded_weights>(static_cast<std::size_t>(e.elements) * sizeof(Element)));
     return e;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one place where kernels are started.
+// The one place where kernels are started, and how many blocks of them the device can run.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,17 @@ inline void check_shared_memory(int bytes)
                 " bytes of shared memory, a block of this device has at most " +
                 std::to_string(most));
     }
+}
+
+inline int multiprocessors()
+{
+    static const int count = [] {
+        int device = 0, answer = 0;
+        hip_check_error(cudaGetDevice(&device));
+        hip_check_error(cudaDeviceGetAttribute(&answer, cudaDevAttrMultiProcessorCount, device));
+        return answer;
+    }();
+    return count;
 }
 
 // The grid: so many blocks, each `cluster` of them a cluster.
