@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// How a block of a kernel for single channels walks down its columns of all images: rows are copied
+// to shared memory once, while the tiles before are computed.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/depthwise_plan.hpp"
+#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/ptx.hpp"
+
+namespace ck_tile::cuda_model {
+
+// Shared memory: a ring of the image's rows, then the gradients of two rows of tiles if these are
+// read, too. Zeros are where an image has nothing.
+template <host_model::data_type Type, typename Tile, bool Gradients>
+struct depthwise_stages
+{
+    static constexpr int element_bytes = static_cast<int>(sizeof(stored_t<Type>));
+    static constexpr int pixel_bytes   = depthwise_lanes * element_bytes;
+    static constexpr int window        = Tile::window(Tile::rows); // rows of a tile
+    static constexpr int advance       = Tile::advance(Tile::rows);
+    // What the next tile needs is copied at once if there is room for all of a window.
+    static constexpr int room = Tile::whole_windows ? window : advance;
+    static constexpr int ring = window + room;
+    static_assert(advance <= window);
+    static constexpr int columns(int warps)
+    { return (warps - 1) * Tile::advance(Tile::columns) + Tile::window(Tile::columns); }
+    static constexpr int gradient_columns(int warps) { return warps * Tile::columns; }
+    static constexpr int ring_bytes(int warps) { return ring * columns(warps) * pixel_bytes; }
+    static constexpr int gradient_bytes(int warps) // of a row of tiles
+    { return Gradients ? Tile::rows * gradient_columns(warps) * pixel_bytes : 0; }
+    static constexpr int bytes(int warps) { return ring_bytes(warps) + 2 * gradient_bytes(warps); }
+};
+
+// Which columns, channels and tiles a block has, and what of them a thread copies and computes.
+template <host_model::data_type Type, typename Tile, bool Gradients>
+class depthwise_walk
+{
+public:
+    using element = stored_t<Type>;
+    using stages  = depthwise_stages<Type, Tile, Gradients>;
+
+    int lane, warp;
+    int chunk, column_tile, part;
+    int channel;        // the lane's
+    int first_position; // the warp's first column
+
+    __device__ __forceinline__ depthwise_walk(const depthwise_plan& plan, char* shared)
+        : lane(static_cast<int>(threadIdx.x) % 32),
+          warp(static_cast<int>(threadIdx.x) / 32),
+          p(plan),
+          memory(shared),
+          address(shared_address(shared))
+    {
+        const int chunks = depthwise_chunks(p.groups);
+        int rest         = static_cast<int>(blockIdx.x);
+        chunk            = rest % chunks;
+        rest /= chunks;
+        column_tile    = rest % p.column_tiles;
+        part           = rest / p.column_tiles;
+        channel        = chunk * depthwise_lanes + lane;
+        const int tile = column_tile * p.warps;
+        const int left = p.first_position[1] + tile * Tile::columns;
+        first_position = left + warp * Tile::columns;
+        columns        = stages::columns(p.warps);
+        wide           = most == depthwise_vector || p.groups % most == 0;
+        image          = plan_copies(
+            p.image, p.length, p.first_element[1] + tile * Tile::advance(Tile::columns), columns);
+        if constexpr(Gradients)
+        {
+            gradient = plan_copies(p.other, p.positions, left, stages::gradient_columns(p.warps));
+        }
+    }
+
+    // Calls compute(image, first row of positions) for each row of tiles; rows that it reads by
+    // row() and gradients() are in shared memory then.
+    template <typename Compute>
+    __device__ __forceinline__ void run(const Compute& compute)
+    {
+        // The first parts have one more if they cannot be the same.
+        const int tiles = p.images * p.row_tiles, each = tiles / p.parts, rest = tiles % p.parts;
+        const int begin = part * each + (part < rest ? part : rest);
+        const int end   = begin + each + (part < rest ? 1 : 0);
+        int number = begin / p.row_tiles, tile = begin % p.row_tiles; // what is copied
+        int computed = 0, computed_row = 0; // image, first row of positions
+        bool anew = true;                   // In another image no row is known.
+        slot = buffer = 0;
+#pragma unroll 1
+        for(int index = begin; index <= end; ++index)
+        {
+            const int next_slot = in_ring(slot + (anew ? stages::window : stages::advance));
+            const int first     = anew ? 0 : stages::window - stages::advance;
+            const int last      = anew ? stages::room : stages::window;
+            if(index < end)
+            {
+                copy_rows(number, tile, next_slot, first, last);
+                copy_gradients(number, tile, 1 - buffer);
+            }
+            if(index > begin) { compute(computed, computed_row); }
+            if(index == end) { break; }
+            if(stages::room < stages::window && anew)
+            {
+                __syncthreads();
+                copy_rows(number, tile, next_slot, stages::room, stages::window);
+            }
+            commit_copies();
+            slot         = next_slot;
+            buffer       = 1 - buffer;
+            computed     = number;
+            computed_row = p.first_position[0] + tile * Tile::rows;
+            ++tile;
+            anew = tile == p.row_tiles;
+            if(anew)
+            {
+                tile = 0;
+                ++number;
+            }
+            wait_copies<0>();
+            __syncthreads();
+        }
+    }
+
+    // The warp's window: its row, at the lane's channel; neighbours are depthwise_lanes apart.
+    __device__ __forceinline__ const element* row(int number) const
+    {
+        const int at = in_ring(slot + number) * columns + warp * Tile::advance(Tile::columns);
+        return reinterpret_cast<const element*>(memory + at * stages::pixel_bytes) + lane;
+    }
+    // The gradients of the warp's positions of a row, likewise.
+    __device__ __forceinline__ const element* gradients(int number) const
+    {
+        const int at = (buffer * Tile::rows + number) * stages::gradient_columns(p.warps) +
+                       warp * Tile::columns;
+        return reinterpret_cast<const element*>(memory + stages::ring_bytes(p.warps) +
+                                                at * stages::pixel_bytes) +
+               lane;
+    }
+
+private:
+    // What a lane copies of each row: pieces of pixels that are some columns apart.
+    struct row_copies
+    {
+        const element* first; // in row 0 of image 0
+        int pitch;            // of rows, in elements
+        unsigned columns;     // bit i: whether the image has piece i
+    };
+
+    static constexpr int most = 16 / stages::element_bytes; // channels of a piece
+
+    const depthwise_plan& p;
+    char* const memory;
+    const std::uint32_t address; // of `memory`
+    int columns;                 // in shared memory
+    int slot;                    // the window's first row in the ring
+    int buffer;                  // of gradients
+    bool wide;                   // pieces have so many channels, otherwise depthwise_vector
+    row_copies image, gradient;
+
+    __device__ __forceinline__ int piece_bytes() const
+    { return wide ? 16 : depthwise_vector * stages::element_bytes; }
+    // That a warp copies at once.
+    __device__ __forceinline__ int pixels() const
+    { return 32 * piece_bytes() / stages::pixel_bytes; }
+
+    __device__ __forceinline__ row_copies plan_copies(const void* tensor,
+                                                      const int (&length)[2],
+                                                      int column,
+                                                      int count) const
+    {
+        const int pieces = stages::pixel_bytes / piece_bytes(); // of a pixel
+        const int start =
+            chunk * depthwise_lanes + lane % pieces * (depthwise_lanes / pieces); // a channel
+        column += lane / pieces;
+        row_copies result{static_cast<const element*>(tensor) +
+                              (static_cast<std::int64_t>(column) * p.groups + start),
+                          length[1] * p.groups,
+                          0};
+        for(int i = 0; i * pixels() < count; ++i)
+        {
+            // All channels of a piece exist, or none.
+            const bool exists = start < p.groups && static_cast<unsigned>(column + i * pixels()) <
+                                                        static_cast<unsigned>(length[1]);
+            result.columns |= exists ? 1u << i : 0u;
+        }
+        return result;
+    }
+
+    __device__ __forceinline__ static int in_ring(int row)
+    { return row >= stages::ring ? row - stages::ring : row; }
+
+    // Rows [begin, end) of a tile's window.
+    __device__ __forceinline__ void
+    copy_rows(int number, int tile, int first_slot, int begin, int end) const
+    {
+        const int first = p.first_element[0] + tile * stages::advance;
+        for(int i = begin + warp; i < end; i += p.warps)
+        {
+            const int to = in_ring(first_slot + i) * columns;
+            copy_row(image, p.length[0], number, first + i, to * stages::pixel_bytes, columns);
+        }
+    }
+    __device__ __forceinline__ void copy_gradients(int number, int tile, int to) const
+    {
+        if constexpr(Gradients)
+        {
+            const int first = p.first_position[0] + tile * Tile::rows;
+            const int count = stages::gradient_columns(p.warps);
+            for(int i = warp; i < Tile::rows; i += p.warps)
+            {
+                copy_row(gradient,
+                         p.positions[0],
+                         number,
+                         first + i,
+                         stages::ring_bytes(p.warps) +
+                             (to * Tile::rows + i) * count * stages::pixel_bytes,
+                         count);
+            }
+        }
+    }
+
+    // A row of an image with so many, to columns of shared memory from byte `to` on.
+    __device__ __forceinline__ void
+    copy_row(const row_copies& copies, int rows, int number, int row, int to, int count) const
+    {
+        const bool exists  = static_cast<unsigned>(row) < static_cast<unsigned>(rows);
+        const unsigned has = exists ? copies.columns : 0;
+        const element* from =
+            copies.first + static_cast<std::int64_t>(number * rows + row) * copies.pitch;
+        if(wide) { copy_pieces<16>(address + to, from, has, count); }
+        else if constexpr(most != depthwise_vector)
+        {
+            copy_pieces<depthwise_vector * stages::element_bytes>(address + to, from, has, count);
+        }
+    }
+    template <int Bytes>
+    __device__ __forceinline__ void
+    copy_pieces(std::uint32_t to, const element* from, unsigned has, int count) const
+    {
+        constexpr int at_once = 32 * Bytes / stages::pixel_bytes; // pixels
+        to += static_cast<unsigned>(lane * Bytes);
+        const std::int64_t step = static_cast<std::int64_t>(p.groups) * at_once;
+#pragma unroll 4
+        for(int i = count / at_once; i > 0; --i)
+        {
+            copy_async<Bytes>(to, from, (has & 1) != 0);
+            has >>= 1;
+            to += 32 * Bytes;
+            from += step;
+        }
+        // What lies behind the last column belongs to another row.
+        if(lane < count % at_once * (32 / at_once)) { copy_async<Bytes>(to, from, (has & 1) != 0); }
+    }
+};
+
+} // namespace ck_tile::cuda_model
