@@ -29,36 +29,6 @@ load_weights(float (&weight)[Tile::size][Tile::size], const depthwise_plan& p, i
     }
 }
 
-template <host_model::data_type Type, typename Tile, typename Walk>
-__device__ __forceinline__ void add_tile(float (&result)[Tile::rows][Tile::columns],
-                                         const float (&weight)[Tile::size][Tile::size],
-                                         const Walk& walk)
-{
-#pragma unroll
-    for(int row = 0; row < Tile::window(Tile::rows); ++row)
-    {
-        const auto* from = walk.row(row);
-#pragma unroll
-        for(int column = 0; column < Tile::window(Tile::columns); ++column)
-        {
-            const float value = widen<Type>(from[column * depthwise_lanes]);
-#pragma unroll
-            for(int i = 0; i < Tile::rows; ++i)
-            {
-                const int y = Tile::tap(i, row);
-                if(y < 0 || y >= Tile::size) { continue; }
-#pragma unroll
-                for(int j = 0; j < Tile::columns; ++j)
-                {
-                    const int x = Tile::tap(j, column);
-                    if(x < 0 || x >= Tile::size) { continue; }
-                    result[i][j] += weight[y][x] * value;
-                }
-            }
-        }
-    }
-}
-
 template <host_model::data_type Type, bf16_rounding_mode Rounding, typename Tile>
 __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<Tile::size>)
     depthwise_image(const __grid_constant__ depthwise_plan p)
@@ -69,7 +39,9 @@ __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<
     load_weights<Type, Tile>(weight, p, walk.channel);
     walk.run([&](int image, int first_row) {
         float result[Tile::rows][Tile::columns] = {};
-        add_tile<Type, Tile>(result, weight, walk);
+        add_window<Type, Tile>(walk, [&](float value, int i, int j, int y, int x) {
+            result[i][j] += weight[y][x] * value;
+        });
         if(walk.channel >= p.groups) { return; }
 #pragma unroll
         for(int i = 0; i < Tile::rows; ++i)

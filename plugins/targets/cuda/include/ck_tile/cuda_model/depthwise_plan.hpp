@@ -41,6 +41,9 @@ struct depthwise_tile
     static constexpr int advance(int positions)
     { return scatter ? positions / Stride : positions * Stride; }
 
+    // Rows above and below of a window, which the first and the last tile often have in pads.
+    static constexpr int window_edge = (Size - 1) / 2 / (Scatter ? Stride : 1);
+
     // Which tap connects them, both counted from the tile's first one; none outside [0, Size).
     static constexpr int tap(int position, int element)
     { return scatter ? position + Size - 1 - Stride * element : element - Stride * position; }
@@ -107,10 +110,10 @@ constexpr bool is_depthwise(const host_model::conv_shape& s)
     const bool flat = s.filter[0] == 1 && s.input[0] == 1 && s.output[0] == 1;
     // The only row of output has no neighbour at a distance.
     const bool regular = s.stride[1] == s.stride[2] || s.output[1] == 1;
-    // Numbers of rows, and the distance between two, are 32-bit integers.
+    // Numbers of rows, and the bytes between two, are 32-bit integers.
     bool small = s.N * std::max(s.input[1], s.output[1]) < 1 << 30 &&
                  std::max(s.input[2], s.output[2]) < 1 << 24 && s.G < 1 << 30 &&
-                 std::max(s.input[2], s.output[2]) * s.G < 1 << 30;
+                 std::max(s.input[2], s.output[2]) * s.G < 1 << 29;
     for(int axis = 1; axis < 3; ++axis)
     {
         small = small && s.filter[axis] <= depthwise_largest_filter &&

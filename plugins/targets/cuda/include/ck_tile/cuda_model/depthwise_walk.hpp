@@ -109,6 +109,7 @@ public:
             buffer       = 1 - buffer;
             computed     = number;
             computed_row = p.first_position[0] + tile * Tile::rows;
+            first_row    = p.first_element[0] + tile * stages::advance;
             ++tile;
             anew = tile == p.row_tiles;
             if(anew)
@@ -121,6 +122,10 @@ public:
         }
     }
 
+    // Whether the image has rows [begin, end) of the window, or some of them. Those at the edges
+    // often lie outside of it all together; a branch for each row would cost more than it saves.
+    __device__ __forceinline__ bool has_rows(int begin, int end) const
+    { return first_row + end > 0 && first_row + begin < p.length[0]; }
     // The warp's window: its row, at the lane's channel; neighbours are depthwise_lanes apart.
     __device__ __forceinline__ const element* row(int number) const
     {
@@ -141,9 +146,9 @@ private:
     // What a lane copies of each row: pieces of pixels that are some columns apart.
     struct row_copies
     {
-        const element* first; // in row 0 of image 0
-        int pitch;            // of rows, in elements
-        unsigned columns;     // bit i: whether the image has piece i
+        const char* first; // in row 0 of image 0
+        int pitch;         // of rows, in bytes
+        unsigned columns;  // bit i: whether the image has piece i
     };
 
     static constexpr int most = 16 / stages::element_bytes; // channels of a piece
@@ -154,6 +159,7 @@ private:
     int columns;                 // in shared memory
     int slot;                    // the window's first row in the ring
     int buffer;                  // of gradients
+    int first_row;               // of the image, in the window
     bool wide;                   // pieces have so many channels, otherwise depthwise_vector
     row_copies image, gradient;
 
@@ -172,10 +178,10 @@ private:
         const int start =
             chunk * depthwise_lanes + lane % pieces * (depthwise_lanes / pieces); // a channel
         column += lane / pieces;
-        row_copies result{static_cast<const element*>(tensor) +
-                              (static_cast<std::int64_t>(column) * p.groups + start),
-                          length[1] * p.groups,
-                          0};
+        const element* first = static_cast<const element*>(tensor) +
+                               (static_cast<std::int64_t>(column) * p.groups + start);
+        row_copies result{
+            reinterpret_cast<const char*>(first), length[1] * p.groups * stages::element_bytes, 0};
         for(int i = 0; i * pixels() < count; ++i)
         {
             // All channels of a piece exist, or none.
@@ -194,10 +200,12 @@ private:
     copy_rows(int number, int tile, int first_slot, int begin, int end) const
     {
         const int first = p.first_element[0] + tile * stages::advance;
+#pragma unroll 1
         for(int i = begin + warp; i < end; i += p.warps)
         {
             const int to = in_ring(first_slot + i) * columns;
-            copy_row(image, p.length[0], number, first + i, to * stages::pixel_bytes, columns);
+            copy_row<stages::columns(depthwise_most_warps)>(
+                image, p.length[0], number, first + i, to * stages::pixel_bytes, columns);
         }
     }
     __device__ __forceinline__ void copy_gradients(int number, int tile, int to) const
@@ -206,51 +214,115 @@ private:
         {
             const int first = p.first_position[0] + tile * Tile::rows;
             const int count = stages::gradient_columns(p.warps);
+#pragma unroll 1
             for(int i = warp; i < Tile::rows; i += p.warps)
             {
-                copy_row(gradient,
-                         p.positions[0],
-                         number,
-                         first + i,
-                         stages::ring_bytes(p.warps) +
-                             (to * Tile::rows + i) * count * stages::pixel_bytes,
-                         count);
+                copy_row<stages::gradient_columns(depthwise_most_warps)>(
+                    gradient,
+                    p.positions[0],
+                    number,
+                    first + i,
+                    stages::ring_bytes(p.warps) +
+                        (to * Tile::rows + i) * count * stages::pixel_bytes,
+                    count);
             }
         }
     }
 
-    // A row of an image with so many, to columns of shared memory from byte `to` on.
+    // A row of an image with so many, to `count` columns of shared memory from byte `to` on; most
+    // blocks have all warps, and their copies need no loop.
+    template <int Most>
     __device__ __forceinline__ void
     copy_row(const row_copies& copies, int rows, int number, int row, int to, int count) const
     {
         const bool exists  = static_cast<unsigned>(row) < static_cast<unsigned>(rows);
         const unsigned has = exists ? copies.columns : 0;
-        const element* from =
+        const char* from =
             copies.first + static_cast<std::int64_t>(number * rows + row) * copies.pitch;
-        if(wide) { copy_pieces<16>(address + to, from, has, count); }
-        else if constexpr(most != depthwise_vector)
+        const std::uint32_t there = address + static_cast<unsigned>(to);
+        if(wide && p.warps == depthwise_most_warps)
         {
-            copy_pieces<depthwise_vector * stages::element_bytes>(address + to, from, has, count);
+            constexpr int at_once = 512 / stages::pixel_bytes;
+#pragma unroll
+            for(int i = 0; i < Most; i += at_once)
+            {
+                copy_piece<16>(there, from, has, i / at_once, Most - i);
+            }
+            return;
+        }
+        const int at_once = pixels();
+#pragma unroll 1
+        for(int i = 0; i * at_once < count; ++i)
+        {
+            if(wide) { copy_piece<16>(there, from, has, i, count - i * at_once); }
+            else if constexpr(most != depthwise_vector)
+            {
+                copy_piece<depthwise_vector * stages::element_bytes>(
+                    there, from, has, i, count - i * at_once);
+            }
         }
     }
+    // What the lane has of so many pixels at most, its piece `i` of the row.
     template <int Bytes>
     __device__ __forceinline__ void
-    copy_pieces(std::uint32_t to, const element* from, unsigned has, int count) const
+    copy_piece(std::uint32_t to, const char* from, unsigned has, int i, int left) const
     {
         constexpr int at_once = 32 * Bytes / stages::pixel_bytes; // pixels
-        to += static_cast<unsigned>(lane * Bytes);
-        const std::int64_t step = static_cast<std::int64_t>(p.groups) * at_once;
-#pragma unroll 4
-        for(int i = count / at_once; i > 0; --i)
+        const int step        = p.groups * (at_once * stages::element_bytes);
+        if(left >= at_once || lane < left * (32 / at_once))
         {
-            copy_async<Bytes>(to, from, (has & 1) != 0);
-            has >>= 1;
-            to += 32 * Bytes;
-            from += step;
+            copy_async<Bytes>(to + static_cast<unsigned>((lane + 32 * i) * Bytes),
+                              from + static_cast<std::int64_t>(step) * i,
+                              (has >> i & 1) != 0);
         }
-        // What lies behind the last column belongs to another row.
-        if(lane < count % at_once * (32 / at_once)) { copy_async<Bytes>(to, from, (has & 1) != 0); }
     }
 };
+
+// Calls add(value, i, j, y, x) for the elements in rows [Begin, End) of the warp's window, each
+// once for every position (i, j) that it reaches, by tap (y, x).
+template <host_model::data_type Type,
+          typename Tile,
+          int Begin,
+          int End,
+          typename Walk,
+          typename Add>
+__device__ __forceinline__ void add_rows(const Walk& walk, const Add& add)
+{
+#pragma unroll
+    for(int row = Begin; row < End; ++row)
+    {
+        const auto* from = walk.row(row);
+#pragma unroll
+        for(int column = 0; column < Tile::window(Tile::columns); ++column)
+        {
+            const float value = widen<Type>(from[column * depthwise_lanes]);
+#pragma unroll
+            for(int i = 0; i < Tile::rows; ++i)
+            {
+                const int y = Tile::tap(i, row);
+                if(y < 0 || y >= Tile::size) { continue; }
+#pragma unroll
+                for(int j = 0; j < Tile::columns; ++j)
+                {
+                    const int x = Tile::tap(j, column);
+                    if(x >= 0 && x < Tile::size) { add(value, i, j, y, x); }
+                }
+            }
+        }
+    }
+}
+
+// The same for all rows that the image has some of.
+template <host_model::data_type Type, typename Tile, typename Walk, typename Add>
+__device__ __forceinline__ void add_window(const Walk& walk, const Add& add)
+{
+    constexpr int window = Tile::window(Tile::rows), edge = Tile::window_edge;
+    if(walk.has_rows(0, edge)) { add_rows<Type, Tile, 0, edge>(walk, add); }
+    add_rows<Type, Tile, edge, window - edge>(walk, add);
+    if(walk.has_rows(window - edge, window))
+    {
+        add_rows<Type, Tile, window - edge, window>(walk, add);
+    }
+}
 
 } // namespace ck_tile::cuda_model

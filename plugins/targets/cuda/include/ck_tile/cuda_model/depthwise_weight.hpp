@@ -50,29 +50,9 @@ __device__ __forceinline__ void add_tile(float (&sum)[Tile::size][Tile::size], c
             gradient[i][j] = widen<Type>(from[j * depthwise_lanes]);
         }
     }
-#pragma unroll
-    for(int row = 0; row < Tile::window(Tile::rows); ++row)
-    {
-        const auto* from = walk.row(row);
-#pragma unroll
-        for(int column = 0; column < Tile::window(Tile::columns); ++column)
-        {
-            const float value = widen<Type>(from[column * depthwise_lanes]);
-#pragma unroll
-            for(int i = 0; i < Tile::rows; ++i)
-            {
-                const int y = Tile::tap(i, row);
-                if(y < 0 || y >= Tile::size) { continue; }
-#pragma unroll
-                for(int j = 0; j < Tile::columns; ++j)
-                {
-                    const int x = Tile::tap(j, column);
-                    if(x < 0 || x >= Tile::size) { continue; }
-                    sum[y][x] += gradient[i][j] * value;
-                }
-            }
-        }
-    }
+    add_window<Type, Tile>(walk, [&](float value, int i, int j, int y, int x) {
+        sum[y][x] += gradient[i][j] * value;
+    });
 }
 
 template <host_model::data_type Type, typename Tile>
