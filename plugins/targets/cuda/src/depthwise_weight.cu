@@ -33,7 +33,7 @@ void start_adders(cudaStream_t stream, const depthwise_plan& p, int size)
     config.dynamicSmemBytes = sizeof(float) * 32 * depthwise_adders;
     config.stream           = stream;
     config.attrs            = &early;
-    config.numAttrs         = 1;
+    config.numAttrs         = CKPROF_CUDA_CAPABILITY >= 90 ? 1 : 0;
     hip_check_error(cudaLaunchKernelEx(
         &config, &add_depthwise_parts<Type, default_bf16_rounding_mode>, p, size));
 }

@@ -27,10 +27,10 @@ inline constexpr int depthwise_resident = Size == 3 ? 6 : 4;
 
 // gather: position i depends on elements Stride * i + tap of its window; scatter: element i of the
 // window reaches positions Stride * i + tap, counted from a place that is a multiple of the stride.
-template <bool Scatter, int Stride, int Size, int Rows, int Columns, bool Whole>
+template <bool Scatter, int Stride, int Size, int Rows, int Columns>
 struct depthwise_tile
 {
-    static constexpr bool scatter = Scatter, whole_windows = Whole;
+    static constexpr bool scatter = Scatter;
     static constexpr int stride = Stride, size = Size, rows = Rows, columns = Columns;
     static_assert(!scatter || (Rows % Stride == 0 && Columns % Stride == 0));
 
@@ -49,10 +49,10 @@ struct depthwise_tile
     { return scatter ? position + Size - 1 - Stride * element : element - Stride * position; }
 };
 
-template <int Stride, int Size, int Rows, int Columns, bool Whole = true>
-using depthwise_gather = depthwise_tile<false, Stride, Size, Rows, Columns, Whole>;
-template <int Stride, int Size, int Rows, int Columns, bool Whole = true>
-using depthwise_scatter = depthwise_tile<true, Stride, Size, Rows, Columns, Whole>;
+template <int Stride, int Size, int Rows, int Columns>
+using depthwise_gather = depthwise_tile<false, Stride, Size, Rows, Columns>;
+template <int Stride, int Size, int Rows, int Columns>
+using depthwise_scatter = depthwise_tile<true, Stride, Size, Rows, Columns>;
 
 // What a launch passes to its kernel. Images are N,H,W,G in memory, weights G,Y,X; arrays are
 // height, width.
@@ -112,7 +112,7 @@ constexpr bool is_depthwise(const host_model::conv_shape& s)
     const bool regular = s.stride[1] == s.stride[2] || s.output[1] == 1;
     // Numbers of rows, and the bytes between two, are 32-bit integers.
     bool small = s.N * std::max(s.input[1], s.output[1]) < 1 << 30 &&
-                 std::max(s.input[2], s.output[2]) < 1 << 24 && s.G < 1 << 30 &&
+                 std::max(s.input[2], s.output[2]) < 1 << 24 && s.G < 1 << 24 &&
                  std::max(s.input[2], s.output[2]) * s.G < 1 << 29;
     for(int axis = 1; axis < 3; ++axis)
     {

@@ -20,9 +20,7 @@ struct depthwise_stages
     static constexpr int pixel_bytes   = depthwise_lanes * element_bytes;
     static constexpr int window        = Tile::window(Tile::rows); // rows of a tile
     static constexpr int advance       = Tile::advance(Tile::rows);
-    // What the next tile needs is copied at once if there is room for all of a window.
-    static constexpr int room = Tile::whole_windows ? window : advance;
-    static constexpr int ring = window + room;
+    static constexpr int ring          = 2 * window;
     static_assert(advance <= window);
     static constexpr int columns(int warps)
     { return (warps - 1) * Tile::advance(Tile::columns) + Tile::window(Tile::columns); }
@@ -91,19 +89,13 @@ public:
         {
             const int next_slot = in_ring(slot + (anew ? stages::window : stages::advance));
             const int first     = anew ? 0 : stages::window - stages::advance;
-            const int last      = anew ? stages::room : stages::window;
             if(index < end)
             {
-                copy_rows(number, tile, next_slot, first, last);
+                copy_rows(number, tile, next_slot, first);
                 copy_gradients(number, tile, 1 - buffer);
             }
             if(index > begin) { compute(computed, computed_row); }
             if(index == end) { break; }
-            if(stages::room < stages::window && anew)
-            {
-                __syncthreads();
-                copy_rows(number, tile, next_slot, stages::room, stages::window);
-            }
             commit_copies();
             slot         = next_slot;
             buffer       = 1 - buffer;
@@ -195,13 +187,12 @@ private:
     __device__ __forceinline__ static int in_ring(int row)
     { return row >= stages::ring ? row - stages::ring : row; }
 
-    // Rows [begin, end) of a tile's window.
-    __device__ __forceinline__ void
-    copy_rows(int number, int tile, int first_slot, int begin, int end) const
+    // The rows of a tile's window from number `begin` on.
+    __device__ __forceinline__ void copy_rows(int number, int tile, int first_slot, int begin) const
     {
         const int first = p.first_element[0] + tile * stages::advance;
 #pragma unroll 1
-        for(int i = begin + warp; i < end; i += p.warps)
+        for(int i = begin + warp; i < stages::window; i += p.warps)
         {
             const int to = in_ring(first_slot + i) * columns;
             copy_row<stages::columns(depthwise_most_warps)>(
