@@ -8,6 +8,10 @@
 #include "ck_tile/cuda_model/depthwise_start.hpp"
 #include "ck_tile/cuda_model/depthwise_tiles.hpp"
 #include "ck_tile/cuda_model/workspace.hpp"
+#if CKPROF_CUDA_ENGINE_W
+#include "ck_tile/cuda_model/depthwise_boxes.hpp"
+#include "ck_tile/cuda_model/tensor_maps.hpp"
+#endif
 
 namespace ck_tile::cuda_model {
 
@@ -38,25 +42,83 @@ void start_adders(cudaStream_t stream, const depthwise_plan& p, int size)
         &config, &add_depthwise_parts<Type, default_bf16_rounding_mode>, p, size));
 }
 
-template <data_type Type, typename Tile>
-bool start_sums(cudaStream_t stream, const backward_weight_call& call, data_type result)
+template <int Size>
+void share_sums(depthwise_plan& p, int slots)
 {
-    using tag        = sum_tag<Type, Tile>;
-    depthwise_plan p = make_depthwise_plan<Tile>(call.shape, false);
-    const int bytes  = depthwise_weight_bytes<Type, Tile>(p.warps);
-    const int slots  = impl::depthwise_slots<tag>(&depthwise_weight<Type, Tile>, p.warps, bytes);
-    if(slots == 0) { return false; }
     share_depthwise_plan(p, slots);
-    p.image   = call.in;
-    p.other   = call.out;
-    p.result  = call.wei;
     p.partial = static_cast<float*>(
-        impl::workspace_of<depthwise_plan>(depthwise_partial_sums(p, Tile::size) * sizeof(float)));
+        impl::workspace_of<depthwise_plan>(depthwise_partial_sums(p, Size) * sizeof(float)));
+}
+
+#if CKPROF_CUDA_ENGINE_W
+template <data_type Type, typename Tile>
+struct box_tag;
+
+// Copies take a tenth of the instructions of large filters; those of others wait for memory.
+template <data_type Type, typename Tile>
+inline constexpr bool boxes_pay =
+    sizeof(stored_t<Type>) == 2 && Tile::size >= 5 && Tile::stride == 1;
+
+template <data_type Type, typename Tile>
+bool start_box_sums(cudaStream_t stream, depthwise_plan& p)
+{
+    using stages                 = depthwise_stages<Type, Tile, true>;
+    const tile_map_request image = make_depthwise_map_request(
+        p, p.image, p.length, 1, stages::columns(p.warps), stages::element_bytes);
+    const tile_map_request gradients = make_depthwise_map_request(p,
+                                                                  p.other,
+                                                                  p.positions,
+                                                                  Tile::rows,
+                                                                  stages::gradient_columns(p.warps),
+                                                                  stages::element_bytes);
+    if(!makes_tensor_maps() || !is_possible(image) || !is_possible(gradients)) { return false; }
+    const int bytes = std::max(box_copies<Type, Tile>::bytes(p.warps),
+                               depthwise_weight_bytes<Type, Tile>(p.warps));
+    const int slots = impl::depthwise_slots<box_tag<Type, Tile>>(
+        &depthwise_weight_boxes<Type, Tile>, p.warps, bytes);
+    if(slots == 0) { return false; }
+    share_sums<Tile::size>(p, slots);
+    static remembered_map<tile_map_request>& of_image     = *new remembered_map<tile_map_request>;
+    static remembered_map<tile_map_request>& of_gradients = *new remembered_map<tile_map_request>;
+    constexpr CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_UINT16; // copied as they are
+    const depthwise_maps maps{of_image.get(image, type), of_gradients.get(gradients, type)};
+    hip_check_error(deferred_zeroing::of_thread().settle(stream, p.result));
+    depthwise_weight_boxes<Type, Tile><<<depthwise_blocks(p),
+                                         static_cast<unsigned>(p.warps) * 32,
+                                         static_cast<std::size_t>(bytes),
+                                         stream>>>(p, maps);
+    return true;
+}
+#endif
+
+template <data_type Type, typename Tile>
+bool start_lane_sums(cudaStream_t stream, depthwise_plan& p)
+{
+    const int bytes = depthwise_weight_bytes<Type, Tile>(p.warps);
+    const int slots =
+        impl::depthwise_slots<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>, p.warps, bytes);
+    if(slots == 0) { return false; }
+    share_sums<Tile::size>(p, slots);
     hip_check_error(deferred_zeroing::of_thread().settle(stream, p.result));
     depthwise_weight<Type, Tile><<<depthwise_blocks(p),
                                    static_cast<unsigned>(p.warps) * 32,
                                    static_cast<std::size_t>(bytes),
                                    stream>>>(p);
+    return true;
+}
+
+template <data_type Type, typename Tile>
+bool start_sums(cudaStream_t stream, const backward_weight_call& call, data_type result)
+{
+    depthwise_plan p = make_depthwise_plan<Tile>(call.shape, false);
+    p.image          = call.in;
+    p.other          = call.out;
+    p.result         = call.wei;
+    bool started     = false;
+#if CKPROF_CUDA_ENGINE_W
+    if constexpr(boxes_pay<Type, Tile>) { started = start_box_sums<Type, Tile>(stream, p); }
+#endif
+    if(!started && !start_lane_sums<Type, Tile>(stream, p)) { return false; }
     impl::with_type(result, [&]<data_type To>() { start_adders<To>(stream, p, Tile::size); });
     return true;
 }

@@ -35,9 +35,10 @@ __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<
 {
     extern __shared__ __align__(128) char shared[];
     depthwise_walk<Type, Tile, false> walk(p, shared);
+    lane_copies<Type, Tile, false> copies(p, walk.at, shared_address(shared));
     float weight[Tile::size][Tile::size];
     load_weights<Type, Tile>(weight, p, walk.channel);
-    walk.run([&](int image, int first_row) {
+    walk.run(copies, [&](int image, int first_row) {
         float result[Tile::rows][Tile::columns] = {};
         add_window<Type, Tile>(walk, [&](float value, int i, int j, int y, int x) {
             result[i][j] += weight[y][x] * value;

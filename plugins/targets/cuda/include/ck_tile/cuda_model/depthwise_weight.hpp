@@ -55,15 +55,12 @@ __device__ __forceinline__ void add_tile(float (&sum)[Tile::size][Tile::size], c
     });
 }
 
-template <host_model::data_type Type, typename Tile>
-__global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<Tile::size>)
-    depthwise_weight(const __grid_constant__ depthwise_plan p)
+template <host_model::data_type Type, typename Tile, typename Walk, typename Copies>
+__device__ __forceinline__ void
+add_weights(const depthwise_plan& p, char* shared, Walk& walk, Copies& copies)
 {
-    extern __shared__ __align__(128) char shared[];
-    let_adders_launch();
-    depthwise_walk<Type, Tile, true> walk(p, shared);
     float sum[Tile::size][Tile::size] = {};
-    walk.run([&](int, int) { add_tile<Type, Tile>(sum, walk); });
+    walk.run(copies, [&](int, int) { add_tile<Type, Tile>(sum, walk); });
 
     __syncthreads();
     constexpr int taps = Tile::size * Tile::size;
@@ -71,23 +68,34 @@ __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<
 #pragma unroll
     for(int tap = 0; tap < taps; ++tap)
     {
-        sums[walk.warp][tap][walk.lane] = sum[tap / Tile::size][tap % Tile::size];
+        sums[walk.at.warp][tap][walk.at.lane] = sum[tap / Tile::size][tap % Tile::size];
     }
     __syncthreads();
     if(walk.channel >= p.groups) { return; }
-    const int number = walk.part * p.column_tiles + walk.column_tile;
+    const int number = walk.at.part * p.column_tiles + walk.at.column_tile;
     float* to = p.partial + static_cast<std::int64_t>(number) * taps * p.groups + walk.channel;
 #pragma unroll 8
-    for(int tap = walk.warp; tap < taps; tap += p.warps)
+    for(int tap = walk.at.warp; tap < taps; tap += p.warps)
     {
-        float all = sums[0][tap][walk.lane];
+        float all = sums[0][tap][walk.at.lane];
 #pragma unroll
         for(int other = 1; other < depthwise_most_warps; ++other)
         {
-            if(other < p.warps) { all += sums[other][tap][walk.lane]; }
+            if(other < p.warps) { all += sums[other][tap][walk.at.lane]; }
         }
         to[static_cast<std::int64_t>(tap) * p.groups] = all;
     }
+}
+
+template <host_model::data_type Type, typename Tile>
+__global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<Tile::size>)
+    depthwise_weight(const __grid_constant__ depthwise_plan p)
+{
+    extern __shared__ __align__(128) char shared[];
+    let_adders_launch();
+    depthwise_walk<Type, Tile, true> walk(p, shared);
+    lane_copies<Type, Tile, true> copies(p, walk.at, shared_address(shared));
+    add_weights<Type, Tile>(p, shared, walk, copies);
 }
 
 // Adds the parts of 32 neighbouring sums, of all taps of a square of so many.

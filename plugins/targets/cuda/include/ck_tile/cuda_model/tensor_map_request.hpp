@@ -31,6 +31,7 @@ struct tile_map_request
     std::uint64_t size[5];
     std::uint64_t byte_stride[4];
     unsigned box[5];
+    bool swizzled = true; // in shared memory
 
     bool operator==(const tile_map_request&) const = default;
 };

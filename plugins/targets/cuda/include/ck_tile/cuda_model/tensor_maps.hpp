@@ -93,19 +93,20 @@ inline CUtensorMap encode(const tile_map_request& r, CUtensorMapDataType type)
         box[i]  = r.box[i];
     }
     for(int i = 0; i < r.rank - 1; ++i) { stride[i] = r.byte_stride[i]; }
-    impl::check_encoding(function(&map,
-                                  type,
-                                  static_cast<cuuint32_t>(r.rank),
-                                  const_cast<void*>(r.base),
-                                  size,
-                                  stride,
-                                  box,
-                                  step,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                  CU_TENSOR_MAP_SWIZZLE_128B,
-                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-                         "a tile");
+    impl::check_encoding(
+        function(&map,
+                 type,
+                 static_cast<cuuint32_t>(r.rank),
+                 const_cast<void*>(r.base),
+                 size,
+                 stride,
+                 box,
+                 step,
+                 CU_TENSOR_MAP_INTERLEAVE_NONE,
+                 r.swizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
+                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+        "a tile");
     return map;
 }
 
