@@ -33,7 +33,7 @@ bool start_tiles(cudaStream_t stream,
 {
     constexpr auto function = &depthwise_image<Type, default_bf16_rounding_mode, Tile>;
     depthwise_plan p        = make_depthwise_plan<Tile>(shape, backward);
-    const int bytes         = depthwise_stages<Type, Tile, false>::bytes(p.warps);
+    const int bytes         = depthwise_stages<Type, Tile, false>::bytes(p);
     const int slots = impl::depthwise_slots<image_tag<Type, Tile>>(function, p.warps, bytes);
     if(slots == 0) { return false; }
     share_depthwise_plan(p, slots);

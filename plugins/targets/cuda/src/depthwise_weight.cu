@@ -72,8 +72,8 @@ bool start_box_sums(cudaStream_t stream, depthwise_plan& p)
                                                                   stages::gradient_columns(p.warps),
                                                                   stages::element_bytes);
     if(!makes_tensor_maps() || !is_possible(image) || !is_possible(gradients)) { return false; }
-    const int bytes = std::max(box_copies<Type, Tile>::bytes(p.warps),
-                               depthwise_weight_bytes<Type, Tile>(p.warps));
+    const int bytes =
+        std::max(box_copies<Type, Tile>::bytes(p), depthwise_weight_bytes<Type, Tile>(p));
     const int slots = impl::depthwise_slots<box_tag<Type, Tile>>(
         &depthwise_weight_boxes<Type, Tile>, p.warps, bytes);
     if(slots == 0) { return false; }
@@ -94,7 +94,7 @@ bool start_box_sums(cudaStream_t stream, depthwise_plan& p)
 template <data_type Type, typename Tile>
 bool start_lane_sums(cudaStream_t stream, depthwise_plan& p)
 {
-    const int bytes = depthwise_weight_bytes<Type, Tile>(p.warps);
+    const int bytes = depthwise_weight_bytes<Type, Tile>(p);
     const int slots =
         impl::depthwise_slots<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>, p.warps, bytes);
     if(slots == 0) { return false; }

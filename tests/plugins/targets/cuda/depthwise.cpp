@@ -125,7 +125,7 @@ void check_weights(const conv_shape& s, int slots)
 
     depthwise_plan p = make_depthwise_plan<Tile>(s, false);
     share_depthwise_plan(p, slots);
-    EXPECT((depthwise_weight_bytes<Type, Tile>(p.warps) <= shared_bytes));
+    EXPECT((depthwise_weight_bytes<Type, Tile>(p) <= shared_bytes));
     const int sums = Tile::size * Tile::size * p.groups;
     std::vector<float> partial(depthwise_partial_sums(p, Tile::size), -77.f);
     std::vector<stored_t<Type>> result(expected.size(), stored_t<Type>(0x7fc1));
@@ -156,7 +156,7 @@ void check_images(const conv_shape& s, bool backward, int slots)
 
     depthwise_plan p = make_depthwise_plan<Tile>(s, backward);
     share_depthwise_plan(p, slots);
-    EXPECT((depthwise_stages<Type, Tile, false>::bytes(p.warps) <= shared_bytes));
+    EXPECT((depthwise_stages<Type, Tile, false>::bytes(p) <= shared_bytes));
     std::vector<stored_t<Type>> result(expected.size(), stored_t<Type>(0x7fc1));
     p.image  = stored_image.data();
     p.other  = stored_weights.data();

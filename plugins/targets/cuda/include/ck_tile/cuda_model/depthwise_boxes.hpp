@@ -43,7 +43,7 @@ public:
     using stages = depthwise_stages<Type, Tile, true>;
 
     // Behind the rows is a barrier.
-    static constexpr int bytes(int warps) { return stages::bytes(warps) + 8; }
+    static constexpr int bytes(const depthwise_plan& p) { return stages::bytes(p) + 8; }
 
     __device__ __forceinline__ box_copies(const depthwise_plan& plan,
                                           const depthwise_maps& of_images,
@@ -53,7 +53,7 @@ public:
           maps(of_images),
           at(place),
           address(shared),
-          barrier(shared + static_cast<unsigned>(stages::bytes(plan.warps)))
+          barrier(shared + static_cast<unsigned>(stages::bytes(plan)))
     {
         if(threadIdx.x == 0)
         {
@@ -73,7 +73,7 @@ public:
 #pragma unroll 1
         for(int i = rows.begin; i < stages::window; ++i)
         {
-            const int to = stages::in_ring(rows.slot + i) * row_bytes;
+            const int to = stages::in_ring(p, rows.slot + i) * row_bytes;
             copy_tile(address + static_cast<unsigned>(to),
                       maps.image,
                       barrier,
@@ -82,7 +82,7 @@ public:
                       rows.element + i,
                       rows.image);
         }
-        const int to = stages::ring_bytes(p.warps) + rows.buffer * stages::gradient_bytes(p.warps);
+        const int to = stages::ring_bytes(p) + rows.buffer * stages::gradient_bytes(p.warps);
         copy_tile(address + static_cast<unsigned>(to),
                   maps.gradients,
                   barrier,

@@ -19,8 +19,7 @@ struct depthwise_stages
     static constexpr int pixel_bytes   = depthwise_lanes * element_bytes;
     static constexpr int window        = Tile::window(Tile::rows); // rows of a tile
     static constexpr int advance       = Tile::advance(Tile::rows);
-    static constexpr int ring          = 2 * window;
-    static_assert(advance <= window);
+    static_assert(advance <= window - Tile::window_edge);
     // An even number, so that rows start at multiples of 128 bytes.
     static constexpr int columns(int warps)
     {
@@ -29,13 +28,18 @@ struct depthwise_stages
     }
     static constexpr int gradient_columns(int warps) { return warps * Tile::columns; }
     static_assert(Tile::rows % 2 == 0);
-    static constexpr int ring_bytes(int warps) { return ring * columns(warps) * pixel_bytes; }
+    // Rows of the ring: a window, and another one that is copied.
+    static constexpr int ring(const depthwise_plan& p) { return 2 * window - p.hidden; }
+    static constexpr int ring_bytes(const depthwise_plan& p)
+    { return ring(p) * columns(p.warps) * pixel_bytes; }
     static constexpr int gradient_bytes(int warps) // of a row of tiles
     { return Gradients ? Tile::rows * gradient_columns(warps) * pixel_bytes : 0; }
-    static constexpr int bytes(int warps) { return ring_bytes(warps) + 2 * gradient_bytes(warps); }
+    static constexpr int bytes(const depthwise_plan& p)
+    { return ring_bytes(p) + 2 * gradient_bytes(p.warps); }
 
-    __device__ __forceinline__ static int in_ring(int row)
-    { return row >= ring ? row - ring : row; }
+    // A row's place in it; numbers are below two rings.
+    __device__ __forceinline__ static int in_ring(const depthwise_plan& p, int row)
+    { return row >= ring(p) ? row - ring(p) : row; }
 };
 
 // The channels, columns and part of the tiles that a block has, and a thread's place in it.
@@ -102,7 +106,7 @@ public:
 #pragma unroll 1
         for(int i = rows.begin + at.warp; i < stages::window; i += p.warps)
         {
-            const int to = stages::in_ring(rows.slot + i) * columns;
+            const int to = stages::in_ring(p, rows.slot + i) * columns;
             copy_row<stages::columns(depthwise_most_warps)>(image,
                                                             p.length[0],
                                                             rows.image,
@@ -121,7 +125,7 @@ public:
                     p.positions[0],
                     rows.image,
                     rows.position + i,
-                    stages::ring_bytes(p.warps) +
+                    stages::ring_bytes(p) +
                         (rows.buffer * Tile::rows + i) * count * stages::pixel_bytes,
                     count);
             }

@@ -69,6 +69,7 @@ struct depthwise_plan
     int first_position[2]; // of the first tile
     int first_element[2];  // of its window
     bool mirrored;         // weights are read from the last one on
+    int hidden;            // rows of the first window of an image that are never read: pads
     int row_tiles;         // of an image
     int column_tiles;      // each `warps` tiles
     int warps;
@@ -173,6 +174,10 @@ depthwise_plan make_depthwise_plan(const host_model::conv_shape& shape, bool bac
             p.first_element[axis] = pad - (Tile::size - 1);
         }
     }
+    // The next window must not have them either.
+    const bool hides =
+        Tile::advance(Tile::rows) >= Tile::window_edge && p.first_element[0] <= -Tile::window_edge;
+    p.hidden = hides ? Tile::window_edge : 0;
     impl::share_tiles(p, Tile::rows, Tile::columns);
     return p;
 }

@@ -44,10 +44,12 @@ public:
 #pragma unroll 1
         for(int index = begin; index <= end; ++index)
         {
-            const int position  = p.first_position[0] + tile * Tile::rows;
-            const int row       = p.first_element[0] + tile * stages::advance;
-            const int next_slot = stages::in_ring(slot + (anew ? stages::window : stages::advance));
-            const int known     = anew ? 0 : stages::window - stages::advance;
+            const int position = p.first_position[0] + tile * Tile::rows;
+            const int row      = p.first_element[0] + tile * stages::advance;
+            const int hidden   = anew && tile == 0 ? p.hidden : 0;
+            const int known    = anew ? hidden : stages::window - stages::advance;
+            const int next_slot =
+                stages::in_ring(p, slot + (anew ? stages::window - hidden : stages::advance));
             if(index < end) { copies.start({number, row, position, next_slot, known, 1 - buffer}); }
             if(index > begin) { compute(computed, computed_row); }
             if(index == end) { break; }
@@ -77,7 +79,7 @@ public:
     __device__ __forceinline__ const element* row(int number) const
     {
         const int place =
-            stages::in_ring(slot + number) * columns + at.warp * Tile::advance(Tile::columns);
+            stages::in_ring(p, slot + number) * columns + at.warp * Tile::advance(Tile::columns);
         return reinterpret_cast<const element*>(memory + place * stages::pixel_bytes) + at.lane;
     }
     // The gradients of the warp's positions of a row, likewise.
@@ -85,7 +87,7 @@ public:
     {
         const int place = (buffer * Tile::rows + number) * stages::gradient_columns(p.warps) +
                           at.warp * Tile::columns;
-        return reinterpret_cast<const element*>(memory + stages::ring_bytes(p.warps) +
+        return reinterpret_cast<const element*>(memory + stages::ring_bytes(p) +
                                                 place * stages::pixel_bytes) +
                at.lane;
     }

@@ -13,10 +13,10 @@ inline constexpr int depthwise_adders = 8; // warps that share the parts of a su
 
 // Shared memory of a block: what it stages, and at the end the sums of its warps.
 template <host_model::data_type Type, typename Tile>
-constexpr int depthwise_weight_bytes(int warps)
+constexpr int depthwise_weight_bytes(const depthwise_plan& p)
 {
-    return std::max(depthwise_stages<Type, Tile, true>::bytes(warps),
-                    warps * Tile::size * Tile::size * depthwise_lanes * 4);
+    return std::max(depthwise_stages<Type, Tile, true>::bytes(p),
+                    p.warps * Tile::size * Tile::size * depthwise_lanes * 4);
 }
 
 // The second kernel may be launched while blocks of the first are running: it takes the place of
