@@ -9,7 +9,7 @@ from typing import Any
 from ckprof.model.problem import ConvProblem
 
 #: powers of two, and numbers of parts that fill a device's 132 multiprocessors once
-SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 32, 44)
+SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 33, 44)
 VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
 #: direction -> tile -> pipelines
 TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
