@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "ck_tile/cuda_model/add_parts_start.hpp"
 #include "ck_tile/cuda_model/depthwise_launch.hpp"
 #include "ck_tile/cuda_model/depthwise_start.hpp"
 #include "ck_tile/cuda_model/depthwise_tiles.hpp"
@@ -22,25 +23,6 @@ using host_model::data_type;
 
 template <data_type Type, typename Tile>
 struct sum_tag;
-
-template <data_type Type>
-void start_adders(cudaStream_t stream, const depthwise_plan& p, int size)
-{
-    const int sums = size * size * p.groups;
-    // See let_adders_launch().
-    cudaLaunchAttribute early{};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim          = dim3(static_cast<unsigned>((sums + 31) / 32));
-    config.blockDim         = dim3(32u * depthwise_adders);
-    config.dynamicSmemBytes = sizeof(float) * 32 * depthwise_adders;
-    config.stream           = stream;
-    config.attrs            = &early;
-    config.numAttrs         = CKPROF_CUDA_CAPABILITY >= 90 ? 1 : 0;
-    hip_check_error(cudaLaunchKernelEx(
-        &config, &add_depthwise_parts<Type, default_bf16_rounding_mode>, p, size));
-}
 
 template <int Size>
 void share_sums(depthwise_plan& p, int slots)
@@ -82,11 +64,14 @@ bool start_box_sums(cudaStream_t stream, depthwise_plan& p)
     static remembered_map<tile_map_request>& of_gradients = *new remembered_map<tile_map_request>;
     constexpr CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_UINT16; // copied as they are
     const depthwise_maps maps{of_image.get(image, type), of_gradients.get(gradients, type)};
-    hip_check_error(deferred_zeroing::of_thread().settle(stream, p.result));
-    depthwise_weight_boxes<Type, Tile><<<depthwise_blocks(p),
-                                         static_cast<unsigned>(p.warps) * 32,
-                                         static_cast<std::size_t>(bytes),
-                                         stream>>>(p, maps);
+    impl::start<box_tag<Type, Tile>>(&depthwise_weight_boxes<Type, Tile>,
+                                     depthwise_blocks(p),
+                                     static_cast<unsigned>(p.warps) * 32,
+                                     bytes,
+                                     stream,
+                                     p.result,
+                                     p,
+                                     maps);
     return true;
 }
 #endif
@@ -99,11 +84,13 @@ bool start_lane_sums(cudaStream_t stream, depthwise_plan& p)
         impl::depthwise_slots<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>, p.warps, bytes);
     if(slots == 0) { return false; }
     share_sums<Tile::size>(p, slots);
-    hip_check_error(deferred_zeroing::of_thread().settle(stream, p.result));
-    depthwise_weight<Type, Tile><<<depthwise_blocks(p),
-                                   static_cast<unsigned>(p.warps) * 32,
-                                   static_cast<std::size_t>(bytes),
-                                   stream>>>(p);
+    impl::start<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>,
+                                     depthwise_blocks(p),
+                                     static_cast<unsigned>(p.warps) * 32,
+                                     bytes,
+                                     stream,
+                                     p.result,
+                                     p);
     return true;
 }
 
@@ -119,7 +106,7 @@ bool start_sums(cudaStream_t stream, const backward_weight_call& call, data_type
     if constexpr(boxes_pay<Type, Tile>) { started = start_box_sums<Type, Tile>(stream, p); }
 #endif
     if(!started && !start_lane_sums<Type, Tile>(stream, p)) { return false; }
-    impl::with_type(result, [&]<data_type To>() { start_adders<To>(stream, p, Tile::size); });
+    impl::start_adders(stream, result, depthwise_parts(p, Tile::size));
     return true;
 }
 
@@ -130,12 +117,11 @@ bool launch_depthwise_kernels(cudaStream_t stream,
                               data_type operands,
                               data_type result)
 {
-    if(!is_depthwise(call.shape) || !impl::has_depthwise_kernels(operands) ||
-       !impl::has_depthwise_kernels(result))
+    if(!is_depthwise(call.shape) || !impl::is_float_type(operands) || !impl::is_float_type(result))
     {
         return false;
     }
-    return impl::with_type(operands, [&]<data_type Type>() {
+    return impl::with_float_type(operands, [&]<data_type Type>() {
         return impl::with_size(call.shape, [&]<int Size>() {
             return call.shape.stride[2] == 1
                        ? start_sums<Type, depthwise_weight_tile<Type, 1, Size>>(

@@ -26,12 +26,19 @@ template <typename, int>
 using kernel_tag = void;
 #endif
 
-// Throws host_model::rejected_launch if no block of the device can have that many bytes.
-inline void check_shared_memory(int bytes)
+// Bytes that a block of the device can have.
+inline int most_shared_memory()
 {
     int device = 0, most = 0;
     hip_check_error(cudaGetDevice(&device));
     hip_check_error(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return most;
+}
+
+// Throws host_model::rejected_launch if no block of the device can have that many bytes.
+inline void check_shared_memory(int bytes)
+{
+    const int most = most_shared_memory();
     if(bytes > most)
     {
         throw host_model::rejected_launch(
@@ -53,23 +60,33 @@ inline int multiprocessors()
     return count;
 }
 
-// The grid: so many blocks, each `cluster` of them a cluster.
+// The grid: so many blocks, each `cluster` of them a cluster. Early: they may be launched while the
+// kernel before is running, if the device can do that.
 struct grid_blocks
 {
     unsigned count, cluster = 1;
+    bool early = false;
 
     grid_blocks(unsigned blocks, unsigned of_cluster = 1) : count(blocks), cluster(of_cluster) {}
 };
 
-// What a launch with clusters needs to be told; `attribute` must outlive it.
-inline cudaLaunchConfig_t cluster_config(const grid_blocks& blocks,
-                                         unsigned threads,
-                                         int shared_bytes,
-                                         cudaStream_t stream,
-                                         cudaLaunchAttribute& attribute)
+// What a launch with clusters, or an early one, needs to be told; `attribute` must outlive it.
+inline cudaLaunchConfig_t launch_config(const grid_blocks& blocks,
+                                        unsigned threads,
+                                        int shared_bytes,
+                                        cudaStream_t stream,
+                                        cudaLaunchAttribute& attribute)
 {
-    attribute.id             = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {blocks.cluster, 1, 1};
+    if(blocks.early)
+    {
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+    }
+    else
+    {
+        attribute.id             = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim = {blocks.cluster, 1, 1};
+    }
     cudaLaunchConfig_t config{};
     config.gridDim          = dim3(blocks.count);
     config.blockDim         = dim3(threads);
@@ -80,17 +97,17 @@ inline cudaLaunchConfig_t cluster_config(const grid_blocks& blocks,
     return config;
 }
 
-// More than 48 KiB of shared memory of a block have to be asked for, once per function and process;
-// Tag is a type of its own for each function.
+// More than 48 KiB of shared memory of a block have to be asked for, once per function and process
+// unless it needs more; Tag is a type of its own for each function.
 template <typename Tag, typename... Params>
 void allow_shared_memory(void (*function)(Params...), int shared_bytes)
 {
-    static const cudaError_t allowed = [&] {
-        check_shared_memory(shared_bytes);
-        return cudaFuncSetAttribute(
-            function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    }();
-    hip_check_error(allowed);
+    static int allowed = -1;
+    if(shared_bytes <= allowed) { return; }
+    check_shared_memory(shared_bytes);
+    hip_check_error(
+        cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+    allowed = shared_bytes;
 }
 
 // Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel
@@ -107,7 +124,8 @@ void start(void (*function)(Params...),
     allow_shared_memory<Tag>(function, shared_bytes);
     hip_check_error(deferred_zeroing::of_thread().settle(stream, written));
     if(blocks.count == 0) { return; }
-    if(blocks.cluster == 1)
+    const bool early = blocks.early && CKPROF_CUDA_CAPABILITY >= 90;
+    if(blocks.cluster == 1 && !early)
     {
         function<<<blocks.count, threads, static_cast<std::size_t>(shared_bytes), stream>>>(
             params...);
@@ -115,7 +133,7 @@ void start(void (*function)(Params...),
     }
     cudaLaunchAttribute attribute{};
     const cudaLaunchConfig_t config =
-        cluster_config(blocks, threads, shared_bytes, stream, attribute);
+        launch_config(blocks, threads, shared_bytes, stream, attribute);
     hip_check_error(cudaLaunchKernelEx(&config, function, params...));
 }
 
