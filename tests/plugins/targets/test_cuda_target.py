@@ -370,8 +370,8 @@ def test_products_compile(
 @pytest.mark.parametrize(
     "source,kernels_of,blocks",
     [
-        # three types, sizes, two strides; two types and sizes with boxes
-        ("depthwise_weight", {"depthwise_weightI": 18, "depthwise_weight_boxesI": 4, "add_partsI": 3}, 4),
+        # three types, sizes, two strides; two types with boxes
+        ("depthwise_weight", {"depthwise_weightI": 18, "depthwise_weight_boxesI": 6, "add_partsI": 3}, 4),
         ("depthwise_image", {"depthwise_imageI": 18}, 4),
         # two types, with and without boxes
         ("group_weight", {"group_weight": 4, "add_partsI": 3}, 1),
