@@ -71,7 +71,7 @@ def test_recipe(compiler):
     assert "-DCK_GFX950_SUPPORT" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
     assert "-DCK_TILE_USE_OCP_FP8=0" in CpuTarget().recipe(BuildRequest(arch="gfx942")).compile_flags
     assert "-DCK_TILE_USE_OCP_FP8=1" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
-    assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_runtime.cpp"}
+    assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_blocks.cpp"}
     assert all(path.is_dir() for path in recipe.include_dirs)
     assert recipe.machine_identity == machine.machine_identity(compiler)
     for header in re.findall(r'#include "(.*)"', recipe.prefix_header):
