@@ -27,7 +27,6 @@ LEVEL_INCLUDE_DIRS: Final = {API_LEVEL_2025_07: INCLUDE_DIR.with_name("include_2
 
 PREFIX_HEADER: Final = """\
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
