@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "units"
 _KEY_DIGITS: Final = 16
 #: measured with nvcc: what a kernel costs beside one that shares its machine code, compared with that one
-_FURTHER: Final = 0.5
+_FURTHER: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
