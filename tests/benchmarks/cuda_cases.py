@@ -9,7 +9,7 @@ from typing import Any
 from ckprof.model.problem import ConvProblem
 
 #: powers of two, and numbers of parts that fill a device's 132 multiprocessors once
-SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 32, 44)
+SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 33, 44)
 VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
 #: direction -> tile -> pipelines
 TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
@@ -23,6 +23,7 @@ TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
             (256, 64): ("mem", "compv4"),
             (64, 64): ("mem",),
             (64, 128): ("mem",),
+            (96, 128): ("mem", "compv4"),
             (128, 128): ("mem", "compv4"),
         },
         **{(192, 128): ("mem", "compv4"), (64, 256): ("compv4",), (128, 256): ("compv4",)},
@@ -159,6 +160,11 @@ def tile_k(m: int, n: int, double_smem_buffer: bool, element_bytes: int) -> int:
     """Return the depth of a tile: its buffers must fit into the modelled device's local memory."""
     room = LDS_BYTES // 2 if double_smem_buffer else LDS_BYTES
     return next(depth for depth in (64, 32, 16) if (m + n) * depth * element_bytes <= room)
+
+
+def waves_of(tile: tuple[int, int]) -> tuple[int, int]:
+    """Return how many waves share a tile's rows and columns."""
+    return (2 if tile[0] % 64 == 0 else 1, 2)
 
 
 def gemm_record(

@@ -50,6 +50,7 @@ from .cuda_cases import (
     Case,
     Precision,
     gemm_record,
+    waves_of,
 )
 from .device_timing import Stopwatch, time_outcomes
 
@@ -161,7 +162,8 @@ def build(folder: Path, direction: str, ndim: int, precision: Precision = BF16) 
         "layout": "nhwgc" if ndim == 2 else "ndhwgc",
         "datatype": precision.datatype,
         "instances": [
-            gemm_record(i, tile, pipeline, (2, 2), precision) for i, (tile, pipeline) in enumerate(chosen)
+            gemm_record(i, tile, pipeline, waves_of(tile), precision)
+            for i, (tile, pipeline) in enumerate(chosen)
         ],
     }
     return load(folder, f"{direction}-{ndim}-{precision.datatype}", catalog)

@@ -93,7 +93,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
     if kernel.direction == _PRODUCT:
         return replace(
             traits,
-            tile=(hopper.m, tile.n, tile.row),
+            tile=(hopper.tile_m, hopper.tile_n, tile.row),
             reduction=Reduction.ARRIVAL if traits.reduction is Reduction.ATOMIC else traits.reduction,
             lds_stages=hopper.stages,
             workgroups_per_unit=hopper.resident,
@@ -108,7 +108,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
     arrival = weight and traits.reduction is Reduction.ATOMIC
     return replace(
         traits,
-        tile=(hopper.m, tile.n, tile.row),
+        tile=(hopper.tile_m, hopper.tile_n, tile.row),
         reduction=Reduction.ARRIVAL if arrival else traits.reduction,
         lds_stages=hopper.stages,
         workgroups_per_unit=hopper.resident,
@@ -150,6 +150,10 @@ class _Tile:
         if self.product:
             self.k = -(-self.k // 16) * 16
         self.merged = int(fields.get("num_groups_to_merge", 1)) if kernel.direction != "bwd_data" else 1
+        #: engine W computes its products with channels as their rows
+        self.transposed = not (self.product or self.weight) and self.m % 64 != 0 and self.n % 64 == 0
+        #: sides of products in engine W
+        self.rows, self.columns = (self.n, self.m) if self.transposed else (self.m, self.n)
         self.explicit = bool(fields.get("explicit_gemm", False))
         rows = 2 * int(fields.get("wave_grid_m", 1)) * int(fields.get("wave_grid_k", 1))
         self.threads = rows * int(fields.get("wave_grid_n", 1)) * 32
@@ -168,12 +172,12 @@ class _Tile:
         return (
             self._has_warpgroup_product()
             and not (self.stream or self.explicit)
-            and self.m % 64 == 0
-            and self.m <= 256
-            and self.n in _COLUMNS
-            and (self.b_along_k or self.n <= CHUNK or self.n % CHUNK == 0)
+            and self.rows % 64 == 0
+            and self.rows <= 256
+            and self.columns in _COLUMNS
+            and (self.b_along_k or self.transposed or self.n <= CHUNK or self.n % CHUNK == 0)
             and (self.weight or self.merged == 1)
-            and not (self.m == 192 and self.n > 128)
+            and not (self.rows == 192 and self.columns > 128)
         )
 
     def _has_warpgroup_product(self) -> bool:
@@ -201,22 +205,26 @@ class _HopperTile:
     """The tile in engine W."""
 
     def __init__(self, tile: _Tile, plan: PipelinePlan) -> None:
-        n = tile.n
-        self.m = 128 if tile.m == 256 and n > 128 else tile.m
-        rows = self.m // 64
+        n = tile.columns
+        m = 128 if tile.rows == 256 and n > 128 else tile.rows
+        #: what of the GEMM a block computes
+        self.tile_m, self.tile_n = (n, m) if tile.transposed else (m, n)
+        rows = m // 64
         self.turns = (plan.turns or tile.double) and rows * n // 2 <= 128
         self._warpgroups = 2 if self.turns or rows == 4 else rows
         self._sums = (rows if self.turns else rows // self._warpgroups) * n // 2
         self._n = n
         chunks = -(-n // 64)
-        b_bytes = -(-n * 128 // 1024) * 1024 if tile.b_along_k else chunks * 8192
-        self._stage = self.m * 128 + b_bytes
+        b_bytes = -(-n * 128 // 1024) * 1024 if tile.b_along_k or tile.transposed else chunks * 8192
+        self._stage = m * 128 + b_bytes
         columns = next(width for width in (64, 32, 16) if n % width == 0)
-        line = columns * tile.result_bytes + 16
-        self._other = 1024 + self._warpgroups * 4 * 16 * line
+        lines, staged = (columns, 64) if tile.transposed else (64, columns)
+        self._other = 1024 + self._warpgroups * lines * (staged * tile.result_bytes + 16)
         #: resident blocks of a multiprocessor
         self.resident = 3 if self._warpgroups == 1 else tile.blocks
         least = plan.hopper_stages if tile.deep else min(plan.hopper_stages, 3)
+        if plan.hopper_stages >= 8 and self._warpgroups > 1:
+            least = max(least, 4)
         while self.resident > 1 and not self._holds(self.resident, least):
             self.resident -= 1
         self.stages = min(plan.hopper_stages, self._room(self.resident) // self._stage)

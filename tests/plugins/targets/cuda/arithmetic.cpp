@@ -319,7 +319,7 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
                place.at.remainder[2] + 100 * (place.at.remainder[1] + 100 * place.at.remainder[0]),
                0}] += place.step_end - place.step_begin;
     }
-    const int m_tiles = (p.m + Config::m - 1) / Config::m;
+    const int m_tiles = (p.m + Config::tile_m - 1) / Config::tile_m;
     const int gemms   = Config::direction == host_model::direction::backward_data ? p.gemms : 1;
     EXPECT(static_cast<std::int64_t>(steps.size()) ==
            std::int64_t{m_tiles} * static_cast<int>(w.n_tiles.divisor) * gemms * p.blocks_y *
@@ -365,13 +365,13 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
     }
 }
 
-template <host_model::direction Direction, data_type Type = data_type::bf16>
+template <host_model::direction Direction, data_type Type = data_type::bf16, int M = 128>
 using config = hopper_config<tile_config<Direction,
                                          3,
                                          Type,
                                          Type == data_type::tf32 ? data_type::fp32 : Type,
                                          bf16_rounding_mode::truncate,
-                                         128,
+                                         M,
                                          128,
                                          64,
                                          4,
@@ -384,6 +384,10 @@ using config = hopper_config<tile_config<Direction,
                                          1>,
                              4,
                              false>;
+
+// Channels are the rows of products.
+template <host_model::direction Direction>
+using transposed = config<Direction, data_type::bf16, 96>;
 
 void tile_walks()
 {
@@ -398,9 +402,14 @@ void tile_walks()
         walk<config<direction::forward>>(forward, host_model::make_forward_call(forward, s, 1));
         walk<config<direction::forward, data_type::tf32>>(
             forward, host_model::make_forward_call(forward, s, 1));
+        walk<transposed<direction::forward>>(forward, host_model::make_forward_call(forward, s, 1));
         const auto data = facts_of(direction::backward_data);
         const auto call = host_model::make_backward_data_call(data, s, parts);
-        if(!call.gemms.empty()) { walk<config<direction::backward_data>>(data, call); }
+        if(!call.gemms.empty())
+        {
+            walk<config<direction::backward_data>>(data, call);
+            walk<transposed<direction::backward_data>>(data, call);
+        }
         const auto weight = facts_of(direction::backward_weight);
         walk<config<direction::backward_weight>>(
             weight, host_model::make_backward_weight_call(weight, s, parts));
@@ -510,6 +519,15 @@ void engines()
     EXPECT((!hopper_tile<config<direction::backward_weight, data_type::tf32>>));
     EXPECT((!hopper_tile<config<direction::forward, data_type::fp32>>));
     EXPECT((hopper_tile<config<direction::backward_data>>));
+
+    using data = transposed<direction::backward_data>;
+    EXPECT((hopper_tile<data::tile> && data::transposed && !data::clusters));
+    EXPECT((data::m == 128 && data::n == 96 && data::tile_m == 96 && data::tile_n == 128));
+    // Weights are where rows of products are read, with their channels contiguous.
+    EXPECT((!data::a_k_major && data::b_k_major && data::filters_at == 0));
+    EXPECT((data::windows_at == 128 * 128 && data::stage_bytes == (128 + 96) * 128));
+    EXPECT((data::filter_chunks == 2 && transposed<direction::forward>::a_k_major));
+    EXPECT((!hopper_tile<transposed<direction::backward_weight>::tile>));
 }
 
 // Which pieces of 16 rows and 8 columns of a warp parts of K add up.

@@ -51,7 +51,7 @@ void show_product()
     {
         if constexpr(hopper::stages >= 2)
         {
-            std::printf("W %d %d %d %d %d\\n", hopper::m, hopper::n, hopper::stages,
+            std::printf("W %d %d %d %d %d\\n", hopper::tile_m, hopper::tile_n, hopper::stages,
                         hopper::resident, hopper::turns);
             return;
         }
@@ -69,7 +69,7 @@ void show()
     {
         if constexpr(hopper::stages >= 2)
         {
-            std::printf("W %d %d %d %d %d\\n", hopper::m, hopper::n, hopper::stages,
+            std::printf("W %d %d %d %d %d\\n", hopper::tile_m, hopper::tile_n, hopper::stages,
                         hopper::resident, hopper::turns);
             return;
         }
@@ -234,7 +234,7 @@ def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> Non
     ]
     source = PRINTER + "".join(cpp_kernel(number, one) for number, one in enumerate(chosen))
     printed = compiled_and_run(source, len(chosen), tmp_path)
-    engines = set()
+    engines, exchanged = set(), 0
     for instance, line in zip(chosen, printed, strict=True):
         fields = instance.fields()
         engine, *numbers = line.split()
@@ -254,6 +254,8 @@ def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> Non
         )
         assert (found.labels[1] == "turns") == bool(turns), where
         engines.add((instance.direction, instance.types.compute.value, engine))
+        exchanged += engine == "W" and m % 64 != 0
+    assert exchanged > 5
     hopper = {(direction, kind) for direction, kind, engine in engines if engine == "W"}
     assert hopper == {("fwd", "bf16"), ("bwd_data", "bf16"), ("bwd_weight", "bf16"), ("fwd", "tf32")}
     assert {kind for _, kind, engine in engines if engine == "M"} == {"bf16", "fp32", "tf32"}
@@ -284,13 +286,23 @@ def test_runs_are_taken_in_chunks_by_engine_w_alone() -> None:
     weight = told("compv3_intrawave_128x32x32_2x2x1_32x32x16_v8_8_8", direction="bwd_weight")
     assert weight.chunks == RunChunks(axis=RunAxis.COLUMNS, size=32, least=16, short_k=32)
     assert weight.reduction is Reduction.ARRIVAL
-    assert told("compv3_intrawave_32x64x32_2x2x1_32x32x16_v8_8_8").chunks is None
+    assert told("compv3_intrawave_32x96x32_2x2x1_32x32x16_v8_8_8").chunks is None
     single = "compv3_intrawave_128x64x32_2x2x1_32x32x8_v4_4_4"
     assert told(single, dtype="fp32").chunks is None
     rounded = told(single, dtype="fp32", compute_type="tf32")
     assert rounded.chunks == RunChunks(axis=RunAxis.REDUCTION, size=32, least=16, short_k=32)
     assert rounded.tile == (128, 64, 32)
     assert told(single, direction="bwd_data", dtype="fp32", compute_type="tf32").chunks is None
+
+
+def test_sides_are_exchanged_where_only_columns_fit_engine_w() -> None:
+    name = "mem_intrawave_96x128x64_1x2x1_32x32x16_v8_8_8"
+    assert (told(name).tile, told(name).lds_stages, told(name).workgroups_per_unit) == ((96, 128, 64), 7, 1)
+    assert told(name).labels == told(name, direction="bwd_data").labels == ("engine W", "shared")
+    assert told(name, direction="bwd_weight").labels[0] == "engine M"
+    # computed in halves, of columns
+    assert told("compv3_intrawave_224x256x64_1x4x1_32x32x16_v8_8_8").tile == (224, 128, 64)
+    assert told("mem_intrawave_96x96x64_1x1x1_32x32x16_v8_8_8").labels[0] == "engine M"
 
 
 def test_what_is_not_a_matrix_product_stays_what_it_is() -> None:

@@ -7,39 +7,69 @@
 
 namespace ck_tile::cuda_model {
 
-// Base is the tile_config of the same instance.
+// Products have multiples of 64 rows, and of 8 columns. A convolution's tile that has the former
+// along N alone is computed transposed: channels are the rows of its products.
+template <typename Base>
+inline constexpr bool hopper_transposed =
+    !Base::plain && !Base::weight && Base::m % 64 != 0 && Base::n % 64 == 0;
+
+// The sides of an instance's tile as rows and columns of products.
+template <typename Base>
+inline constexpr int hopper_rows = hopper_transposed<Base> ? Base::n : Base::m;
+template <typename Base>
+inline constexpr int hopper_columns = hopper_transposed<Base> ? Base::m : Base::n;
+
+// Base is the tile_config of the same instance; m, n, a and b here are those of products.
 // TakeTurns: consumers take turns with tiles of their own instead of sharing one.
 template <typename Base, int WantedStages, bool TakeTurns>
 struct hopper_config : Base
 {
     using tile = Base;
 
+    static constexpr bool transposed = hopper_transposed<Base>;
+
     // Tiles that the register file cannot hold are computed in halves.
-    static constexpr int m        = Base::m == 256 && Base::n > 128 ? 128 : Base::m;
-    static constexpr int n        = Base::n;
+    static constexpr int n        = hopper_columns<Base>;
+    static constexpr int m        = hopper_rows<Base> == 256 && n > 128 ? 128 : hopper_rows<Base>;
     static constexpr int blocks_m = m / 64; // of 64 rows
+
+    // What of the GEMM a block computes.
+    static constexpr int tile_m = transposed ? n : m;
+    static constexpr int tile_n = transposed ? m : n;
+
+    static constexpr bool a_k_major = transposed ? Base::b_k_major : Base::a_k_major;
+    static constexpr bool b_k_major = transposed ? Base::a_k_major : Base::b_k_major;
 
     static constexpr bool fits_registers = blocks_m * n / 2 <= 128;
     static constexpr bool turns          = TakeTurns && fits_registers;
     static constexpr int warpgroups      = turns ? 2 : blocks_m == 4 ? 2 : blocks_m; // 1, 2 or 3
     static constexpr int own_blocks      = turns ? blocks_m : blocks_m / warpgroups;
+    static constexpr bool clusters       = !turns && !transposed;  // can add parts of K
     static constexpr int threads         = (warpgroups + 1) * 128; // the last warpgroup copies
 
     // Rows of 128 bytes: K elements of a row or column, or 64 rows or columns of one K.
     static constexpr int columns_per_chunk = n < 64 ? n : 64;
     static constexpr int column_chunks     = (n + 63) / 64;
     static constexpr int a_bytes           = m * hopper_row_bytes;
-    static constexpr int b_bytes     = Base::b_k_major ? (n * hopper_row_bytes + 1023) / 1024 * 1024
+    static constexpr int b_bytes           = b_k_major ? (n * hopper_row_bytes + 1023) / 1024 * 1024
                                                        : column_chunks * hopper_chunk_bytes;
-    static constexpr int stage_bytes = a_bytes + b_bytes;
+    static constexpr int stage_bytes       = a_bytes + b_bytes;
     // Copies count whole boxes; a stage can be larger by its alignment.
     static constexpr int stage_bytes_copied =
-        a_bytes + (Base::b_k_major ? n * hopper_row_bytes : b_bytes);
+        a_bytes + (b_k_major ? n * hopper_row_bytes : b_bytes);
+    // Where windows and filters are in a stage.
+    static constexpr int windows_at = transposed ? a_bytes : 0;
+    static constexpr int filters_at = transposed ? 0 : a_bytes;
+    // Of 64 channels, where those of filters are contiguous.
+    static constexpr int filter_chunks = transposed ? m / 64 : column_chunks;
 
-    // On its way to memory a warp's result is 16 rows of up to 64 columns.
-    static constexpr int staged_columns     = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
-    static constexpr int staging_line_bytes = staged_columns * Base::e_bytes + 16;
-    static constexpr int staging_bytes      = warpgroups * 4 * 16 * staging_line_bytes;
+    // On its way to memory a warpgroup's result is 64 rows of up to 64 columns, or so many columns
+    // of 64 rows.
+    static constexpr int staged_columns = n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : 16;
+    static constexpr int staging_lines  = transposed ? staged_columns : 64;
+    static constexpr int staging_line_bytes =
+        (transposed ? 64 : staged_columns) * Base::e_bytes + 16;
+    static constexpr int staging_bytes = warpgroups * staging_lines * staging_line_bytes;
 
     static constexpr int accumulators = own_blocks * n / 2; // of a thread
 
@@ -61,8 +91,11 @@ struct hopper_config : Base
         return most < 240 ? most : 240;
     }
     // An instruction must fit into the registers of the start.
-    // Two resident blocks where the scheduler asks for them, more of those with one warpgroup.
-    static constexpr int least_stages = Base::deep || WantedStages < 3 ? WantedStages : 3;
+    // Two resident blocks where the scheduler asks for them, more of those with one warpgroup; but
+    // a deep pipeline is not cut short for that.
+    static constexpr int least_stages = Base::deep || WantedStages < 3        ? WantedStages
+                                        : WantedStages >= 8 && warpgroups > 1 ? 4
+                                                                              : 3;
     static constexpr int most_resident()
     {
         int count = warpgroups == 1 ? 3 : Base::blocks;
@@ -87,13 +120,20 @@ inline constexpr bool hopper_elements =
     Base::ab_bytes == 2 || ((Base::ab_bytes == 1 || Base::ab_type == data_type::tf32) &&
                             Base::a_k_major && Base::b_k_major);
 
+// Columns that warpgroup products exist for; see wgmma_products.hpp.
+constexpr bool is_product_width(int columns)
+{
+    return columns == 16 || columns == 32 || columns == 64 || columns == 96 || columns == 128 ||
+           columns == 192 || columns == 224 || columns == 256;
+}
+
 // Whether engine W can compute the instance's tile at all.
 template <typename Base>
 inline constexpr bool hopper_tile =
-    hopper_elements<Base> && Base::m % 64 == 0 && Base::m <= 256 &&
-    (Base::n == 16 || Base::n == 32 || Base::n == 64 || Base::n == 96 || Base::n == 128 ||
-     Base::n == 192 || Base::n == 224 || Base::n == 256) &&
-    (Base::b_k_major || Base::n <= 64 || Base::n % 64 == 0) &&
-    (Base::weight || Base::merged == 1) && !(Base::m == 192 && Base::n > 128);
+    hopper_elements<Base> && hopper_rows<Base> % 64 == 0 && hopper_rows<Base> <= 256 &&
+    is_product_width(hopper_columns<Base>) &&
+    (Base::b_k_major || hopper_transposed<Base> || Base::n <= 64 || Base::n % 64 == 0) &&
+    (Base::weight || Base::merged == 1) &&
+    !(hopper_rows<Base> == 192 && hopper_columns<Base> > 128);
 
 } // namespace ck_tile::cuda_model

@@ -86,7 +86,7 @@ struct hopper_consumer
             const int rows         = p.work.g.m - place.at.first_row;
             const hopper_exchange<Config, sum_type> exchange{
                 parts, shared, warpgroup, rows - hopper_store<Config>::warp_row(first_row(), 0)};
-            if(!Config::turns && parts.cluster > 1)
+            if(Config::clusters && parts.cluster > 1)
             {
                 columns = exchange.exchange(sum, rows, turn);
             }

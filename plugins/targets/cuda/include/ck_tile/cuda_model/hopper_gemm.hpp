@@ -15,10 +15,9 @@ template <typename Config>
 using producer_of =
     std::conditional_t<Config::plain, matrix_producer<Config>, hopper_producer<Config>>;
 
-// Consumers that take turns need the memory where sums would arrive.
 template <typename Config>
 __device__ __forceinline__ bool uses_clusters(const hopper_params_of<Config>& p)
-{ return !Config::turns && p.work.sums.cluster > 1; }
+{ return Config::clusters && p.work.sums.cluster > 1; }
 
 template <typename Config>
 __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,

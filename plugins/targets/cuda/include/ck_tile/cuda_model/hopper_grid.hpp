@@ -49,7 +49,7 @@ struct hopper_grid
     // run at the same time, and their sums fit where operands were.
     static bool prefers_clusters(const part_sums& s)
     {
-        if constexpr(Config::turns) { return false; }
+        if constexpr(!Config::clusters) { return false; }
         using shares = cluster_shares<Config::m, Config::n>;
         return s.parts > 1 && s.parts <= most_cluster_blocks &&
                shares::room(s.parts) <= Config::stages * Config::stage_bytes &&

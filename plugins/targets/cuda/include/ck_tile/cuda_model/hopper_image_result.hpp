@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ck_tile/cuda_model/hopper_store.hpp"
+#include "ck_tile/cuda_model/hopper_transposed_store.hpp"
 #include "ck_tile/cuda_model/result.hpp"
 
 namespace ck_tile::cuda_model {
@@ -32,7 +33,7 @@ struct image_result
     const gemm_params& g;
     const tile_place& at;
     const Rows& rows;
-    int first_row; // of the warpgroup
+    int first_row; // of the warpgroup's products
 
     template <typename Columns, typename Put>
     __device__ __forceinline__ void
@@ -41,17 +42,34 @@ struct image_result
                 const Put& put) const
     {
         const result_place<Config> result{g, at, false};
-        way.template store<vector>(
-            sum,
-            columns,
-            [&](int block, int row) -> std::int64_t {
-                const int number = rows(way.warp_row(first_row, block) + row);
-                return number < 0 ? -1 : result.row_part(number);
-            },
-            [&](int column) { return result.column_part(column); },
-            [&](std::int64_t row, std::int64_t column, const auto* values) {
-                if(row >= 0 && column >= 0) { put(row + column, values); }
-            });
+        const auto row_part = [&](int tile_row) -> std::int64_t {
+            const int number = rows(tile_row);
+            return number < 0 ? -1 : result.row_part(number);
+        };
+        const auto put_part = [&](std::int64_t row, std::int64_t column, const auto* values) {
+            if(row >= 0 && column >= 0) { put(row + column, values); }
+        };
+        if constexpr(Config::transposed)
+        {
+            const transposed_store<Config> turned{{way.staging, way.warpgroup}};
+#pragma unroll
+            for(int block = 0; block < Config::own_blocks; ++block)
+            {
+                turned.template store<vector>(
+                    sum[block], row_part, [&](std::int64_t row, int channel, const auto* values) {
+                        put_part(row, result.column_part(first_row + block * 64 + channel), values);
+                    });
+            }
+        }
+        else
+        {
+            way.template store<vector>(
+                sum,
+                columns,
+                [&](int block, int row) { return row_part(way.warp_row(first_row, block) + row); },
+                [&](int column) { return result.column_part(column); },
+                put_part);
+        }
     }
 
     template <typename Columns>

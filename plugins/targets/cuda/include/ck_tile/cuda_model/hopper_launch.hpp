@@ -31,7 +31,7 @@ window_map_request window_request(const gemm_params& g)
                                    windowed<Config>(g),
                                    images,
                                    Config::ab_bytes,
-                                   Config::weight ? hopper_k : Config::m,
+                                   Config::weight ? hopper_k : Config::tile_m,
                                    Config::dimensions == 3);
 }
 
@@ -43,7 +43,7 @@ tile_map_request pixel_request(const gemm_params& g)
                                   g.image.stride[2],
                                   pixels,
                                   Config::ab_bytes,
-                                  Config::weight ? hopper_k : Config::m);
+                                  Config::weight ? hopper_k : Config::tile_m);
 }
 
 template <typename Config>
@@ -61,7 +61,7 @@ tile_map_request tile_request(const gemm_params& g)
                                        g.b,
                                        Config::ab_bytes,
                                        Config::k_elements,
-                                       forward ? static_cast<unsigned>(Config::n) : 64u);
+                                       forward ? static_cast<unsigned>(Config::tile_n) : 64u);
     }
 }
 

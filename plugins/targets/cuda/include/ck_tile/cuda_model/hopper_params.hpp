@@ -44,8 +44,9 @@ hopper_work make_hopper_work(const gemm_params& g, int joined = 1)
     const int taps      = g.filter[0] * g.filter[1] * g.filter[2];
     const int column_chunks =
         Config::weight ? (taps * chunks + Config::column_chunks - 1) / Config::column_chunks : 0;
-    const int n_tiles  = Config::weight ? column_chunks : (g.n + Config::n - 1) / Config::n;
-    const int m_tiles  = (g.m + Config::m - 1) / Config::m;
+    const int n_tiles =
+        Config::weight ? column_chunks : (g.n + Config::tile_n - 1) / Config::tile_n;
+    const int m_tiles  = (g.m + Config::tile_m - 1) / Config::tile_m;
     const int gemms    = Config::direction == direction::backward_data ? g.gemms : 1;
     w.n_tiles          = make_fast_divisor(n_tiles);
     w.m_tiles          = make_fast_divisor(m_tiles);

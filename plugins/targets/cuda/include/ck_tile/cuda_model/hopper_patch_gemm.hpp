@@ -39,7 +39,7 @@ struct hopper_patch_config : hopper_config<Tile, 1, true>
 template <typename Base>
 inline constexpr bool hopper_patch_tile =
     Base::direction != direction::backward_weight && Base::n == 64 && Base::m >= 128 &&
-    Base::merged == 1 && Base::e_bytes == 2;
+    Base::m % 64 == 0 && Base::merged == 1 && Base::e_bytes == 2;
 
 template <typename Config>
 struct hopper_patch_shared

@@ -4,7 +4,7 @@
 
 #include "ck_tile/cuda_model/hopper_image_result.hpp"
 #include "ck_tile/cuda_model/hopper_patch.hpp"
-#include "ck_tile/cuda_model/hopper_patch_store.hpp"
+#include "ck_tile/cuda_model/hopper_transposed_store.hpp"
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
 #include "ck_tile/cuda_model/wgmma_products.hpp"
 
@@ -39,7 +39,17 @@ struct patch_products
                                                  const sums& sum,
                                                  const tile_place& at,
                                                  const patch_rows& rows)
-    { hopper_patch_store<Config>{team, w}.store(sum[0], at, rows); }
+    {
+        const result_place<Config> result{w.g, at, false};
+        transposed_store<Config>{team}.template store<result_place<Config>::vector>(
+            sum[0], rows, [&](int row, int channel, const auto* values) {
+                if(row < 0) { return; }
+                const std::int64_t start  = result.row_part(row);
+                const std::int64_t column = result.column_part(channel);
+                if(start < 0 || column < 0) { return; }
+                put_vector<result_place<Config>::vector>(w.g.result, start + column, values);
+            });
+    }
 };
 
 // Groups that have been joined, of at most 16 channels each: 16 output channels depend on the same

@@ -111,7 +111,7 @@ struct hopper_producer : hopper_ring<Config>
         }
     }
 
-    // Forward and backward data: A is windows of the tile's rows, B weights.
+    // Forward and backward data: windows of the tile's rows, and filters.
     __device__ __forceinline__ void fill_windows(const hopper_tile_place& place)
     {
         const gemm_params& g = p.work.g;
@@ -139,7 +139,12 @@ struct hopper_producer : hopper_ring<Config>
         {
             const std::uint32_t barrier = claim();
             const std::uint32_t stage   = shared.stage(at.stage);
-            copy_window(stage, barrier, p.a, first + chunk * Config::k_elements, o, tap);
+            copy_window(stage + Config::windows_at,
+                        barrier,
+                        p.a,
+                        first + chunk * Config::k_elements,
+                        o,
+                        tap);
             int filter = 0;
 #pragma unroll
             for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
@@ -148,10 +153,10 @@ struct hopper_producer : hopper_ring<Config>
                     data ? tap[axis] * g.tilde[axis] + place.at.remainder[axis] : tap[axis];
                 filter = filter * g.filter[axis] + along;
             }
-            const std::uint32_t b = stage + Config::a_bytes;
+            const std::uint32_t filters = stage + Config::filters_at;
             if constexpr(forward)
             {
-                copy_tile(b,
+                copy_tile(filters,
                           p.b,
                           barrier,
                           chunk * Config::k_elements,
@@ -162,9 +167,9 @@ struct hopper_producer : hopper_ring<Config>
             else
             {
 #pragma unroll
-                for(int i = 0; i < Config::column_chunks; ++i)
+                for(int i = 0; i < Config::filter_chunks; ++i)
                 {
-                    copy_tile(b + i * hopper_chunk_bytes,
+                    copy_tile(filters + i * hopper_chunk_bytes,
                               p.b,
                               barrier,
                               place.at.first_column + i * 64,

@@ -88,6 +88,10 @@ struct hopper_team
                      : "memory");
     }
 
+    // The threads of one warpgroup alone; not to be mixed with meet() where these are others.
+    __device__ __forceinline__ void meet_warpgroup() const
+    { asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory"); }
+
     // Whether all other parts of the tile have been added before this one; then the counter starts
     // anew. Orders the additions of all threads before what follows.
     __device__ __forceinline__ bool arrives_last(unsigned* arrived, int parts) const

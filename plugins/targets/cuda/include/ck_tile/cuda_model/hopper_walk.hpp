@@ -32,8 +32,8 @@ CK_TILE_CUDA_BOTH inline hopper_tile_place find_hopper_place(const hopper_work& 
     const int z         = w.batch.quotient(rest);
     const int batch     = w.batch.remainder(rest, z);
 
-    place.at.first_row    = m * Config::m;
-    place.at.first_column = n * Config::n;
+    place.at.first_row    = m * Config::tile_m;
+    place.at.first_column = n * Config::tile_n;
     place.at.first_group  = batch * Config::merged;
     place.first_chunk     = n * Config::column_chunks;
     place.number =

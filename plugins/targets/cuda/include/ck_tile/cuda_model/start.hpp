@@ -26,12 +26,19 @@ template <typename, int>
 using kernel_tag = void;
 #endif
 
-// Throws host_model::rejected_launch if no block of the device can have that many bytes.
-inline void check_shared_memory(int bytes)
+// Bytes that a block of the device can have.
+inline int most_shared_memory()
 {
     int device = 0, most = 0;
     hip_check_error(cudaGetDevice(&device));
     hip_check_error(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return most;
+}
+
+// Throws host_model::rejected_launch if no block of the device can have that many bytes.
+inline void check_shared_memory(int bytes)
+{
+    const int most = most_shared_memory();
     if(bytes > most)
     {
         throw host_model::rejected_launch(
@@ -80,17 +87,17 @@ inline cudaLaunchConfig_t cluster_config(const grid_blocks& blocks,
     return config;
 }
 
-// More than 48 KiB of shared memory of a block have to be asked for, once per function and process;
-// Tag is a type of its own for each function.
+// More than 48 KiB of shared memory of a block have to be asked for, once per function and process
+// unless it needs more; Tag is a type of its own for each function.
 template <typename Tag, typename... Params>
 void allow_shared_memory(void (*function)(Params...), int shared_bytes)
 {
-    static const cudaError_t allowed = [&] {
-        check_shared_memory(shared_bytes);
-        return cudaFuncSetAttribute(
-            function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    }();
-    hip_check_error(allowed);
+    static int allowed = -1;
+    if(shared_bytes <= allowed) { return; }
+    check_shared_memory(shared_bytes);
+    hip_check_error(
+        cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+    allowed = shared_bytes;
 }
 
 // Starts one function; Tag is a type of its own for each. `written` is memory of which the kernel

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Adds partial sums in a fixed order and converts the result.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/element.hpp"
+
+namespace ck_tile::cuda_model {
+
+inline constexpr int part_adders = 8; // warps that share the parts of a sum
+
+struct parts_to_add
+{
+    const float* partial; // part, sum
+    void* result;
+    std::int64_t sums;
+    int parts;
+};
+
+// A block adds 32 neighbouring sums.
+template <host_model::data_type Type, bf16_rounding_mode Rounding>
+__global__ void __launch_bounds__(32 * part_adders)
+    add_parts(const __grid_constant__ parts_to_add p)
+{
+    extern __shared__ __align__(128) char shared[];
+    auto* sums                = reinterpret_cast<float (*)[32]>(shared);
+    const int lane            = static_cast<int>(threadIdx.x) % 32;
+    const int adder           = static_cast<int>(threadIdx.x) / 32;
+    const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * 32 + lane;
+    float sum                 = 0.f;
+    if(number < p.sums)
+    {
+#pragma unroll 8
+        for(int part = adder; part < p.parts; part += part_adders)
+        {
+            sum += p.partial[part * p.sums + number];
+        }
+    }
+    sums[adder][lane] = sum;
+    __syncthreads();
+    if(adder != 0 || number >= p.sums) { return; }
+    for(int other = 1; other < part_adders; ++other) { sum += sums[other][lane]; }
+    static_cast<stored_t<Type>*>(p.result)[number] = narrow<Type, Rounding>(sum);
+}
+
+} // namespace ck_tile::cuda_model

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Starts of the kernels for weight gradients of groups with few channels.
+#include "ck_tile/cuda_model/group_weight.hpp"
+
+#include <cstddef>
+
+#include "ck_tile/cuda_model/add_parts.hpp"
+#include "ck_tile/cuda_model/group_weight_launch.hpp"
+#include "ck_tile/cuda_model/hopper_group_weight.hpp"
+#include "ck_tile/cuda_model/start.hpp"
+#include "ck_tile/cuda_model/tensor_maps.hpp"
+#include "ck_tile/cuda_model/workspace.hpp"
+
+namespace ck_tile::cuda_model {
+
+namespace {
+
+using host_model::data_type;
+
+template <data_type Type>
+struct sum_tag;
+template <data_type Type>
+struct adder_tag;
+
+template <data_type Type>
+struct box_tag;
+
+constexpr CUtensorMapDataType map_type(data_type type)
+{
+    return type == data_type::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                   : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+}
+
+// With the tensor copy engine, if there is one that can.
+template <data_type Type>
+bool start_boxes(cudaStream_t stream, const group_weight_params& p, const void* result)
+{
+    if(!CKPROF_CUDA_ENGINE_W || !has_group_boxes(p) || !makes_tensor_maps()) { return false; }
+    const tile_map_request images = make_group_box_request(p, p.in, p.input, p.rows);
+    const tile_map_request gradients =
+        make_group_box_request(p, p.out, p.output, p.gradient_rows());
+    if(!is_possible(images) || !is_possible(gradients)) { return false; }
+    static remembered_map<tile_map_request>& image_map    = *new remembered_map<tile_map_request>;
+    static remembered_map<tile_map_request>& gradient_map = *new remembered_map<tile_map_request>;
+    const group_weight_boxes boxes{image_map.get(images, map_type(Type)),
+                                   gradient_map.get(gradients, map_type(Type))};
+    impl::start<box_tag<Type>>(&hopper_group_weight<Type>,
+                               static_cast<unsigned>(p.parts) * static_cast<unsigned>(p.chunks()),
+                               group_threads,
+                               p.shared_bytes(),
+                               stream,
+                               result,
+                               p,
+                               boxes);
+    return true;
+}
+
+template <data_type Type>
+void start_sums(cudaStream_t stream, const group_weight_params& p, const void* result)
+{
+    if(start_boxes<Type>(stream, p, result)) { return; }
+    impl::start<sum_tag<Type>>(&group_weight<Type>,
+                               static_cast<unsigned>(p.parts) * static_cast<unsigned>(p.chunks()),
+                               group_threads,
+                               p.shared_bytes(),
+                               stream,
+                               result,
+                               p);
+}
+
+template <data_type Type>
+void start_adders(cudaStream_t stream, const parts_to_add& p)
+{
+    impl::start<adder_tag<Type>>(&add_parts<Type, default_bf16_rounding_mode>,
+                                 static_cast<unsigned>((p.sums + 31) / 32),
+                                 32u * part_adders,
+                                 static_cast<int>(sizeof(float)) * 32 * part_adders,
+                                 stream,
+                                 p.result,
+                                 p);
+}
+
+} // namespace
+
+bool launch_group_weight(cudaStream_t stream,
+                         const host_model::backward_weight_call& call,
+                         data_type operands,
+                         data_type result)
+{
+    const bool short_operands = operands == data_type::bf16 || operands == data_type::fp16;
+    if(!is_group_weight(call.shape) || !short_operands ||
+       (result != operands && result != data_type::fp32))
+    {
+        return false;
+    }
+    group_weight_params p = make_group_weight_params(
+        call.shape, static_cast<int>(call.k_batch), impl::most_shared_memory());
+    if(p.rows == 0) { return false; }
+    const std::size_t bytes =
+        static_cast<std::size_t>(p.parts) * static_cast<std::size_t>(p.weights()) * sizeof(float);
+    p.in      = call.in;
+    p.out     = call.out;
+    p.partial = static_cast<float*>(impl::workspace_of<group_weight_params>(bytes));
+    const parts_to_add sums{p.partial, call.wei, p.weights(), p.parts};
+    if(operands == data_type::bf16) { start_sums<data_type::bf16>(stream, p, call.wei); }
+    else
+    {
+        start_sums<data_type::fp16>(stream, p, call.wei);
+    }
+    switch(result)
+    {
+    case data_type::bf16: start_adders<data_type::bf16>(stream, sums); break;
+    case data_type::fp16: start_adders<data_type::fp16>(stream, sums); break;
+    default: start_adders<data_type::fp32>(stream, sums); break;
+    }
+    return true;
+}
+
+} // namespace ck_tile::cuda_model
