@@ -19,7 +19,7 @@ from ckprof.build.toolchain import find_compiler
 from ckprof.codegen.entry import library_source
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.finding import FindingState
-from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily
+from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
 from ckprof.run.abi import AbiStatus
 from ckprof_plugins.targets.cpu import doctor, machine, plugin
 from ckprof_plugins.targets.cpu import recipe as cpu_recipe
@@ -76,6 +76,15 @@ def test_recipe(compiler):
     assert recipe.machine_identity == machine.machine_identity(compiler)
     for header in re.findall(r'#include "(.*)"', recipe.prefix_header):
         assert any((folder / header).is_file() for folder in recipe.include_dirs), header
+
+
+@pytest.mark.compiler
+def test_answers_do_without_what_kernels_compute():
+    """That source takes longer to compile than everything else together."""
+    request = BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK)
+    names = {path.name for path in CpuTarget().recipe(request).support_sources}
+    assert "host_model_blocks.cpp" not in names
+    assert names >= {"target.cpp", "host_model_support.cpp", "device_table.cpp"}
 
 
 @pytest.mark.compiler
