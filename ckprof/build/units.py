@@ -3,9 +3,9 @@
 What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once
 per translation unit. So kernels that must be compiled are combined, as many as memory allows by the
 number of their device functions, but never fewer units than there are compilers to run. Those that share
-machine code come together, since a unit has it once. The cache notes
-which kernels lie in which object, so that a kernel is found wherever it was compiled, and one that changed
-is compiled without its neighbours of then.
+machine code come together, since a unit has it once. The cache notes which kernels lie in which object, so
+that a kernel is found wherever it was compiled, and one that changed is compiled without its neighbours of
+then.
 """
 
 from __future__ import annotations

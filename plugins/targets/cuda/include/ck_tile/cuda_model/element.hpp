@@ -40,14 +40,8 @@ template <host_model::data_type Type, bf16_rounding_mode Rounding>
 __device__ __forceinline__ stored_t<Type> narrow(float value)
 {
     if constexpr(Type == host_model::data_type::fp32) { return value; }
-    else if constexpr(Type == host_model::data_type::fp16)
-    {
-        return half_bits(value);
-    }
-    else if constexpr(Rounding == bf16_rounding_mode::standard)
-    {
-        return bfloat_bits(value);
-    }
+    else if constexpr(Type == host_model::data_type::fp16) { return half_bits(value); }
+    else if constexpr(Rounding == bf16_rounding_mode::standard) { return bfloat_bits(value); }
     else
     {
         return float_to_bf16_bits(value, Rounding);
@@ -58,10 +52,7 @@ template <host_model::data_type Type>
 __device__ __forceinline__ float widen(stored_t<Type> value)
 {
     if constexpr(Type == host_model::data_type::fp32) { return value; }
-    else if constexpr(Type == host_model::data_type::fp16)
-    {
-        return half_value(value);
-    }
+    else if constexpr(Type == host_model::data_type::fp16) { return half_value(value); }
     else
     {
         return __uint_as_float(static_cast<unsigned>(value) << 16);

@@ -80,10 +80,7 @@ __device__ __forceinline__ std::uint32_t multiply_bfloat2(std::uint32_t a, std::
 __device__ __forceinline__ void add_half(void* to, std::uint16_t bits)
 {
     [[maybe_unused]] std::uint16_t before;
-    asm volatile("atom.add.noftz.f16 %0, [%1], %2;"
-                 : "=h"(before)
-                 : "l"(to), "h"(bits)
-                 : "memory");
+    asm volatile("atom.add.noftz.f16 %0, [%1], %2;" : "=h"(before) : "l"(to), "h"(bits) : "memory");
 }
 
 __device__ __forceinline__ void add_half2(void* to, std::uint32_t bits)

@@ -44,10 +44,7 @@ struct hopper_store : hopper_team<Config>
         {
             return bfloat2_bits(a, b);
         }
-        else if constexpr(Config::e_type == data_type::fp16)
-        {
-            return half2_bits(a, b);
-        }
+        else if constexpr(Config::e_type == data_type::fp16) { return half2_bits(a, b); }
         else
         {
             const unsigned low  = narrow<Config::e_type, Config::rounding>(a);
