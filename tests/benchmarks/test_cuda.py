@@ -193,7 +193,7 @@ def build_depthwise(folder: Path) -> Library:
 
 
 def build_single_channel(folder: Path, direction: str) -> Library:
-    """Build instances that access single channels, for directions that have no depthwise kernels."""
+    """Build instances that access single channels, for directions that have no depthwise instances."""
     narrow = {f"vector_size_{tensor}": 1 for tensor in "abc"}
     instances = [
         gemm_record(i, tile, pipeline, (2, 2)) | narrow for i, (tile, pipeline) in enumerate(NARROW_TILES)

@@ -367,6 +367,44 @@ def test_products_compile(
 
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize(
+    "source,functions,tiles",
+    [
+        ("depthwise_weight", ("depthwise_weight", "add_depthwise_parts"), 18),
+        ("depthwise_image", ("depthwise_image",), 18),
+    ],
+)
+def test_single_channels_compile(source: str, functions: tuple[str, ...], tiles: int, tmp_path: Path) -> None:
+    """Kernels for groups of one channel keep their tiles in registers: three types, sizes, two strides."""
+    recipe = cuda_recipe.recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
+    code = tmp_path / f"{source}.cubin"
+    done = subprocess.run(
+        [
+            *(*recipe.compiler.command, *recipe.compile_flags),
+            *(f"-I{folder}" for folder in recipe.include_dirs),
+            *("-cubin", str(cuda_recipe.SOURCE_DIR / f"{source}.cu"), "-o", str(code)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    kernels = machine_code.read_kernels(code, "gfx942")
+    assert all(any(name in kernel.symbol for name in functions) for kernel in kernels)
+    of_tiles = [kernel for kernel in kernels if functions[0] in kernel.symbol]
+    assert len(of_tiles) == tiles
+    assert all(kernel.scratch_bytes == 0 for kernel in kernels)
+    assert all(kernel.occupancy.workgroups_per_cu >= 4 for kernel in of_tiles)
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    assert all(kernel.vgpr_spills == 0 for kernel in kernels)
+    # rows are copied to shared memory without registers, and read from there
+    assert all(kernel.direct_loads > 0 and kernel.lds_reads for kernel in of_tiles)
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
 def test_patches_compile(tmp_path: Path) -> None:
     """Tiles of 64 columns have two more kernels of engine W, whose pipeline is no part of their code."""
     common = {

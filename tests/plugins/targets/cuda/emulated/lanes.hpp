@@ -135,7 +135,7 @@ inline void run_block(block& b, unsigned threads, unsigned number)
     blockIdx.x = number;
     for(thread& t : b.threads)
     {
-        t.stack = std::make_unique<char[]>(stack_bytes);
+        t.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
         getcontext(&t.context);
         t.context.uc_stack.ss_sp   = t.stack.get();
         t.context.uc_stack.ss_size = stack_bytes;

@@ -11,7 +11,7 @@
 #include "ck_tile/core/container/tuple.hpp"
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/depthwise.hpp"
-#include "ck_tile/cuda_model/depthwise_weight_launch.hpp"
+#include "ck_tile/cuda_model/depthwise_launch.hpp"
 #include "ck_tile/cuda_model/elementwise.hpp"
 #include "ck_tile/cuda_model/group_weight_launch.hpp"
 #include "ck_tile/cuda_model/group_weight_plan.hpp"
@@ -75,13 +75,10 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
     }
     else
     {
-        if constexpr(config::weight)
+        if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type)) { return; }
+        if constexpr(config::weight && config::m <= group_chunk && config::n <= group_chunk)
         {
-            if(launch_depthwise_weight(stream, call, config::ab_type, config::e_type)) { return; }
-            if constexpr(config::m <= group_chunk && config::n <= group_chunk)
-            {
-                if(launch_group_weight(stream, call, config::ab_type, config::e_type)) { return; }
-            }
+            if(launch_group_weight(stream, call, config::ab_type, config::e_type)) { return; }
         }
         using plan = tile_config_of<Kernel, BlocksPerUnit>;
         if constexpr(hopper_tile<config> && CKPROF_CUDA_ENGINE_W)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Starts of the kernels for outputs, and for gradients of inputs, of groups with one channel.
+#include "ck_tile/cuda_model/depthwise_image.hpp"
+
+#include <cstddef>
+
+#include "ck_tile/cuda_model/depthwise_launch.hpp"
+#include "ck_tile/cuda_model/depthwise_start.hpp"
+#include "ck_tile/cuda_model/depthwise_tiles.hpp"
+
+namespace ck_tile::cuda_model {
+
+namespace {
+
+using host_model::conv_shape;
+using host_model::data_type;
+
+template <data_type Type, typename Tile>
+struct image_tag;
+
+struct image_pointers
+{
+    const void* from;
+    const void* weights;
+    void* to;
+};
+
+template <data_type Type, typename Tile>
+bool start_tiles(cudaStream_t stream,
+                 const conv_shape& shape,
+                 bool backward,
+                 const image_pointers& pointers)
+{
+    constexpr auto function = &depthwise_image<Type, default_bf16_rounding_mode, Tile>;
+    depthwise_plan p        = make_depthwise_plan<Tile>(shape, backward);
+    const int bytes         = depthwise_stages<Type, Tile, false>::bytes(p.warps);
+    const int slots = impl::depthwise_slots<image_tag<Type, Tile>>(function, p.warps, bytes);
+    if(slots == 0) { return false; }
+    share_depthwise_plan(p, slots);
+    p.image  = pointers.from;
+    p.other  = pointers.weights;
+    p.result = pointers.to;
+    hip_check_error(deferred_zeroing::of_thread().settle(stream, p.result));
+    function<<<depthwise_blocks(p),
+               static_cast<unsigned>(p.warps) * 32,
+               static_cast<std::size_t>(bytes),
+               stream>>>(p);
+    return true;
+}
+
+bool launch_images(cudaStream_t stream,
+                   const conv_shape& shape,
+                   bool backward,
+                   const image_pointers& pointers,
+                   data_type type)
+{
+    return impl::with_type(type, [&]<data_type Type>() {
+        return impl::with_size(shape, [&]<int Size>() {
+            return shape.stride[2] == 1 ? start_tiles<Type, depthwise_image_tile<Type, Size>>(
+                                              stream, shape, backward, pointers)
+                                        : start_tiles<Type, depthwise_scatter_tile<Size>>(
+                                              stream, shape, backward, pointers);
+        });
+    });
+}
+
+bool takes(const conv_shape& shape, data_type operands, data_type result)
+{ return is_depthwise(shape) && impl::has_depthwise_kernels(operands) && operands == result; }
+
+} // namespace
+
+// Two outputs apart in the input is for implicit GEMM.
+bool launch_depthwise_kernels(cudaStream_t stream,
+                              const host_model::forward_call& call,
+                              data_type operands,
+                              data_type result)
+{
+    return takes(call.shape, operands, result) && call.shape.stride[2] == 1 &&
+           launch_images(stream, call.shape, false, {call.in, call.wei, call.out}, operands);
+}
+
+bool launch_depthwise_kernels(cudaStream_t stream,
+                              const host_model::backward_data_call& call,
+                              data_type operands,
+                              data_type result)
+{
+    return takes(call.shape, operands, result) &&
+           launch_images(stream, call.shape, true, {call.out, call.wei, call.in}, operands);
+}
+
+} // namespace ck_tile::cuda_model
