@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "ck_tile/cuda_model/add_parts_start.hpp"
 #include "ck_tile/cuda_model/depthwise_launch.hpp"
 #include "ck_tile/cuda_model/depthwise_start.hpp"
 #include "ck_tile/cuda_model/depthwise_tiles.hpp"
@@ -40,11 +41,13 @@ bool start_tiles(cudaStream_t stream,
     p.image  = pointers.from;
     p.other  = pointers.weights;
     p.result = pointers.to;
-    hip_check_error(deferred_zeroing::of_thread().settle(stream, p.result));
-    function<<<depthwise_blocks(p),
-               static_cast<unsigned>(p.warps) * 32,
-               static_cast<std::size_t>(bytes),
-               stream>>>(p);
+    impl::start<image_tag<Type, Tile>>(function,
+                                       depthwise_blocks(p),
+                                       static_cast<unsigned>(p.warps) * 32,
+                                       bytes,
+                                       stream,
+                                       p.result,
+                                       p);
     return true;
 }
 
@@ -54,7 +57,7 @@ bool launch_images(cudaStream_t stream,
                    const image_pointers& pointers,
                    data_type type)
 {
-    return impl::with_type(type, [&]<data_type Type>() {
+    return impl::with_float_type(type, [&]<data_type Type>() {
         return impl::with_size(shape, [&]<int Size>() {
             return shape.stride[2] == 1 ? start_tiles<Type, depthwise_image_tile<Type, Size>>(
                                               stream, shape, backward, pointers)
@@ -65,7 +68,7 @@ bool launch_images(cudaStream_t stream,
 }
 
 bool takes(const conv_shape& shape, data_type operands, data_type result)
-{ return is_depthwise(shape) && impl::has_depthwise_kernels(operands) && operands == result; }
+{ return is_depthwise(shape) && impl::is_float_type(operands) && operands == result; }
 
 } // namespace
 

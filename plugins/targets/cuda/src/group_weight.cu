@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
-#include "ck_tile/cuda_model/add_parts.hpp"
+#include "ck_tile/cuda_model/add_parts_start.hpp"
 #include "ck_tile/cuda_model/group_weight_launch.hpp"
 #include "ck_tile/cuda_model/hopper_group_weight.hpp"
-#include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
 #include "ck_tile/cuda_model/workspace.hpp"
 
@@ -19,8 +18,6 @@ using host_model::data_type;
 
 template <data_type Type>
 struct sum_tag;
-template <data_type Type>
-struct adder_tag;
 
 template <data_type Type>
 struct box_tag;
@@ -33,7 +30,7 @@ constexpr CUtensorMapDataType map_type(data_type type)
 
 // With the tensor copy engine, if there is one that can.
 template <data_type Type>
-bool start_boxes(cudaStream_t stream, const group_weight_params& p, const void* result)
+bool start_boxes(cudaStream_t stream, const group_weight_params& p)
 {
     if(!CKPROF_CUDA_ENGINE_W || !has_group_boxes(p) || !makes_tensor_maps()) { return false; }
     const tile_map_request images = make_group_box_request(p, p.in, p.input, p.rows);
@@ -49,35 +46,23 @@ bool start_boxes(cudaStream_t stream, const group_weight_params& p, const void* 
                                group_threads,
                                p.shared_bytes(),
                                stream,
-                               result,
+                               p.result,
                                p,
                                boxes);
     return true;
 }
 
 template <data_type Type>
-void start_sums(cudaStream_t stream, const group_weight_params& p, const void* result)
+void start_sums(cudaStream_t stream, const group_weight_params& p)
 {
-    if(start_boxes<Type>(stream, p, result)) { return; }
+    if(start_boxes<Type>(stream, p)) { return; }
     impl::start<sum_tag<Type>>(&group_weight<Type>,
                                static_cast<unsigned>(p.parts) * static_cast<unsigned>(p.chunks()),
                                group_threads,
                                p.shared_bytes(),
                                stream,
-                               result,
+                               p.result,
                                p);
-}
-
-template <data_type Type>
-void start_adders(cudaStream_t stream, const parts_to_add& p)
-{
-    impl::start<adder_tag<Type>>(&add_parts<Type, default_bf16_rounding_mode>,
-                                 static_cast<unsigned>((p.sums + 31) / 32),
-                                 32u * part_adders,
-                                 static_cast<int>(sizeof(float)) * 32 * part_adders,
-                                 stream,
-                                 p.result,
-                                 p);
 }
 
 } // namespace
@@ -101,18 +86,13 @@ bool launch_group_weight(cudaStream_t stream,
     p.in      = call.in;
     p.out     = call.out;
     p.partial = static_cast<float*>(impl::workspace_of<group_weight_params>(bytes));
-    const parts_to_add sums{p.partial, call.wei, p.weights(), p.parts};
-    if(operands == data_type::bf16) { start_sums<data_type::bf16>(stream, p, call.wei); }
+    p.result  = call.wei;
+    if(operands == data_type::bf16) { start_sums<data_type::bf16>(stream, p); }
     else
     {
-        start_sums<data_type::fp16>(stream, p, call.wei);
+        start_sums<data_type::fp16>(stream, p);
     }
-    switch(result)
-    {
-    case data_type::bf16: start_adders<data_type::bf16>(stream, sums); break;
-    case data_type::fp16: start_adders<data_type::fp16>(stream, sums); break;
-    default: start_adders<data_type::fp32>(stream, sums); break;
-    }
+    impl::start_adders(stream, result, group_weight_parts(p));
     return true;
 }
 

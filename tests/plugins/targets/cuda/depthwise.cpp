@@ -138,8 +138,9 @@ void check_weights(const conv_shape& s, int slots)
     block.readable = {memory_of(stored_in), memory_of(stored_out)};
     block.kernel   = [&] { depthwise_weight<Type, Tile>(p); };
     run_blocks(block, depthwise_blocks(p), static_cast<unsigned>(p.warps) * 32);
-    block.kernel = [&] { add_depthwise_parts<Type, rounding>(p, Tile::size); };
-    run_blocks(block, static_cast<unsigned>(sums + 31) / 32, 32 * depthwise_adders);
+    const auto parts = depthwise_parts(p, Tile::size);
+    block.kernel     = [&] { add_parts<Type, rounding>(parts); };
+    run_blocks(block, static_cast<unsigned>(sums + 31) / 32, 32 * part_adders);
     compare<Type>(result, expected, "weights, slots " + std::to_string(slots) + ", " + text(s));
 }
 

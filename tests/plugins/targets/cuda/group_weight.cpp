@@ -11,7 +11,6 @@
 #include "lanes.hpp"
 #include "reference.hpp"
 
-#include "ck_tile/cuda_model/add_parts.hpp"
 #include "ck_tile/cuda_model/group_weight.hpp"
 
 namespace {
@@ -88,8 +87,9 @@ void check(int channels, int parts, int most_bytes)
         emulated::run_block(block, group_threads, static_cast<unsigned>(b));
     }
     EXPECT(block.conflicts == 0);
-    const parts_to_add sums{partial.data(), result.data(), p.weights(), p.parts};
-    block.kernel = [&] { add_parts<Result, bf16_rounding_mode::standard>(sums); };
+    p.result        = result.data();
+    const auto sums = group_weight_parts(p);
+    block.kernel    = [&] { add_parts<Result, bf16_rounding_mode::standard>(sums); };
     for(std::int64_t b = 0; b < (sums.sums + 31) / 32; ++b)
     {
         emulated::run_block(block, 32 * part_adders, static_cast<unsigned>(b));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Adds partial sums in a fixed order and converts the result.
+// The second kernel of weight gradients whose blocks leave partial sums: adds them in a fixed order
+// and converts the result.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,36 @@ namespace ck_tile::cuda_model {
 
 inline constexpr int part_adders = 8; // warps that share the parts of a sum
 
+// It may be launched while blocks of the first are running: it takes the place of those that have
+// ended, and waits for the others. Devices before compute capability 9.0 start it afterwards.
+__device__ __forceinline__ void let_adders_launch()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ __forceinline__ void wait_for_parts()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Place says which element of the result a sum is; negative if none.
+template <typename Place>
 struct parts_to_add
 {
     const float* partial; // part, sum
     void* result;
     std::int64_t sums;
     int parts;
+    Place place;
 };
 
 // A block adds 32 neighbouring sums.
-template <host_model::data_type Type, bf16_rounding_mode Rounding>
+template <host_model::data_type Type, bf16_rounding_mode Rounding, typename Place>
 __global__ void __launch_bounds__(32 * part_adders)
-    add_parts(const __grid_constant__ parts_to_add p)
+    add_parts(const __grid_constant__ parts_to_add<Place> p)
 {
     extern __shared__ __align__(128) char shared[];
     auto* sums                = reinterpret_cast<float (*)[32]>(shared);
@@ -29,6 +48,7 @@ __global__ void __launch_bounds__(32 * part_adders)
     const int adder           = static_cast<int>(threadIdx.x) / 32;
     const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * 32 + lane;
     float sum                 = 0.f;
+    wait_for_parts();
     if(number < p.sums)
     {
 #pragma unroll 8
@@ -41,7 +61,8 @@ __global__ void __launch_bounds__(32 * part_adders)
     __syncthreads();
     if(adder != 0 || number >= p.sums) { return; }
     for(int other = 1; other < part_adders; ++other) { sum += sums[other][lane]; }
-    static_cast<stored_t<Type>*>(p.result)[number] = narrow<Type, Rounding>(sum);
+    const std::int64_t at = p.place(number);
+    if(at >= 0) { static_cast<stored_t<Type>*>(p.result)[at] = narrow<Type, Rounding>(sum); }
 }
 
 } // namespace ck_tile::cuda_model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the starts of kernels for single channels share: types and sizes as constants, and how many
-// blocks a device runs at the same time.
+// What the starts of kernels for single channels share: sizes as constants, and how many blocks a
+// device runs at the same time.
 #pragma once
 
 #include <array>
@@ -10,25 +10,6 @@
 #include "ck_tile/cuda_model/start.hpp"
 
 namespace ck_tile::cuda_model::impl {
-
-inline bool has_depthwise_kernels(host_model::data_type type)
-{
-    using host_model::data_type;
-    return type == data_type::bf16 || type == data_type::fp16 || type == data_type::fp32;
-}
-
-// Calls start with a type that has kernels as a constant.
-template <typename Start>
-auto with_type(host_model::data_type type, const Start& start)
-{
-    using host_model::data_type;
-    switch(type)
-    {
-    case data_type::bf16: return start.template operator()<data_type::bf16>();
-    case data_type::fp16: return start.template operator()<data_type::fp16>();
-    default: return start.template operator()<data_type::fp32>();
-    }
-}
 
 // Calls start with the size of the square that the filter lies in.
 template <typename Start>
@@ -51,13 +32,9 @@ int depthwise_slots(void (*function)(Params...), int warps, int shared_bytes)
     int& slots                                             = known[static_cast<std::size_t>(warps)];
     if(slots == 0)
     {
-        int device = 0, most = 0, resident = 0;
-        hip_check_error(cudaGetDevice(&device));
-        hip_check_error(
-            cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-        if(shared_bytes > most) { return 0; }
-        hip_check_error(cudaFuncSetAttribute(
-            function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+        if(shared_bytes > most_shared_memory()) { return 0; }
+        allow_shared_memory<Tag>(function, shared_bytes);
+        int resident = 0;
         hip_check_error(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
             &resident, function, warps * 32, static_cast<std::size_t>(shared_bytes)));
         slots = resident * multiprocessors();

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 
+#include "ck_tile/cuda_model/add_parts.hpp"
 #include "ck_tile/cuda_model/depthwise_walk.hpp"
 
 namespace ck_tile::cuda_model {
-
-inline constexpr int depthwise_adders = 8; // warps that share the parts of a sum
 
 // Shared memory of a block: what it stages, and at the end the sums of its warps.
 template <host_model::data_type Type, typename Tile>
@@ -17,22 +16,6 @@ constexpr int depthwise_weight_bytes(int warps)
 {
     return std::max(depthwise_stages<Type, Tile, true>::bytes(warps),
                     warps * Tile::size * Tile::size * depthwise_lanes * 4);
-}
-
-// The second kernel may be launched while blocks of the first are running: it takes the place of
-// those that have ended, and waits for the others. Devices before compute capability 9.0 start it
-// afterwards.
-__device__ __forceinline__ void let_adders_launch()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-__device__ __forceinline__ void wait_for_parts()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 // Products of a tile of gradients with the elements of its window.
@@ -90,38 +73,29 @@ __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<
     }
 }
 
-// Adds the parts of 32 neighbouring sums, of all taps of a square of so many.
-template <host_model::data_type Type, bf16_rounding_mode Rounding>
-__global__ void __launch_bounds__(32 * depthwise_adders)
-    add_depthwise_parts(const __grid_constant__ depthwise_plan p, int size)
+// Where a sum of the plan belongs: sums have all taps of a square of so many, then all groups.
+struct depthwise_weight_place
 {
-    extern __shared__ __align__(128) char shared[];
-    auto* sums       = reinterpret_cast<float (*)[32]>(shared);
-    const int lane   = static_cast<int>(threadIdx.x) % 32;
-    const int adder  = static_cast<int>(threadIdx.x) / 32;
-    const int taps   = size * size;
-    const int parts  = p.parts * p.column_tiles;
-    const int number = static_cast<int>(blockIdx.x) * 32 + lane; // of tap and group
-    float sum        = 0.f;
-    wait_for_parts();
-    if(number < taps * p.groups)
+    int groups, size;
+    int filter[2];
+
+    __device__ __forceinline__ std::int64_t operator()(std::int64_t number) const
     {
-#pragma unroll 8
-        for(int part = adder; part < parts; part += depthwise_adders)
-        {
-            sum += p.partial[static_cast<std::int64_t>(part) * taps * p.groups + number];
-        }
+        const int tap   = static_cast<int>(number) / groups,
+                  group = static_cast<int>(number) % groups;
+        const int y = tap / size, x = tap % size;
+        if(y >= filter[0] || x >= filter[1]) { return -1; }
+        return (static_cast<std::int64_t>(group) * filter[0] + y) * filter[1] + x;
     }
-    sums[adder][lane] = sum;
-    __syncthreads();
-    if(adder != 0 || number >= taps * p.groups) { return; }
-    for(int other = 1; other < depthwise_adders; ++other) { sum += sums[other][lane]; }
-    const int tap = number / p.groups, group = number % p.groups;
-    const int y = tap / size, x = tap % size;
-    if(y >= p.filter[0] || x >= p.filter[1]) { return; }
-    static_cast<stored_t<Type>*>(
-        p.result)[(static_cast<std::int64_t>(group) * p.filter[0] + y) * p.filter[1] + x] =
-        narrow<Type, Rounding>(sum);
+};
+
+inline parts_to_add<depthwise_weight_place> depthwise_parts(const depthwise_plan& p, int size)
+{
+    return {p.partial,
+            p.result,
+            std::int64_t{size} * size * p.groups,
+            p.parts * p.column_tiles,
+            {p.groups, size, {p.filter[0], p.filter[1]}}};
 }
 
 } // namespace ck_tile::cuda_model

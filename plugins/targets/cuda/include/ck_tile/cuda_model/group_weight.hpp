@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/add_parts.hpp"
 #include "ck_tile/cuda_model/element.hpp"
 #include "ck_tile/cuda_model/group_weight_plan.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
@@ -211,6 +212,15 @@ struct group_weight_block
     }
 };
 
+// Partial sums lie as the result does.
+struct same_place
+{
+    __device__ __forceinline__ std::int64_t operator()(std::int64_t number) const { return number; }
+};
+
+inline parts_to_add<same_place> group_weight_parts(const group_weight_params& p)
+{ return {p.partial, p.result, p.weights(), p.parts, {}}; }
+
 // The block's part of shared memory, where stages begin.
 __device__ __forceinline__ char* align_stages(char* shared)
 { return shared + (0u - shared_address(shared)) % 1024u; }
@@ -224,6 +234,7 @@ __global__ void __launch_bounds__(group_threads, 1)
     const int chunk = static_cast<int>(blockIdx.x) % p.chunks();
     const int part  = static_cast<int>(blockIdx.x) / p.chunks();
     const int end   = std::min(p.patches, (part + 1) * p.part_patches);
+    let_adders_launch();
     const block work{p, align_stages(shared), chunk * group_chunk};
     typename block::sums sum = {};
 

@@ -36,6 +36,7 @@ struct group_weight_params
     const void* in;
     const void* out; // gradients
     float* partial;  // part, then as the weights
+    void* result;    // weights
     int channels;    // of all groups
     int group;       // of one
     int input[2], output[2];

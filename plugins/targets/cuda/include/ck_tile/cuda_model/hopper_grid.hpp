@@ -33,7 +33,7 @@ struct hopper_grid
         cudaLaunchAttribute attribute{};
         const unsigned size = static_cast<unsigned>(blocks);
         const cudaLaunchConfig_t config =
-            cluster_config({size, size}, Config::threads, Config::shared_bytes, nullptr, attribute);
+            launch_config({size, size}, Config::threads, Config::shared_bytes, nullptr, attribute);
         int answer = 0;
         // A device that has no such clusters says so by an error.
         if(cudaOccupancyMaxActiveClusters(&answer, function, &config) != cudaSuccess)

@@ -60,23 +60,33 @@ inline int multiprocessors()
     return count;
 }
 
-// The grid: so many blocks, each `cluster` of them a cluster.
+// The grid: so many blocks, each `cluster` of them a cluster. Early: they may be launched while the
+// kernel before is running, if the device can do that.
 struct grid_blocks
 {
     unsigned count, cluster = 1;
+    bool early = false;
 
     grid_blocks(unsigned blocks, unsigned of_cluster = 1) : count(blocks), cluster(of_cluster) {}
 };
 
-// What a launch with clusters needs to be told; `attribute` must outlive it.
-inline cudaLaunchConfig_t cluster_config(const grid_blocks& blocks,
-                                         unsigned threads,
-                                         int shared_bytes,
-                                         cudaStream_t stream,
-                                         cudaLaunchAttribute& attribute)
+// What a launch with clusters, or an early one, needs to be told; `attribute` must outlive it.
+inline cudaLaunchConfig_t launch_config(const grid_blocks& blocks,
+                                        unsigned threads,
+                                        int shared_bytes,
+                                        cudaStream_t stream,
+                                        cudaLaunchAttribute& attribute)
 {
-    attribute.id             = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {blocks.cluster, 1, 1};
+    if(blocks.early)
+    {
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+    }
+    else
+    {
+        attribute.id             = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim = {blocks.cluster, 1, 1};
+    }
     cudaLaunchConfig_t config{};
     config.gridDim          = dim3(blocks.count);
     config.blockDim         = dim3(threads);
@@ -114,7 +124,8 @@ void start(void (*function)(Params...),
     allow_shared_memory<Tag>(function, shared_bytes);
     hip_check_error(deferred_zeroing::of_thread().settle(stream, written));
     if(blocks.count == 0) { return; }
-    if(blocks.cluster == 1)
+    const bool early = blocks.early && CKPROF_CUDA_CAPABILITY >= 90;
+    if(blocks.cluster == 1 && !early)
     {
         function<<<blocks.count, threads, static_cast<std::size_t>(shared_bytes), stream>>>(
             params...);
@@ -122,7 +133,7 @@ void start(void (*function)(Params...),
     }
     cudaLaunchAttribute attribute{};
     const cudaLaunchConfig_t config =
-        cluster_config(blocks, threads, shared_bytes, stream, attribute);
+        launch_config(blocks, threads, shared_bytes, stream, attribute);
     hip_check_error(cudaLaunchKernelEx(&config, function, params...));
 }
 
