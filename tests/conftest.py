@@ -73,7 +73,7 @@ def host_model_objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
     folder.mkdir(exist_ok=True)
     objects = []
-    for source in (SOURCE_DIR / "host_model_runtime.cpp", device_table_source()):
+    for source in (*sorted(SOURCE_DIR.glob("host_model_*.cpp")), device_table_source()):
         made = folder / f"{source.stem}.o"
         with FileLock(f"{made}.lock"):
             if not made.exists():

@@ -27,6 +27,7 @@ from ckprof.build.precompiled import PREFIX_STEP
 from ckprof.build.step import StepFiles
 from ckprof.build.units import (
     TranslationUnit,
+    code_of,
     compilers_for_kernels,
     functions_per_unit,
     locate,
@@ -264,7 +265,8 @@ class _Build:
         jobs = compilers_for_kernels(self._jobs, others)
         kernels = [unit for unit in missing if unit.kernel is not None]
         groups = [[unit] for unit in missing if unit.kernel is None]
-        groups += partition(kernels, jobs, self._limits, self._most)
+        ignored = self._recipe.fields_without_code
+        groups += partition(kernels, jobs, self._limits, self._most, lambda unit: code_of(unit, ignored))
         return [translation_unit(group, self._keys) for group in groups]
 
     @staticmethod

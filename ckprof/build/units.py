@@ -2,9 +2,10 @@
 
 What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once
 per translation unit. So kernels that must be compiled are combined, as many as memory allows by the
-number of their device functions, but never fewer units than there are compilers to run. The cache notes
-which kernels lie in which object, so that a kernel is found wherever it was compiled, and one that changed
-is compiled without its neighbours of then.
+number of their device functions, but never fewer units than there are compilers to run. Those that share
+machine code come together, since a unit has it once. The cache notes which kernels lie in which object, so
+that a kernel is found wherever it was compiled, and one that changed is compiled without its neighbours of
+then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ckprof.errors import ToolchainError
 from ckprof.model.recipe import Product
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.build.cache import ObjectCache
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: folder, below the root of a tree, of the sources that put kernels together
 FOLDER: Final = "units"
 _KEY_DIGITS: Final = 16
+#: measured with nvcc: what a kernel costs beside one that shares its machine code, compared with that one
+_FURTHER: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,26 @@ def functions_per_unit(recipe: BuildRecipe, jobs: int, free_bytes: float) -> int
     return max(1, min(recipe.functions_per_unit, 1 + int(share // recipe.further_memory_bytes)))
 
 
-def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most: int) -> list[list[Unit]]:
+def code_of(unit: Unit, ignored: Collection[str]) -> Hashable:
+    """Return a value that kernels have in common which share their machine code, or most of it.
+
+    :param unit: a kernel.
+    :param ignored: fields of instances that make next to no difference in machine code; none if each kernel
+        has code of its own.
+    """
+    if not ignored or unit.kernel is None:
+        return unit.key
+    fields = unit.kernel.instance.fields()
+    return tuple(item for item in sorted(fields.items()) if item[0] not in ignored)
+
+
+def partition(
+    units: Sequence[Unit],
+    jobs: int,
+    limits: Mapping[str, int],
+    most: int,
+    code: Callable[[Unit], Hashable] = lambda unit: unit.key,
+) -> list[list[Unit]]:
     """Put kernels together, such that all groups cost about the same.
 
     :param units: kernels that must be compiled.
@@ -69,6 +91,8 @@ def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most:
     :param limits: key of a kernel of a group that failed -> kernels in the largest group in which it may
         still be.
     :param most: largest weight of a group of several kernels; 1 keeps each by itself.
+    :param code: see :func:`code_of`. Code that several kernels share is compiled once in each group that has
+        one of them, so they stay together.
     """
     groups: list[list[Unit]] = []
     failed: dict[int, list[Unit]] = {}
@@ -83,7 +107,7 @@ def partition(units: Sequence[Unit], jobs: int, limits: Mapping[str, int], most:
         groups += [some[start : start + limit] for start in range(0, len(some), limit)]
     if most <= 1:
         return [*groups, *([unit] for unit in fresh)]
-    return [*groups, *_balanced(fresh, jobs, most)]
+    return [*groups, *_balanced(fresh, jobs, most, code)]
 
 
 def unit_count(kernels: int, functions: int, jobs: int, most: int) -> int:
@@ -107,18 +131,43 @@ def compilers_for_kernels(jobs: int, others: int) -> int:
     return max(jobs - others, (jobs + 1) // 2)
 
 
-def _balanced(units: Sequence[Unit], jobs: int, most: int) -> list[list[Unit]]:
-    """Deal kernels out, the heaviest first, each to the group that is lightest so far."""
+def _balanced(
+    units: Sequence[Unit], jobs: int, most: int, code: Callable[[Unit], Hashable]
+) -> list[list[Unit]]:
+    """Deal kernels out with those that share code, the heaviest first, each to the lightest group so far."""
     large = [unit for unit in units if _weight(unit) >= most]
     small = [unit for unit in units if _weight(unit) < most]
     count = unit_count(len(small), sum(map(_weight, small)), jobs, most)
     groups: list[list[Unit]] = [[] for _ in range(count)]
-    weights = [0] * len(groups)
-    for unit in sorted(small, key=_weight, reverse=True):
-        lightest = weights.index(min(weights))
-        groups[lightest].append(unit)
-        weights[lightest] += _weight(unit)
-    return [*([unit] for unit in large), *groups]
+    costs = [0.0] * len(groups)
+    for cost, some in sorted(_sharing(small, count, code), key=lambda item: -item[0]):
+        cheapest = costs.index(min(costs))
+        groups[cheapest] += some
+        costs[cheapest] += cost
+    return [*([unit] for unit in large), *(group for group in groups if group)]
+
+
+def _sharing(
+    units: Sequence[Unit], count: int, code: Callable[[Unit], Hashable]
+) -> Iterator[tuple[float, list[Unit]]]:
+    """Yield kernels that share code, no more than fit into one of ``count`` groups, with what they cost."""
+    shared: dict[Hashable, list[Unit]] = {}
+    for unit in units:
+        shared.setdefault(code(unit), []).append(unit)
+    fair = -(-sum(map(_weight, units)) // count) if count else 0
+    for alike in shared.values():
+        some: list[Unit] = []
+        for unit in alike:
+            if some and sum(map(_weight, some)) + _weight(unit) > fair:
+                yield _cost(some), some
+                some = []
+            some.append(unit)
+        yield _cost(some), some
+
+
+def _cost(sharing: Sequence[Unit]) -> float:
+    """Return what kernels that share code cost together, in device functions of others."""
+    return _weight(sharing[0]) + _FURTHER * sum(map(_weight, sharing[1:]))
 
 
 def _weight(unit: Unit) -> int:

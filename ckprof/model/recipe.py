@@ -113,6 +113,9 @@ class BuildRecipe:
     #: most device functions of several kernels in one translation unit; with more than one, what kernels
     #: share is paid once
     functions_per_unit: int = 1
+    #: fields of instances that make next to no difference in machine code: kernels that differ in nothing
+    #: else share it, if they share a translation unit
+    fields_without_code: frozenset[str] = frozenset()
     #: seconds that compiling takes a CPU, as a first guess before any build was seen: of a translation unit,
     #: and of each device function in it
     unit_s: float = 1.0

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ckprof.build.units import compilers_for_kernels, functions_per_unit, partition
+from ckprof.build.units import code_of, compilers_for_kernels, functions_per_unit, partition
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
 
@@ -60,6 +62,46 @@ def test_one_kernel_per_unit_without_grouping():
 def test_a_failed_group_is_halved_in_order():
     limits = {f"k{index}": 2 for index in range(4)}
     assert keys(partition(units(*[1] * 6), 1, limits, 8)) == [["0", "1"], ["2", "3"], ["4", "5"]]
+
+
+def test_kernels_that_share_code_stay_together():
+    """Kernels 0, 2 and 4 have one code, the others one each; that of three costs little more than one."""
+    shared = {"k0", "k2", "k4"}
+    groups = partition(units(*[1] * 6), 2, {}, 8, lambda unit: unit.key in shared or unit.key)
+    assert keys(groups) == [["0", "2", "4", "5"], ["1", "3"]]
+
+
+def test_code_of_very_many_kernels_is_compiled_in_each_group():
+    groups = partition(units(*[1] * 10), 2, {}, 8, lambda unit: "all")
+    assert weights(groups) == [5, 5]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 4)), max_size=40),
+    st.integers(1, 8),
+    st.integers(2, 12),
+)
+def test_each_kernel_is_in_one_group(kernels, jobs, most):
+    some = units(*(weight for weight, _ in kernels))
+    codes = {unit.key: code for unit, (_, code) in zip(some, kernels, strict=True)}
+    groups = partition(some, jobs, {}, most, lambda unit: codes[unit.key])
+    assert sorted(unit.key for group in groups for unit in group) == sorted(unit.key for unit in some)
+    assert all(groups)
+    assert len(groups) <= max(jobs * -(-sum(weight for weight, _ in kernels) // (most * jobs)), 0) + sum(
+        weight >= most for weight, _ in kernels
+    )
+
+
+def test_code_depends_on_all_fields_but_those_without():
+    def kernel(**fields):
+        return SimpleNamespace(
+            key="key", kernel=SimpleNamespace(instance=SimpleNamespace(fields=lambda: fields))
+        )
+
+    ignored = frozenset({"scheduler"})
+    one, other = kernel(tile=1, scheduler="a"), kernel(tile=1, scheduler="b")
+    assert code_of(one, ignored) == code_of(other, ignored) != code_of(kernel(tile=2, scheduler="a"), ignored)
+    assert code_of(one, frozenset()) == "key"
 
 
 @pytest.mark.parametrize(("free", "jobs", "most"), [(10_000, 2, 8), (1_400, 1, 5), (1_400, 2, 1), (0, 1, 1)])

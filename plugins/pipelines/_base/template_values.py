@@ -15,7 +15,7 @@ from ckprof.codegen.cpp import string_literal
 if TYPE_CHECKING:
     from ckprof_plugins.directions.operation import Operation
 
-_STANDARD = ("<cstdint>", "<functional>", "<numeric>", "<stdexcept>", "<string>")
+_STANDARD = ("<cstdint>", "<numeric>", "<stdexcept>", "<string>")
 
 _CK_TILE = (
     "ck_tile/core.hpp",

@@ -18,6 +18,8 @@ from ckprof_plugins.targets.cpu.machine import machine_identity
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckprof.model.recipe import BuildRequest
 
 #: API level -> headers that differ from those of the latest one, searched first
@@ -25,7 +27,6 @@ LEVEL_INCLUDE_DIRS: Final = {API_LEVEL_2025_07: INCLUDE_DIR.with_name("include_2
 
 PREFIX_HEADER: Final = """\
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,8 @@ PREFIX_HEADER: Final = """\
 #include "ckprof_entry.hpp"
 """
 
+#: what kernels compute: the one source that takes long, and that nothing needs which only answers
+_BLOCKS: Final = "host_model_blocks.cpp"
 _ANSWERS_PER_UNIT: Final = 16
 #: measured: 280 MB with g++ 12, less with clang++ 14
 _COMPILE_MEMORY: Final = 400 * 2**20
@@ -71,9 +74,15 @@ def recipe(request: BuildRequest) -> BuildRecipe:
         link_flags=link_flags(request),
         include_dirs=(*own, INCLUDE_DIR, abi_dir()),
         prefix_header=PREFIX_HEADER,
-        support_sources=(*sorted(SOURCE_DIR.glob("*.cpp")), device_table_source()),
+        support_sources=_support_sources(request),
         machine_identity=machine_identity(compiler),
         compile_memory_bytes=_COMPILE_MEMORY,
         # every type is multiplied as fp32
         peak_flops=tuple((dtype, (os.cpu_count() or 1) * _MOST_FLOPS_PER_CPU) for dtype in DataType),
     )
+
+
+def _support_sources(request: BuildRequest) -> tuple[Path, ...]:
+    answers = request.purpose is Purpose.SUPPORT_CHECK
+    own = (path for path in sorted(SOURCE_DIR.glob("*.cpp")) if not (answers and path.name == _BLOCKS))
+    return (*own, device_table_source())

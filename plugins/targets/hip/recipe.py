@@ -45,7 +45,6 @@ _ANSWERS: Final = (_HERE / "src_answers" / "target.cpp",)
 
 PREFIX_HEADER: Final = """\
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -205,9 +204,9 @@ struct grouped_conv_bwd_data_fp16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_
     // Elements of the result, in 64 bits.
     static long_index_t result_elements(const ck_tile::conv::ConvParam& param)
     {
-        const auto& lengths = param.input_spatial_lengths_;
-        return std::accumulate(
-            lengths.begin(), lengths.end(), param.G_ * param.N_ * param.C_, std::multiplies<long_index_t>{});
+        long_index_t elements = param.G_ * param.N_ * param.C_;
+        for(const auto length : param.input_spatial_lengths_) { elements *= length; }
+        return elements;
     }
 
     // What the launcher rejects before the kernel is asked: calls report(context, condition, reason) for each
@@ -255,9 +254,8 @@ struct grouped_conv_bwd_data_fp16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_
         }
         const auto kargs = Kernel::MakeKernelArgs(args);
 
-        const auto& lengths        = args.filter_spatial_lengths_;
-        const long_index_t gemm_k  = std::accumulate(
-            lengths.begin(), lengths.end(), args.K_, std::multiplies<long_index_t>{});
+        long_index_t gemm_k = args.K_;
+        for(const auto length : args.filter_spatial_lengths_) { gemm_k *= length; }
         // The splits of kargs, because those of args may be left to the kernel.
         const long_index_t k_grain = static_cast<long_index_t>(kargs.k_batch) * Config::K_Tile;
         const long_index_t k_split = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -191,9 +190,9 @@ struct grouped_conv_bwd_weight_bf16_ndhwgc_3d_compv3_cshuffle_intrawave_128x128x
     // Elements of the result, in 64 bits.
     static long_index_t result_elements(const ck_tile::conv::ConvParam& param)
     {
-        const auto& lengths = param.filter_spatial_lengths_;
-        return std::accumulate(
-            lengths.begin(), lengths.end(), param.G_ * param.K_ * param.C_, std::multiplies<long_index_t>{});
+        long_index_t elements = param.G_ * param.K_ * param.C_;
+        for(const auto length : param.filter_spatial_lengths_) { elements *= length; }
+        return elements;
     }
 
     // What the launcher rejects before the kernel is asked: calls report(context, condition, reason) for each
@@ -236,9 +235,8 @@ struct grouped_conv_bwd_weight_bf16_ndhwgc_3d_compv3_cshuffle_intrawave_128x128x
         }
         const auto kargs = Kernel::MakeKernelArgs(args);
 
-        const auto& lengths        = args.output_spatial_lengths_;
-        const long_index_t gemm_k  = std::accumulate(
-            lengths.begin(), lengths.end(), args.N_, std::multiplies<long_index_t>{});
+        long_index_t gemm_k = args.N_;
+        for(const auto length : args.output_spatial_lengths_) { gemm_k *= length; }
         // The splits of kargs, because those of args may be left to the kernel.
         const long_index_t k_grain = static_cast<long_index_t>(kargs.k_batch) * Config::K_Tile;
         const long_index_t k_split = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;

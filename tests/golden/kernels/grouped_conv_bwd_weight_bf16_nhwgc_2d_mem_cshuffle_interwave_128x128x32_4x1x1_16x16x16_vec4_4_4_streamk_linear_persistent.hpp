@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>

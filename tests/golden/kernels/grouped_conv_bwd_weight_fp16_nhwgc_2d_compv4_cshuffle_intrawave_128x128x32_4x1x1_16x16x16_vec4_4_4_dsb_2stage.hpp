@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -189,9 +188,9 @@ struct grouped_conv_bwd_weight_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x3
     // Elements of the result, in 64 bits.
     static long_index_t result_elements(const ck_tile::conv::ConvParam& param)
     {
-        const auto& lengths = param.filter_spatial_lengths_;
-        return std::accumulate(
-            lengths.begin(), lengths.end(), param.G_ * param.K_ * param.C_, std::multiplies<long_index_t>{});
+        long_index_t elements = param.G_ * param.K_ * param.C_;
+        for(const auto length : param.filter_spatial_lengths_) { elements *= length; }
+        return elements;
     }
 
     static std::size_t workspace_bytes(const ck_tile::conv::ConvParam& param, int /*k_batch*/)

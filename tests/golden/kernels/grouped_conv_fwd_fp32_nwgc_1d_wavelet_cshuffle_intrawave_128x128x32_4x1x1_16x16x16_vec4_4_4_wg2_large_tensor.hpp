@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -227,9 +226,8 @@ struct grouped_conv_fwd_fp32_nwgc_1d_wavelet_cshuffle_intrawave_128x128x32_4x1x1
         }
         const auto kargs = Kernel::MakeKernelArgs(args);
 
-        const auto& lengths        = args.filter_spatial_lengths_;
-        const long_index_t gemm_k  = std::accumulate(
-            lengths.begin(), lengths.end(), args.C_, std::multiplies<long_index_t>{});
+        long_index_t gemm_k = args.C_;
+        for(const auto length : args.filter_spatial_lengths_) { gemm_k *= length; }
         // The splits of kargs, because those of args may be left to the kernel.
         const long_index_t k_grain = static_cast<long_index_t>(kargs.k_batch) * Config::K_Tile;
         const long_index_t k_split = (gemm_k + k_grain - 1) / k_grain * Config::K_Tile;

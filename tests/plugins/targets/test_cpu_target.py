@@ -19,7 +19,7 @@ from ckprof.build.toolchain import find_compiler
 from ckprof.codegen.entry import library_source
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.finding import FindingState
-from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily
+from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
 from ckprof.run.abi import AbiStatus
 from ckprof_plugins.targets.cpu import doctor, machine, plugin
 from ckprof_plugins.targets.cpu import recipe as cpu_recipe
@@ -71,11 +71,20 @@ def test_recipe(compiler):
     assert "-DCK_GFX950_SUPPORT" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
     assert "-DCK_TILE_USE_OCP_FP8=0" in CpuTarget().recipe(BuildRequest(arch="gfx942")).compile_flags
     assert "-DCK_TILE_USE_OCP_FP8=1" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
-    assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_runtime.cpp"}
+    assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_blocks.cpp"}
     assert all(path.is_dir() for path in recipe.include_dirs)
     assert recipe.machine_identity == machine.machine_identity(compiler)
     for header in re.findall(r'#include "(.*)"', recipe.prefix_header):
         assert any((folder / header).is_file() for folder in recipe.include_dirs), header
+
+
+@pytest.mark.compiler
+def test_answers_do_without_what_kernels_compute():
+    """That source takes longer to compile than everything else together."""
+    request = BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK)
+    names = {path.name for path in CpuTarget().recipe(request).support_sources}
+    assert "host_model_blocks.cpp" not in names
+    assert names >= {"target.cpp", "host_model_support.cpp", "device_table.cpp"}
 
 
 @pytest.mark.compiler

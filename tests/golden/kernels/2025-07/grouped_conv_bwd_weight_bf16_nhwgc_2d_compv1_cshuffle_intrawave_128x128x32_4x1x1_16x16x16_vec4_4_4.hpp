@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -160,9 +159,9 @@ struct grouped_conv_bwd_weight_bf16_nhwgc_2d_compv1_cshuffle_intrawave_128x128x3
     // Elements of the result, in 64 bits.
     static long_index_t result_elements(const ck_tile::conv::ConvParam& param)
     {
-        const auto& lengths = param.filter_spatial_lengths_;
-        return std::accumulate(
-            lengths.begin(), lengths.end(), param.G_ * param.K_ * param.C_, std::multiplies<long_index_t>{});
+        long_index_t elements = param.G_ * param.K_ * param.C_;
+        for(const auto length : param.filter_spatial_lengths_) { elements *= length; }
+        return elements;
     }
 
     // What the launcher rejects before the kernel is asked: calls report(context, condition, reason) for each

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -232,9 +231,8 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
         };
 
         // Every split runs this number of blocks along K, whether or not they all have work.
-        const auto& lengths       = args.filter_spatial_lengths_;
-        const long_index_t gemm_k = std::accumulate(
-            lengths.begin(), lengths.end(), args.C_, std::multiplies<long_index_t>{});
+        long_index_t gemm_k = args.C_;
+        for(const auto length : args.filter_spatial_lengths_) { gemm_k *= length; }
         const long_index_t grain = static_cast<long_index_t>(kargs.k_batch) * TilePartitioner::KPerBlock;
         const auto num_loop      = static_cast<index_t>((gemm_k + grain - 1) / grain);
 

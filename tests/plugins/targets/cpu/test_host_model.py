@@ -34,7 +34,7 @@ def build(compiler: str, program: str, folder: Path, flags: list[str], *, header
     runtime = (
         ["-DCK_TILE_HOST_MODEL_HEADER_ONLY"]
         if header_only
-        else [CPU_TARGET / "src" / "host_model_runtime.cpp"]
+        else sorted((CPU_TARGET / "src").glob("host_model_*.cpp"))
     )
     sources = [HERE / f"{program}.cpp", *runtime, device_table_source()]
     run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *sources, "-o", binary])

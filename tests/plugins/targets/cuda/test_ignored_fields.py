@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ckprof.api.instances import choose_instances
 from ckprof.api.requests import InstanceQuery
 from ckprof.api.session import Session
+from ckprof.build.units import code_of
 from ckprof.config.settings import Settings
 from ckprof.flow.same_kernels import same_kernels
 from ckprof.plugin.manager import PluginManager
 from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES, IN_ENGINE_W
+from ckprof_plugins.targets.cuda.recipe import FIELDS_WITHOUT_CODE
 from ckprof_plugins.targets.cuda.target import CudaTarget
 
 DOCS = Path(__file__).parents[4] / "docs" / "cuda.md"
@@ -96,3 +100,12 @@ def test_the_docs_name_the_fields():
     text = DOCS.read_text(encoding="utf-8")
     for name in (name for one in (*IN_BOTH_ENGINES, *IN_ENGINE_W) for name in one.names):
         assert f"`{name}`" in text, name
+
+
+def test_fields_without_code_put_kernels_together(session):
+    """Triplets of specializations, with two schedulers each, are compiled in one unit."""
+    found = candidates(session, "fwd", "forward/tests/nhwgc_fp16.conf")
+    assert set(found[0].instance.fields()) >= FIELDS_WITHOUT_CODE
+    codes = Counter(code_of(SimpleNamespace(key=one.index, kernel=one), FIELDS_WITHOUT_CODE) for one in found)
+    assert sum(codes.values()) == len(found)
+    assert sorted(codes.values(), reverse=True)[:4] == [6, 6, 6, 6]

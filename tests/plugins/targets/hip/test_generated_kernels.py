@@ -58,14 +58,14 @@ def make_library(amdhip, tmp_path_factory):
         # the problem is tiny: what compiling takes is all that counts
         host = CpuTarget().recipe(BuildRequest(arch=ARCH, extra_flags=("-O0",)))
         (table,) = (source for source in host.support_sources if source.name == "device_table.cpp")
-        (model,) = (source for source in host.support_sources if source.name == "host_model_runtime.cpp")
+        model = [source for source in host.support_sources if source.name.startswith("host_model_")]
         recipe = replace(
             host,
             target="hip",
             include_dirs=(FAKE_HIP, *host.include_dirs),
             prefix_header=PREFIX_HEADER,
             functions_per_unit=2,
-            support_sources=(RUNTIME, model, table),
+            support_sources=(RUNTIME, *model, table),
             link_flags=(*host.link_flags, f"-L{folder}", f"-Wl,-rpath,{folder}", "-lamdhip64"),
         )
         root = tmp_path_factory.mktemp(direction.id)

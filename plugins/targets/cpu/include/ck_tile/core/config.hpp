@@ -11,8 +11,9 @@
 // CK_TILE_HOST_MODEL_HEADER_ONLY: everything is inline, a program needs nothing but these headers
 // and the table of devices (host_model/device_table.hpp).
 // Without it the heavy routines (micro-kernels, packing, thread pool, support tests, strings) are
-// only declared here and come from plugins/targets/cpu/src/host_model_runtime.cpp, which is
-// compiled once and linked; a kernel's translation unit then compiles in a fraction of a second.
+// only declared here and come from plugins/targets/cpu/src/host_model_blocks.cpp and
+// host_model_support.cpp, which are compiled once and linked; a kernel's translation unit then
+// compiles in a fraction of a second.
 #if defined(CK_TILE_HOST_MODEL_HEADER_ONLY)
 #define CK_TILE_HOST_MODEL_API inline
 #else

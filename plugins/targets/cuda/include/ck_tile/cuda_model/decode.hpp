@@ -4,24 +4,15 @@
 
 #include <cstdint>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/half_ptx.hpp"
 #include "ck_tile/host_model/data_type.hpp"
 
 namespace ck_tile::cuda_model {
 
 namespace impl {
 
-__device__ __forceinline__ unsigned half2_bits(__half2 value)
-{ return *reinterpret_cast<unsigned*>(&value); }
-
-__device__ __forceinline__ __half2 as_half2(unsigned bits)
-{ return *reinterpret_cast<__half2*>(&bits); }
-
-__device__ __forceinline__ __half2 half2_of(unsigned short bits)
-{ return __half2half2(__ushort_as_half(bits)); }
+// The same 16 bits twice.
+constexpr unsigned twice(unsigned bits) { return bits | (bits << 16); }
 
 // Puts the quiet NaN `nan` into the halves whose byte of `codes` is a NaN's, by is_nan.
 template <typename IsNan>
@@ -48,17 +39,13 @@ __device__ __forceinline__ unsigned decode_pair(unsigned two)
     if constexpr(Type == data_type::int8)
     {
         // 1024 + 128 + value has the value in its fraction.
-        return impl::half2_bits(
-            __hsub2(impl::as_half2((codes ^ 0x00800080u) | 0x64006400u), impl::half2_of(0x6480)));
+        return subtract_half2((codes ^ 0x00800080u) | 0x64006400u, impl::twice(0x6480));
     }
     else if constexpr(Type == data_type::bf8_ocp) { return signs | (rest << 8); }
     else if constexpr(Type == data_type::bf8_fnuz)
     {
-        unsigned bits        = signs | (rest << 5);
-        __nv_bfloat162 value = *reinterpret_cast<__nv_bfloat162*>(&bits);
         // 2^(127 - 16)
-        value = __hmul2(value, __bfloat162bfloat162(__ushort_as_bfloat16(0x7700)));
-        bits  = *reinterpret_cast<unsigned*>(&value);
+        const unsigned bits = multiply_bfloat2(signs | (rest << 5), impl::twice(0x7700));
         return impl::with_nan(bits, codes, 0x7fc0u, [](unsigned code) { return code == 0x80u; });
     }
     else
@@ -66,9 +53,9 @@ __device__ __forceinline__ unsigned decode_pair(unsigned two)
         constexpr bool ocp = Type == data_type::fp8_ocp;
         static_assert(ocp || Type == data_type::fp8_fnuz);
         // 2^(15 - 7) or 2^(15 - 8)
-        const __half2 value =
-            __hmul2(impl::as_half2(signs | (rest << 7)), impl::half2_of(ocp ? 0x5c00 : 0x5800));
-        return impl::with_nan(impl::half2_bits(value), codes, 0x7e00u, [](unsigned code) {
+        const unsigned values =
+            multiply_half2(signs | (rest << 7), impl::twice(ocp ? 0x5c00 : 0x5800));
+        return impl::with_nan(values, codes, 0x7e00u, [](unsigned code) {
             return ocp ? (code & 0x7fu) == 0x7fu : code == 0x80u;
         });
     }

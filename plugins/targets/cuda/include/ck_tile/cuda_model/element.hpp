@@ -6,9 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+#include "ck_tile/cuda_model/half_ptx.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
 namespace ck_tile::cuda_model {
@@ -42,14 +40,8 @@ template <host_model::data_type Type, bf16_rounding_mode Rounding>
 __device__ __forceinline__ stored_t<Type> narrow(float value)
 {
     if constexpr(Type == host_model::data_type::fp32) { return value; }
-    else if constexpr(Type == host_model::data_type::fp16)
-    {
-        return __half_as_ushort(__float2half_rn(value));
-    }
-    else if constexpr(Rounding == bf16_rounding_mode::standard)
-    {
-        return __bfloat16_as_ushort(__float2bfloat16_rn(value));
-    }
+    else if constexpr(Type == host_model::data_type::fp16) { return half_bits(value); }
+    else if constexpr(Rounding == bf16_rounding_mode::standard) { return bfloat_bits(value); }
     else
     {
         return float_to_bf16_bits(value, Rounding);
@@ -60,10 +52,7 @@ template <host_model::data_type Type>
 __device__ __forceinline__ float widen(stored_t<Type> value)
 {
     if constexpr(Type == host_model::data_type::fp32) { return value; }
-    else if constexpr(Type == host_model::data_type::fp16)
-    {
-        return __half2float(__ushort_as_half(value));
-    }
+    else if constexpr(Type == host_model::data_type::fp16) { return half_value(value); }
     else
     {
         return __uint_as_float(static_cast<unsigned>(value) << 16);
@@ -84,16 +73,18 @@ __device__ __forceinline__ void add_to_memory(stored_t<Type>* destination,
     else
     {
         constexpr bool half = Type == host_model::data_type::fp16;
-        using one           = std::conditional_t<half, __half, __nv_bfloat16>;
-        using two           = std::conditional_t<half, __half2, __nv_bfloat162>;
         if constexpr(Count % 2 == 0)
         {
 #pragma unroll
             for(int i = 0; i < Count; i += 2)
             {
-                two pair;
+                std::uint32_t pair;
                 memcpy(&pair, values + i, sizeof(pair));
-                atomicAdd(reinterpret_cast<two*>(destination + i), pair);
+                if constexpr(half) { add_half2(destination + i, pair); }
+                else
+                {
+                    add_bfloat2(destination + i, pair);
+                }
             }
         }
         else
@@ -101,9 +92,13 @@ __device__ __forceinline__ void add_to_memory(stored_t<Type>* destination,
 #pragma unroll
             for(int i = 0; i < Count; ++i)
             {
-                one value;
+                std::uint16_t value;
                 memcpy(&value, values + i, sizeof(value));
-                atomicAdd(reinterpret_cast<one*>(destination + i), value);
+                if constexpr(half) { add_half(destination + i, value); }
+                else
+                {
+                    add_bfloat(destination + i, value);
+                }
             }
         }
     }

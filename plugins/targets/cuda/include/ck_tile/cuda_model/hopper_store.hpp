@@ -42,18 +42,9 @@ struct hopper_store : hopper_team<Config>
         if constexpr(Config::e_type == data_type::bf16 &&
                      Config::rounding == bf16_rounding_mode::standard)
         {
-            const __nv_bfloat162 both = __floats2bfloat162_rn(a, b);
-            std::uint32_t bits;
-            memcpy(&bits, &both, sizeof(bits));
-            return bits;
+            return bfloat2_bits(a, b);
         }
-        else if constexpr(Config::e_type == data_type::fp16)
-        {
-            const __half2 both = __floats2half2_rn(a, b);
-            std::uint32_t bits;
-            memcpy(&bits, &both, sizeof(bits));
-            return bits;
-        }
+        else if constexpr(Config::e_type == data_type::fp16) { return half2_bits(a, b); }
         else
         {
             const unsigned low  = narrow<Config::e_type, Config::rounding>(a);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ck_tile/host_model/kernel_text.hpp"
+#include "ck_tile/host_model/plain_gemm.hpp"
 
 namespace ck_tile::host_model {
 
@@ -97,6 +98,20 @@ CK_TILE_HOST_MODEL_API std::string kernel_name(const kernel_facts& facts)
     {
         tokens << (facts.stream_k ? "StreamK" : "SplitK");
     }
+    return tokens.text();
+}
+
+CK_TILE_HOST_MODEL_API std::string kernel_name(const plain_gemm_facts& facts)
+{
+    using impl::times;
+    const std::string a = name_of(facts.a_type);
+    impl::field_list tokens('_');
+    tokens << "gemm" << (facts.a_type == facts.b_type ? a : a + "_" + name_of(facts.b_type))
+           << "pipeline" << facts.pipeline_class
+           << times(facts.m_per_block, facts.n_per_block, facts.k_per_block) << facts.block_size
+           << times(facts.m_waves, facts.n_waves)
+           << times(facts.vector_size_a, facts.vector_size_b, facts.vector_size_c)
+           << times(facts.pad_m, facts.pad_n, facts.pad_k) << facts.scheduler << facts.epilogue;
     return tokens.text();
 }
 

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "ck_tile/host_model/impl/plain_gemm.hpp"
+#include "ck_tile/host_model/impl/plain_gemm_split.hpp"
 #include "ck_tile/host_model/impl/support.hpp"
+#include "ck_tile/host_model/plain_gemm.hpp"
 
 namespace ck_tile::host_model::impl {
 

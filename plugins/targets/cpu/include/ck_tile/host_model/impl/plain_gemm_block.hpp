@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
+// The tile of one block of a plain GEMM kernel.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/impl/byte_codes.hpp"
 #include "ck_tile/host_model/impl/integer_sums.hpp"
-#include "ck_tile/host_model/impl/kernel_text.hpp"
 #include "ck_tile/host_model/impl/pack.hpp"
+#include "ck_tile/host_model/impl/plain_gemm_split.hpp"
 #include "ck_tile/host_model/impl/store.hpp"
-#include "ck_tile/host_model/k_split.hpp"
 #include "ck_tile/host_model/plain_gemm.hpp"
 
 namespace ck_tile::host_model::impl {
-
-inline k_range
-split_k(const plain_gemm_facts& facts, const plain_gemm_call& call, std::int64_t part)
-{
-    return facts.deals_steps ? split_k_steps(call.k, call.k_batch, facts.k_mma, part)
-                             : split_k_reads(call.k, call.k_batch, facts.k_mma, part);
-}
 
 // The part of a tile that lies inside the matrices.
 struct gemm_tile
@@ -308,20 +301,6 @@ CK_TILE_HOST_MODEL_API void run_plain_gemm_tile(const plain_gemm_facts& facts,
         accumulate_gemm(facts, call, tile, split_k(facts, call, part));
         store_gemm_tile(facts, call, tile);
     }
-}
-
-CK_TILE_HOST_MODEL_API std::string kernel_name(const plain_gemm_facts& facts)
-{
-    using impl::times;
-    const std::string a = name_of(facts.a_type);
-    impl::field_list tokens('_');
-    tokens << "gemm" << (facts.a_type == facts.b_type ? a : a + "_" + name_of(facts.b_type))
-           << "pipeline" << facts.pipeline_class
-           << times(facts.m_per_block, facts.n_per_block, facts.k_per_block) << facts.block_size
-           << times(facts.m_waves, facts.n_waves)
-           << times(facts.vector_size_a, facts.vector_size_b, facts.vector_size_c)
-           << times(facts.pad_m, facts.pad_n, facts.pad_k) << facts.scheduler << facts.epilogue;
-    return tokens.text();
 }
 
 } // namespace ck_tile::host_model

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "ck_tile/host_model/impl/backward_weight.hpp"
+#include "ck_tile/host_model/impl/backward_weight_block.hpp"
 #include "ck_tile/host_model/stream_k.hpp"
 
 namespace ck_tile::host_model::impl {

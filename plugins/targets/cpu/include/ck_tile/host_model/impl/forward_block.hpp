@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// The tile of one block of a forward kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ck_tile/host_model/forward.hpp"
+#include "ck_tile/host_model/impl/pack.hpp"
+#include "ck_tile/host_model/impl/window.hpp"
+
+namespace ck_tile::host_model::impl {
+
+inline window forward_window(const forward_call& call)
+{
+    const conv_shape& s = call.shape;
+    return {call.in,
+            {s.input[0], s.input[1], s.input[2]},
+            s.G,
+            s.C,
+            {s.filter[0], s.filter[1], s.filter[2]},
+            {s.dilation[0], s.dilation[1], s.dilation[2]}};
+}
+
+// Converts and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the output
+// split; columns (k,gm') with gm' != gm are products of different groups and are dropped.
+template <typename T>
+inline void store_forward(const tile_gemm& gemm,
+                          const forward_call& call,
+                          bf16_rounding_mode rounding,
+                          std::int64_t merged,
+                          std::int64_t first_row,
+                          std::int64_t rows,
+                          std::int64_t first_column,
+                          std::int64_t columns,
+                          std::int64_t first_group,
+                          std::int64_t first_image)
+{
+    const conv_shape& s = call.shape;
+    T* out              = static_cast<T*>(call.out) + first_image * volume(s.output) * s.G * s.K;
+    for(std::int64_t i = 0; i < rows; ++i)
+    {
+        const std::int64_t row = first_row + i;
+        const float* result    = gemm.result_row(i);
+        if(merged == 1)
+        {
+            T* destination = out + (row * s.G + first_group) * s.K + first_column;
+            narrow_run(result, destination, columns, rounding);
+            continue;
+        }
+        const std::int64_t gm = row % merged;
+        T* destination        = out + (row / merged * s.G + first_group + gm) * s.K;
+        std::int64_t column   = (first_column + merged - 1 - gm) / merged * merged + gm;
+        for(; column < first_column + columns; column += merged)
+        {
+            narrow_run(
+                result + (column - first_column), destination + column / merged, 1, rounding);
+        }
+    }
+}
+
+} // namespace ck_tile::host_model::impl
+
+namespace ck_tile::host_model {
+
+CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
+                                              const forward_call& call,
+                                              std::int64_t tile_m,
+                                              std::int64_t tile_n,
+                                              std::int64_t batch,
+                                              std::int64_t split)
+{
+    using namespace impl;
+    const std::int64_t merged       = facts.groups_to_merge;
+    const std::int64_t first_group  = batch * merged;
+    const std::int64_t first_image  = split * call.images_per_split;
+    const std::int64_t first_row    = tile_m * facts.m_per_block;
+    const std::int64_t first_column = tile_n * facts.n_per_block;
+    const std::int64_t rows = std::min<std::int64_t>(facts.m_per_block, call.gemm.m - first_row);
+    const std::int64_t columns =
+        std::min<std::int64_t>(facts.n_per_block, call.gemm.n - first_column);
+    if(rows <= 0 || columns <= 0) { return; }
+
+    const window w = forward_window(call);
+    static thread_local std::vector<window_origin> row_table;
+    row_table.resize(static_cast<std::size_t>(rows));
+    decompose_rows(w, call.shape, merged, first_row, first_group, first_image, row_table);
+
+    tile_gemm& gemm = thread_tile_gemm();
+    gemm.start(rows, columns, facts.k_per_block, facts.accumulators);
+
+    int accumulator = 0;
+    for(std::int64_t k0 = 0; k0 < call.gemm.k; k0 += facts.k_per_block)
+    {
+        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, call.gemm.k - k0);
+        with_element_type(facts.a_type, [&]<typename T>(T*) {
+            pack_a_windows<T>(gemm, w, row_table, k0, depth);
+        });
+        with_element_type(facts.b_type, [&]<typename T>(T*) {
+            const T* wei = static_cast<const T*>(call.wei);
+            pack_b_k_contiguous<T>(gemm, columns, depth, [&](std::int64_t column) {
+                const std::int64_t at    = first_column + column;
+                const std::int64_t group = first_group + at % merged;
+                return wei + ((group * call.shape.K + at / merged) * call.gemm.k + k0);
+            });
+        });
+        if(facts.tf32) { gemm.round_operands(depth); }
+        gemm.multiply(depth, accumulator);
+        accumulator = (accumulator + 1) % facts.accumulators;
+    }
+    if(facts.accumulators == 2) { gemm.add_accumulators(); }
+
+    with_element_type(facts.e_type, [&]<typename T>(T*) {
+        store_forward<T>(gemm,
+                         call,
+                         facts.rounding,
+                         merged,
+                         first_row,
+                         rows,
+                         first_column,
+                         columns,
+                         first_group,
+                         first_image);
+    });
+}
+
+} // namespace ck_tile::host_model
