@@ -43,8 +43,10 @@ def build_dir_for(
     """
     settings = session.settings
     target = session.target(options.target)
+    direction = session.registry.operation(candidates[0].instance.direction)
     request = BuildRequest(
         arch=options.arch or settings.arch or target.default_arch,
+        operation=direction.id,
         compiler=options.compiler or settings.compiler,
         purpose=purpose,
         ck_root=options.ck_root,
@@ -57,7 +59,6 @@ def build_dir_for(
         embed=embed,
         chunk_size=options.chunk_size,
     )
-    direction = session.registry.operation(candidates[0].instance.direction)
     return prepare_build_dir(candidates, direction, target, request, place)
 
 

@@ -74,6 +74,8 @@ class BuildRequest:
 
     arch: str
     purpose: Purpose = Purpose.RUN
+    #: id of what the kernels compute, where that is known: a target may leave out what others need
+    operation: str = ""
     #: ``--ck-root``: where CK Tile's headers lie, for targets that do not bring their own
     ck_root: Path | None = None
     #: ``--api-level``, for targets that model several; ``None`` for the latest, or that of the headers

@@ -30,10 +30,13 @@ OLDEST_CAPABILITY: Final = 80
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
 SOURCE_DIR: Final = _HERE / "src"
-_SUPPORT_SOURCES: Final = (
-    host_model.SOURCE_DIR / "host_model_support.cpp",
-    *sorted(SOURCE_DIR.glob("*.cu")),
-)
+#: sources that kernels of some operations need, and no others
+_SOURCES_OF: Final = {
+    "fwd": frozenset({"depthwise_image.cu"}),
+    "bwd_data": frozenset({"depthwise_image.cu"}),
+    "bwd_weight": frozenset({"depthwise_weight.cu", "group_weight.cu"}),
+    "gemm": frozenset[str](),
+}
 _FLAGS: Final = (
     "-std=c++20",
     # of the host's part, which only launches; machine code for the device is always optimized fully
@@ -126,12 +129,23 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
         ),
         include_dirs=(INCLUDE_DIR, host_model.INCLUDE_DIR, abi_dir()),
         prefix_header="",
-        support_sources=() if inspected else (*_SUPPORT_SOURCES, device_table_source()),
+        support_sources=() if inspected else _support_sources(request.operation),
         product=Product.CODE_OBJECTS if inspected else Product.LIBRARY,
         machine_identity=f"sm_{name}",
         cannot_run=cannot_run,
         last_level_cache_bytes=_LAST_LEVEL_CACHE,
         peak_flops=_PEAK_FLOPS if hopper else (),
+    )
+
+
+def _support_sources(operation: str) -> tuple[Path, ...]:
+    """Return the sources of the target for a library; all of them if its operation is not known here."""
+    special = frozenset[str]().union(*_SOURCES_OF.values())
+    unneeded = special - _SOURCES_OF.get(operation, special)
+    return (
+        host_model.SOURCE_DIR / "host_model_support.cpp",
+        *(path for path in sorted(SOURCE_DIR.glob("*.cu")) if path.name not in unneeded),
+        device_table_source(),
     )
 
 

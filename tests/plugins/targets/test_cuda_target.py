@@ -119,6 +119,21 @@ class TestRecipe:
         assert inspected.product is Product.CODE_OBJECTS
         assert "-cubin" in inspected.kernel_flags
 
+    @pytest.mark.usefixtures("has_nvcc")
+    def test_libraries_have_the_sources_of_their_operation(self) -> None:
+        """Kernels of groups of few channels take long to compile; without an operation all are there."""
+
+        def sources(operation: str) -> set[str]:
+            request = BuildRequest(arch="gfx942", operation=operation)
+            return {path.name for path in CudaTarget().recipe(request).support_sources}
+
+        everything = {path.name for path in cuda_recipe.SOURCE_DIR.glob("*.cu")}
+        assert sources("") >= everything
+        assert sources("fwd") == sources("bwd_data")
+        parts = [sources(operation) & everything for operation in ("fwd", "bwd_weight")]
+        assert parts[0] & parts[1] == sources("gemm") & everything < everything
+        assert parts[0] | parts[1] == everything
+
 
 class TestMachineCode:
     def test_counts_opcodes(self) -> None:
