@@ -61,9 +61,6 @@ struct gemm_params
     int gemms;
     bool all_positions;   // every element of the result belongs to a GEMM
     bool rows_are_pixels; // row i of the only GEMM is input position i, over all images
-    // Every element belongs to the GEMM or, with a stride and one tap, lies less than a stride
-    // behind one that does.
-    bool gaps_follow;
 
     // Tiles of one GEMM; blocks along the three axes of the grid.
     int tiles;
@@ -158,7 +155,6 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.rows_are_pixels       = true;
     p.gemms                 = 1;
     p.all_positions         = true;
-    p.gaps_follow           = true;
     for(int axis = 0; axis < 3; ++axis)
     {
         const std::int64_t tilde   = call.tilde[axis];
@@ -185,9 +181,6 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
         // Residues without a tap, and rows behind the last window, are in no GEMM.
         const std::int64_t last =
             (s.left_pad[axis] + s.input[axis] - 1 + s.stride[axis] - 1) / s.stride[axis] + 1;
-        p.gaps_follow = p.gaps_follow && s.filter[axis] == 1 && s.dilation[axis] == 1 &&
-                        s.left_pad[axis] == 0 && call.t_begin[axis] == 0 &&
-                        call.t_end[axis] * s.stride[axis] == s.input[axis];
         // With both stride and dilation, the same goes for some of the first positions.
         p.all_positions = p.all_positions && tilde == s.stride[axis] && tilde <= s.filter[axis] &&
                           call.t_end[axis] >= last && (tilde == 1 || s.dilation[axis] == 1);

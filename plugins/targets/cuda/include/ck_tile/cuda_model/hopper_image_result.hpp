@@ -78,28 +78,7 @@ struct image_result
     {
         each_vector(sum, columns, [&](std::int64_t offset, const auto* values) {
             put_vector<vector>(g.result, offset, values);
-            if constexpr(Config::direction == direction::backward_data)
-            {
-                if(g.gaps_follow && !g.all_positions) { clear_gaps(offset); }
-            }
         });
-    }
-
-    // Zeros at the positions that no window reaches, up to the next one that some do.
-    __device__ __forceinline__ void clear_gaps(std::int64_t offset) const
-    {
-        using element = stored_t<Config::e_type>;
-        using raw     = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
-        const std::int64_t pixel = std::int64_t{g.groups} * g.in_channels;
-        for(int d = 0; d < g.position_step[0]; ++d)
-            for(int h = 0; h < g.position_step[1]; ++h)
-                for(int w = 0; w < g.position_step[2]; ++w)
-                {
-                    if(d + h + w == 0) { continue; }
-                    const int gap = (d * g.result_length[1] + h) * g.result_length[2] + w;
-                    *reinterpret_cast<raw*>(static_cast<element*>(g.result) + offset +
-                                            gap * pixel) = raw{};
-                }
     }
 
     // To what other parts of K have added or will add.

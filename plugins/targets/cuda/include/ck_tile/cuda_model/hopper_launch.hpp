@@ -208,8 +208,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     }
     const bool adds_results = g.k_batch > 1 && p.work.sums.cluster == 1 && !Config::weight;
     expand(stream, expanded);
-    const bool written = (g.all_positions || g.gaps_follow) && !adds_results;
-    grid::start_blocks(p, stream, written ? g.result : nullptr);
+    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr);
     return true;
 }
 
