@@ -14,7 +14,7 @@ from ckprof.api.problems import parse_problems, problems_for
 from ckprof.api.stages import Stages
 from ckprof.errors import UsageError
 from ckprof.flow.profile import as_run_instance
-from ckprof.flow.same_kernels import same_kernels
+from ckprof.flow.same_kernels import same_kernels, substitutions
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import RunResults
 from ckprof.run.baselines import Baselines
@@ -163,6 +163,7 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
             outcomes += [one for one in run.abandoned if one not in outcomes]
     stages.done("run")
     target = session.registry.targets.find(library.recipe.target)
+    problems = tuple(one.problem for one in run.problems)
     results = RunResults(
         direction=library.direction.id,
         target=library.recipe.target,
@@ -170,12 +171,13 @@ def run_to_its_end(session: Session, request: RunRequest) -> RunEnd:
         environment=run.environment(),
         conversions=selection.conversions,
         instances=tuple(as_run_instance(candidate) for candidate in selection.candidates),
-        problems=tuple(one.problem for one in run.problems),
+        problems=problems,
         build=library.summary,
         outcomes=tuple(outcomes),
         stages_s=stages.seconds,
         why=request.why,
         same_kernels=same_kernels(target, selection.candidates) if request.why else (),
+        substitutions=substitutions(target, selection.candidates, problems) if request.why else (),
         partial=error is not None or stopped,
         warnings=run.warnings,
         baseline_ids=request.baselines,

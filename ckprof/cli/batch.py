@@ -48,7 +48,8 @@ def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if lists:
         _report(arguments, session, len(batch.paths), lists, delivery)
     delivery.finish(end)
-    return session.signals.exit_code or _exit_code(lists)
+    session.signals.check()
+    return _exit_code(lists)
 
 
 def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:

@@ -185,13 +185,14 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
         from ckprof.cli.cmd_build import build_and_report
 
         return build_and_report(session, plan.selection, build)
-    end = profiler.execute_until_end(replace(plan, store=_store_options(arguments)))
+    # An exception that a signal raised may have been swallowed, e.g. where memory was collected.
+    plan = replace(plan, store=_store_options(arguments), should_stop=lambda: session.signals.requested)
+    end = profiler.execute_until_end(plan)
     if isinstance(end.error, UsageError) and not end.results.outcomes:
         raise end.error  # what was asked for cannot be done: there is nothing to show
     delivery = _deliver(end.results, arguments, session)
     delivery.finish(end.error)
-    if session.signals.requested:
-        return session.signals.exit_code
+    session.signals.check()
     return ExitCode.OK if end.results.succeeded else ExitCode.FAILED
 
 

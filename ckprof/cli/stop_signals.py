@@ -46,6 +46,14 @@ class StopSignals:
         """What the command returns because of the signal; ``OK`` if there was none."""
         return ExitCode.OK if self.received is None else Interrupted(self.received).exit_code
 
+    def check(self) -> None:
+        """End the command if a signal came that has not done so.
+
+        :raises Interrupted: there was one.
+        """
+        if self.received is not None:
+            raise Interrupted(self.received)
+
     def begin(self, say: Callable[[str], None]) -> None:
         """From now on the first signal is a request to end at the next boundary, the second one interrupts.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.dtype import DataType
     from ckprof.model.problem import Problem
-    from ckprof.model.same_kernels import SameKernels
+    from ckprof.model.same_kernels import SameKernels, Substitution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,8 @@ class RunResults:
     why: bool = False
     #: instances that are the same kernel on the target, where reports shall say so
     same_kernels: tuple[SameKernels, ...] = ()
+    #: kernels that computed problems in place of instances'
+    substitutions: tuple[Substitution, ...] = ()
     #: the run was ended before its last outcome, by a signal or an error
     partial: bool = False
     #: what disturbed the times, e.g. a high load

@@ -157,6 +157,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
                 protocols.DeviceIdentifier,
                 protocols.RoofTarget,
                 protocols.FieldIgnoringTarget,
+                protocols.SubstitutingTarget,
             ),
             late=frozenset({"default_arch"}),
         ),

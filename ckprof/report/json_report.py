@@ -45,6 +45,11 @@ def as_json(results: RunResults) -> dict[str, Any]:
                 "index": index,
                 **problem.as_dict(),
                 "best": best.key if (best := results.best(index)) else None,
+                "substitutions": [
+                    {"kernel": one.kernel, "instances": list(one.instances)}
+                    for one in results.substitutions
+                    if one.problem_index == index
+                ],
                 "refused_by": [asdict(one) for one in requirement_counts(results, index)],
                 "outcomes": [_row(row) for row in rows_of_problem(results, index)],
                 "baselines": [_baseline(row) for row in baseline_rows(results, index)],

@@ -21,7 +21,7 @@ from ckprof.report.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ckprof.model.outcome import Outcome
     from ckprof.model.results import RunResults
@@ -215,10 +215,23 @@ def _why_lines(results: RunResults, problem_index: int, style: str) -> list[str]
     """Return the table of conditions and the instances that are one kernel, if that was asked for."""
     found = requirement_counts(results, problem_index) if results.why else []
     lines = ["", *why_table(found, style)] if found else []
-    keys = {outcome.key for outcome in results.outcomes if outcome.problem_index == problem_index}
-    indices = {instance.index for instance in results.instances if instance.key in keys}
+    here = [outcome for outcome in results.outcomes if outcome.problem_index == problem_index]
+    indices = _indices(results, here)
+    ran = _indices(results, [outcome for outcome in here if outcome.status is Status.OK])
+    substituted = [
+        one.describe(ran)
+        for one in results.substitutions
+        if one.problem_index == problem_index and ran.intersection(one.instances)
+    ]
     same = [one.describe() for one in results.same_kernels if len(indices.intersection(one.instances)) > 1]
-    return [*lines, "", *same] if same else lines
+    notes = [*substituted, *same]
+    return [*lines, "", *notes] if notes else lines
+
+
+def _indices(results: RunResults, outcomes: Iterable[Outcome]) -> set[int]:
+    """Return the positions of the instances of some outcomes."""
+    keys = {outcome.key for outcome in outcomes}
+    return {instance.index for instance in results.instances if instance.key in keys}
 
 
 def why_table(found: Sequence[RequirementCount], style: str) -> list[str]:

@@ -93,6 +93,12 @@ class PreparedProblem:
         """Whether the device makes operands and reference, and compares."""
         return self.request.contraction is not None
 
+    def close(self) -> None:
+        """Give the files back that it holds; it is of no use afterwards."""
+        for values in (self.reference, *(tensor.values for tensor in self.tensors)):
+            if isinstance(values, StoredFile):
+                values.close()
+
     def loaded(self, reply: ProblemLoaded) -> PreparedProblem:
         """Return the problem with what is known of it since a device has made its reference.
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Operation
     from ckprof.run.events import RunEvent
     from ckprof.run.options import RunOptions
+    from ckprof.run.prepare import PreparedProblem
 
 
 def run_instances(
@@ -130,11 +131,21 @@ class _ProblemRunner:
             for instance in group:
                 yield from self._unsupported(instance, UnmetRequirement(rule="memory", message=str(exc)))
             return
+        try:
+            yield from self._run_prepared(group, number, prepared)
+            on_host = replace(self._options, reference=ReferencePlace.HOST)
+            self._baselines.measure(self._index, layout, dtype, prepared, partial(prepare, options=on_host))
+        finally:
+            prepared.close()
+
+    def _run_prepared(
+        self, group: Sequence[Instance], number: int, prepared: PreparedProblem
+    ) -> Iterator[Outcome]:
         self._on_event(
             OperandsReady(
                 problem_index=self._index,
-                layout=layout,
-                dtype=dtype,
+                layout=group[0].layout,
+                dtype=group[0].dtype,
                 instances=len(group),
                 seconds=prepared.seconds,
             )
@@ -149,8 +160,6 @@ class _ProblemRunner:
             yield from rounds.run()
         else:
             yield from self._run_in_turn(group)
-        on_host = replace(self._options, reference=ReferencePlace.HOST)
-        self._baselines.measure(self._index, layout, dtype, prepared, partial(prepare, options=on_host))
 
     def _run_in_turn(self, group: Sequence[Instance]) -> Iterator[Outcome]:
         """Take all samples of a kernel before the next one runs."""

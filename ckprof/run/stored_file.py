@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class StoredFile:
     """The elements of an array in a file, in memory order.
 
-    :param descriptor: of the file; closed with the last reference to this.
+    :param descriptor: of the file; closed by :meth:`close`, at the latest with the last reference to this.
     :param dtype: type of an element.
     :param size: number of elements.
     :param offset: position of the first one in the file.
@@ -32,7 +32,7 @@ class StoredFile:
 
     def __init__(self, descriptor: int, dtype: np.dtype[Any], size: int, offset: int = 0) -> None:
         self._descriptor = descriptor
-        weakref.finalize(self, os.close, descriptor)
+        self._finalizer = weakref.finalize(self, os.close, descriptor)
         self._dtype = dtype
         self._offset = offset
         self.size = size
@@ -54,6 +54,13 @@ class StoredFile:
         """
         with tempfile.TemporaryFile(dir=folder) as file:
             return cls(os.dup(file.fileno()), dtype, size)
+
+    def close(self) -> None:
+        """Give the file back; nothing can be read afterwards.
+
+        To be called where a signal may end the work: Python drops exceptions from finalizers.
+        """
+        self._finalizer()
 
     def append(self, values: NDArray[Any]) -> None:
         """Write the next elements of an unnamed file."""

@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from ckprof.errors import ExitCode
+from ckprof.cli.main import main
+from ckprof.errors import ExitCode, Interrupted
+from ckprof.run.executor import Executor
 
 from ..interrupts import heed_signals
 
@@ -125,6 +129,31 @@ def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path: Path, numbe
     assert all(f"{one['measurement']['median_ms']:.4f}" in out for one in measured)
     assert not wait_until_gone(tmp_path / "tmp")
     assert not list((tmp_path / "tmp").glob("ckprof-run-*"))
+
+
+def test_a_signal_whose_exception_is_swallowed_ends_a_run(
+    short_list: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python drops what is raised while it collects memory."""
+    measure, measured = Executor.measure, []
+
+    def interrupted(self: Executor, *arguments: Any, **options: Any) -> Any:
+        outcome = measure(self, *arguments, **options)
+        measured.append(outcome)
+        if len(measured) == 2:
+            with suppress(Interrupted):
+                os.kill(os.getpid(), signal.SIGTERM)
+        return outcome
+
+    monkeypatch.setattr(Executor, "measure", interrupted)
+    lines = [part for size in range(8, 12) for part in ("--problem", PROBLEM.format(size))]
+    path = tmp_path / "out.json"
+    limits = ("--max-time", "0.01", "--json", str(path))
+    assert main(["run", "fwd", "--conf", str(short_list), *lines, *limits]) == ExitCode.TERMINATED
+    assert "ckprof: interrupted by SIGTERM" in capsys.readouterr().err
+    # those of the first of four problems
+    assert len(measured) == 4
+    assert json.loads(path.read_text())["partial"] is True
 
 
 def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path: Path) -> None:

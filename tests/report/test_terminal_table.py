@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,9 @@ from ckprof.cli.console import Console
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
+from ckprof.model.same_kernels import Substitution
 from ckprof.report.best_rows import problems_without_best, render_best
+from ckprof.report.json_report import as_json
 from ckprof.report.run_table import render_table
 from ckprof.report.terminal_table import Terminal, common_prefix, render_for_terminal
 
@@ -174,3 +177,24 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
         assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
         assert "2 of 4 times are noisy: their spread is more than 5% of the median" in text
     assert "noisy" not in render_table(results) and "cut off" not in render_table(results)
+
+
+def test_kernels_in_place_of_instances_are_named(results) -> None:
+    few, other = (
+        Substitution(problem_index=index, kernel=f"kernel {index}", instances=(0, 1, 2, 3))
+        for index in (0, 1)
+    )
+    told = replace(results, why=True, substitutions=(few, other))
+    text = render_table(told)
+    # those that ran
+    assert "instances 1-3: this problem is computed by kernel 0 here, whatever" in text
+    assert "kernel 1" not in text.replace("kernel_1", "")
+    assert as_json(told)["problems"][0]["substitutions"] == [
+        {"kernel": "kernel 0", "instances": [0, 1, 2, 3]}
+    ]
+    single = replace(few, instances=(0, 3))
+    assert "instance 3: this problem" in render_table(replace(told, substitutions=(single,)))
+    gaps = replace(few, instances=(1, 3))
+    assert "instances 1, 3: this problem" in render_table(replace(told, substitutions=(gaps,)))
+    failed = replace(few, instances=(0, 5))
+    assert "kernel 0 here" not in render_table(replace(told, substitutions=(failed,)))

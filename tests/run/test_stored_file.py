@@ -38,3 +38,13 @@ def test_a_file_that_ends_too_early(tmp_path: Path) -> None:
     stored = StoredFile.unnamed(tmp_path, np.dtype(np.float64), 5)
     with pytest.raises(OSError, match="ends too early"):
         stored[0:5]
+
+
+def test_a_closed_file_is_given_back_once(tmp_path: Path) -> None:
+    stored = StoredFile.unnamed(tmp_path, np.dtype(np.float64), 1)
+    stored.append(np.array([1.0]))
+    assert stored[0:1] == [1.0]
+    stored.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        stored[0:1]
+    stored.close()

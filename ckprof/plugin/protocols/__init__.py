@@ -48,4 +48,5 @@ from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoring
 from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
 from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
 from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget
+from ckprof.plugin.protocols.targets import SubstitutingTarget as SubstitutingTarget
 from ckprof.plugin.protocols.targets import Target as Target

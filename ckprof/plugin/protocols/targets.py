@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ckprof.model.device_kernel import DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
     from ckprof.model.same_kernels import IgnoredFields
@@ -103,6 +104,17 @@ class FieldIgnoringTarget(Protocol):
         """Return the fields of an instance that its kernel does not depend on there.
 
         Instances that differ in nothing else are reported as the same kernel.
+        """
+
+
+@runtime_checkable
+class SubstitutingTarget(Protocol):
+    """A target that has kernels of its own for some problems."""
+
+    def substitute(self, kernel: TimedKernel, problem: Problem) -> str:
+        """Return what computes a problem there in place of an instance's kernel; empty if nothing does.
+
+        :return: a few words, e.g. ``a kernel for groups of one channel``.
         """
 
 

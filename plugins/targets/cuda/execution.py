@@ -42,7 +42,8 @@ LEAST_RUN: Final = 16
 _PLANS: Final = Path(__file__).parent / "include" / "ck_tile" / "cuda_model" / "pipeline_plan.hpp"
 _PLAN: Final = re.compile(r'\{"(\w+)", (\d+), (\d+), (true|false)\}')
 _COLUMNS: Final = frozenset({16, 32, 64, 96, 128, 192, 224, 256})
-_WEIGHT: Final = "bwd_weight"
+#: the direction whose result is weights
+WEIGHT: Final = "bwd_weight"
 _PRODUCT: Final = "gemm"
 #: its pipeline has its stages before it has resident blocks, in products of matrices
 _DEEP: Final = GemmPipeline.MEM
@@ -89,7 +90,7 @@ def executed(kernel: TimedKernel) -> KernelTraits:
             workgroups_per_unit=tile.blocks,
             labels=(ENGINE_M, "x".join(str(fields.get(f"wave_grid_{axis}", "")) for axis in "mnk")),
         )
-    weight = kernel.direction == _WEIGHT
+    weight = kernel.direction == WEIGHT
     if kernel.direction == _PRODUCT:
         return replace(
             traits,
@@ -127,7 +128,7 @@ class _Tile:
     def __init__(self, kernel: TimedKernel) -> None:
         fields: Mapping[str, Any] = kernel.fields
         self.m, self.n, self.k = kernel.traits.tile
-        self.weight = kernel.direction == _WEIGHT
+        self.weight = kernel.direction == WEIGHT
         self.product = kernel.direction == _PRODUCT
         layout = str(fields.get("layout", ""))
         self.a_along_k = layout.startswith("r") if self.product else not self.weight

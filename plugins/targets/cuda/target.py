@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
     from ckprof.model.same_kernels import IgnoredFields
@@ -103,6 +104,12 @@ class CudaTarget:
         from ckprof_plugins.targets.cuda.ignored_fields import ignored_fields
 
         return ignored_fields(kernel)
+
+    def substitute(self, kernel: TimedKernel, problem: Problem) -> str:
+        """Return what computes a problem here in place of an instance's kernel; empty if nothing does."""
+        from ckprof_plugins.targets.cuda.substitutes import substitute
+
+        return substitute(kernel, problem)
 
     def device_name(self) -> str:
         """Return the name of the first NVIDIA GPU of this machine; empty without one."""

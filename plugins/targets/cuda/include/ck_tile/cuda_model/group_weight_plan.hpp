@@ -62,8 +62,8 @@ struct group_weight_params
     // Stages are aligned to 1024 bytes, and a barrier of each follows them.
     constexpr int shared_bytes() const
     {
-        const int patches = group_stages * (stage_bytes() + 8);
-        return std::max(patches, group_adder_bytes) + 1024;
+        const int staged = group_stages * (stage_bytes() + 8);
+        return std::max(staged, group_adder_bytes) + 1024;
     }
 
     // Rows of gradients whose windows meet a patch.
