@@ -13,7 +13,7 @@ from ckprof.model.compute_type import ComputeType
 from ckprof.model.dtype import DataType
 from ckprof.model.kernel_traits import Schedule
 from ckprof.model.problem import ConvProblem
-from ckprof_plugins.targets.cuda.execution import WEIGHT
+from ckprof_plugins.targets.cuda.execution import SHARED_BYTES, WEIGHT
 
 if TYPE_CHECKING:
     from ckprof.model.problem import Problem
@@ -34,8 +34,9 @@ _FILTER: Final = 3
 _CHUNK: Final = 64
 _SQUARE: Final = 16
 _STEP: Final = 16
-#: shared memory that a block can have, in bytes; what a position takes of it, stages, and what lies beside
-_SHARED_BYTES: Final = 232448
+#: shared memory that a block can have, in bytes, since the runtime keeps some; what a position takes of it,
+#: stages, and what lies beside
+_BLOCK_BYTES: Final = SHARED_BYTES - 1024
 _POSITION_BYTES: Final = 128
 _STAGES: Final = 2
 _BESIDE_BYTES: Final = 1024 + 8 * _STAGES
@@ -123,7 +124,7 @@ class _Planes:
             return False
         all_channels = channels * problem.groups
         few = problem.batch * self.input[0] <= 1 << 30 and all_channels <= 1 << 24
-        return few and self.strides == (1, 1) and all_channels % 8 == 0 and self._row_bytes() <= _SHARED_BYTES
+        return few and self.strides == (1, 1) and all_channels % 8 == 0 and self._row_bytes() <= _BLOCK_BYTES
 
     def _row_bytes(self) -> int:
         reach_h, reach_w = ((_FILTER - 1) * dilation for dilation in self.dilations)

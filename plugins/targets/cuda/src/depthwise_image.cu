@@ -4,10 +4,10 @@
 
 #include <cstddef>
 
-#include "ck_tile/cuda_model/add_parts_start.hpp"
 #include "ck_tile/cuda_model/depthwise_launch.hpp"
 #include "ck_tile/cuda_model/depthwise_start.hpp"
 #include "ck_tile/cuda_model/depthwise_tiles.hpp"
+#include "ck_tile/cuda_model/float_types.hpp"
 
 namespace ck_tile::cuda_model {
 

@@ -8,9 +8,11 @@
 #include "ck_tile/cuda_model/depthwise_launch.hpp"
 #include "ck_tile/cuda_model/depthwise_start.hpp"
 #include "ck_tile/cuda_model/depthwise_tiles.hpp"
+#include "ck_tile/cuda_model/float_types.hpp"
 #include "ck_tile/cuda_model/workspace.hpp"
 #if CKPROF_CUDA_ENGINE_W
 #include "ck_tile/cuda_model/depthwise_boxes.hpp"
+#include "ck_tile/cuda_model/tensor_map_request.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
 #endif
 
@@ -43,15 +45,14 @@ inline constexpr bool boxes_pay = sizeof(stored_t<Type>) == 2 && Tile::stride ==
 template <data_type Type, typename Tile>
 bool start_box_sums(cudaStream_t stream, depthwise_plan& p)
 {
-    using stages                 = depthwise_stages<Type, Tile, true>;
-    const tile_map_request image = make_depthwise_map_request(
-        p, p.image, p.length, 1, stages::columns(p.warps), stages::element_bytes);
-    const tile_map_request gradients = make_depthwise_map_request(p,
-                                                                  p.other,
-                                                                  p.positions,
-                                                                  Tile::rows,
-                                                                  stages::gradient_columns(p.warps),
-                                                                  stages::element_bytes);
+    using stages       = depthwise_stages<Type, Tile, true>;
+    const auto request = [&](const void* base, const int (&size)[2], int columns, int rows) {
+        return make_box_map_request(
+            base, p.groups, size, p.images, {depthwise_lanes, columns, rows}, false);
+    };
+    const tile_map_request image = request(p.image, p.length, stages::columns(p.warps), 1);
+    const tile_map_request gradients =
+        request(p.other, p.positions, stages::gradient_columns(p.warps), Tile::rows);
     if(!makes_tensor_maps() || !is_possible(image) || !is_possible(gradients)) { return false; }
     const int bytes =
         std::max(box_copies<Type, Tile>::bytes(p), depthwise_weight_bytes<Type, Tile>(p));

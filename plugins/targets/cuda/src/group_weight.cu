@@ -7,6 +7,7 @@
 #include "ck_tile/cuda_model/add_parts_start.hpp"
 #include "ck_tile/cuda_model/group_weight_launch.hpp"
 #include "ck_tile/cuda_model/hopper_group_weight.hpp"
+#include "ck_tile/cuda_model/tensor_map_request.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
 #include "ck_tile/cuda_model/workspace.hpp"
 
@@ -22,27 +23,25 @@ struct sum_tag;
 template <data_type Type>
 struct box_tag;
 
-constexpr CUtensorMapDataType map_type(data_type type)
-{
-    return type == data_type::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                   : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-}
-
 // With the tensor copy engine, if there is one that can.
 template <data_type Type>
 bool start_boxes(cudaStream_t stream, const group_weight_params& p)
 {
     if(!CKPROF_CUDA_ENGINE_W || !has_group_boxes(p) || !makes_tensor_maps()) { return false; }
-    const tile_map_request images = make_group_box_request(p, p.in, p.input, p.rows);
-    const tile_map_request gradients =
-        make_group_box_request(p, p.out, p.output, p.gradient_rows());
+    const auto request = [&](const void* base, const int (&size)[2], int rows) {
+        const image_box box{group_chunk, static_cast<int>(p.width.divisor), rows};
+        return make_box_map_request(base, p.channels, size, p.images(), box, true);
+    };
+    const tile_map_request images    = request(p.in, p.input, p.rows);
+    const tile_map_request gradients = request(p.out, p.output, p.gradient_rows());
     if(!is_possible(images) || !is_possible(gradients)) { return false; }
     static remembered_map<tile_map_request>& image_map    = *new remembered_map<tile_map_request>;
     static remembered_map<tile_map_request>& gradient_map = *new remembered_map<tile_map_request>;
-    const group_weight_boxes boxes{image_map.get(images, map_type(Type)),
-                                   gradient_map.get(gradients, map_type(Type))};
+    constexpr CUtensorMapDataType type = Type == data_type::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const group_weight_boxes boxes{image_map.get(images, type), gradient_map.get(gradients, type)};
     impl::start<box_tag<Type>>(&hopper_group_weight<Type>,
-                               static_cast<unsigned>(p.parts) * static_cast<unsigned>(p.chunks()),
+                               p.blocks(),
                                group_threads,
                                p.shared_bytes(),
                                stream,
@@ -56,13 +55,8 @@ template <data_type Type>
 void start_sums(cudaStream_t stream, const group_weight_params& p)
 {
     if(start_boxes<Type>(stream, p)) { return; }
-    impl::start<sum_tag<Type>>(&group_weight<Type>,
-                               static_cast<unsigned>(p.parts) * static_cast<unsigned>(p.chunks()),
-                               group_threads,
-                               p.shared_bytes(),
-                               stream,
-                               p.result,
-                               p);
+    impl::start<sum_tag<Type>>(
+        &group_weight<Type>, p.blocks(), group_threads, p.shared_bytes(), stream, p.result, p);
 }
 
 } // namespace

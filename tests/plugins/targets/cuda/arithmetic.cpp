@@ -510,6 +510,27 @@ void patches()
     EXPECT(used > 20);
 }
 
+// Boxes of images: every element of the tensor is where the request says.
+void box_requests()
+{
+    alignas(16) static const std::uint16_t base[2 * 5 * 7 * 24] = {};
+    const int size[2]                                           = {5, 7};
+    const tile_map_request r = make_box_map_request(base, 24, size, 2, {16, 6, 3}, false);
+    EXPECT(r.rank == 4 && r.base == base && !r.swizzled && is_possible(r));
+    EXPECT(r.box[0] == 16 && r.box[1] == 6 && r.box[2] == 3 && r.box[3] == 1);
+    std::uint64_t elements = 1;
+    for(int i = 0; i < r.rank; ++i)
+    {
+        // N,H,W,C: an axis begins again after all elements of those within.
+        EXPECT(i == 0 || r.byte_stride[i - 1] == elements * sizeof(base[0]));
+        elements *= r.size[i];
+    }
+    EXPECT(elements == sizeof(base) / sizeof(base[0]));
+    EXPECT(r.size[0] == 24 && r.size[1] == 7 && r.size[2] == 5 && r.size[3] == 2);
+    EXPECT(make_box_map_request(base, 24, size, 2, {16, 6, 3}, true).swizzled);
+    EXPECT(!is_possible(make_box_map_request(base, 20, size, 2, {16, 6, 3}, true)));
+}
+
 // Which operands engine W takes.
 void engines()
 {
@@ -656,6 +677,7 @@ int main()
     descriptors();
     tile_walks();
     patches();
+    box_requests();
     engines();
     pieces();
     joining();

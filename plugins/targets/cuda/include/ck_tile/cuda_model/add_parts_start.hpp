@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The start of the kernel that adds partial sums, and what starts share that get types at run time.
+// The start of the kernel that adds partial sums.
 #pragma once
 
 #include "ck_tile/cuda_model/add_parts.hpp"
+#include "ck_tile/cuda_model/float_types.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 
 namespace ck_tile::cuda_model::impl {
-
-inline bool is_float_type(host_model::data_type type)
-{
-    using host_model::data_type;
-    return type == data_type::bf16 || type == data_type::fp16 || type == data_type::fp32;
-}
-
-// Calls start with one of these types as a constant.
-template <typename Start>
-auto with_float_type(host_model::data_type type, const Start& start)
-{
-    using host_model::data_type;
-    switch(type)
-    {
-    case data_type::bf16: return start.template operator()<data_type::bf16>();
-    case data_type::fp16: return start.template operator()<data_type::fp16>();
-    default: return start.template operator()<data_type::fp32>();
-    }
-}
 
 template <host_model::data_type Type, typename Place>
 struct adder_tag;

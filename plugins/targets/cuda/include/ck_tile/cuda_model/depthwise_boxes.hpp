@@ -7,34 +7,12 @@
 
 #include "ck_tile/cuda_model/depthwise_weight.hpp"
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
-#include "ck_tile/cuda_model/tensor_map_request.hpp"
 
 namespace ck_tile::cuda_model {
 
 // One row of the image, and the rows of a tile of gradients.
 struct depthwise_maps
 { CUtensorMap image, gradients; };
-
-// Boxes of so many rows and columns of an image.
-inline tile_map_request make_depthwise_map_request(const depthwise_plan& p,
-                                                   const void* base,
-                                                   const int (&length)[2],
-                                                   int rows,
-                                                   int columns,
-                                                   int element_bytes)
-{
-    const auto size    = static_cast<std::uint64_t>(element_bytes);
-    const auto groups  = static_cast<std::uint64_t>(p.groups);
-    const auto height  = static_cast<std::uint64_t>(length[0]);
-    const auto width   = static_cast<std::uint64_t>(length[1]);
-    const auto of_rows = static_cast<unsigned>(rows), of_columns = static_cast<unsigned>(columns);
-    return {4,
-            base,
-            {groups, width, height, static_cast<std::uint64_t>(p.images)},
-            {groups * size, groups * width * size, groups * width * height * size},
-            {depthwise_lanes, of_columns, of_rows, 1},
-            false};
-}
 
 template <host_model::data_type Type, typename Tile>
 class box_copies

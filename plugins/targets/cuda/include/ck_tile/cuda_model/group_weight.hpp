@@ -59,7 +59,7 @@ struct group_weight_block
         const int warp      = static_cast<int>(threadIdx.x) / 32;
         const int lane      = static_cast<int>(threadIdx.x) % 32;
         const int unit = lane % 8, channel = first_channel + unit * vector;
-        const int width = static_cast<int>(p.width.divisor), turn = 4 * p.channels;
+        const int width = static_cast<int>(p.width.divisor), ahead = 4 * p.channels;
         for(int row = (warp + warps - r.turn % warps) % warps; row * width < r.positions;
             row += warps)
         {
@@ -88,7 +88,7 @@ struct group_weight_block
                     }
                     position += 4;
                     x += 4;
-                    from += turn;
+                    from += ahead;
                     at[i] += 8 * group_position_bytes;
                 }
             }
@@ -96,9 +96,9 @@ struct group_weight_block
     }
 
     // The image that a patch is of, and its first row there.
-    struct start
+    struct patch_start
     { int image, row; };
-    __device__ __forceinline__ start find(int patch) const
+    __device__ __forceinline__ patch_start find(int patch) const
     {
         const int image = p.image_parts.quotient(patch);
         return {image, p.image_parts.remainder(patch, image) * p.rows};
@@ -106,17 +106,16 @@ struct group_weight_block
 
     __device__ __forceinline__ void bring_patch(int stage, int patch) const
     {
-        const start at   = find(patch);
-        const auto image = [&](const void* tensor, const int (&size)[2]) {
+        const patch_start at = find(patch);
+        const auto image     = [&](const void* tensor, const int (&size)[2]) {
             return static_cast<const element*>(tensor) +
                    static_cast<std::int64_t>(at.image) * size[0] * size[1] * p.channels;
         };
-        const int first_column = -p.pad[1];
         bring({images(stage), p.image_positions(), p.rows, 0},
               image(p.in, p.input),
               p.input,
               at.row,
-              first_column);
+              -p.pad[1]);
         bring({gradients(stage), p.gradient_positions(), p.gradient_rows(), p.rows},
               image(p.out, p.output),
               p.output,

@@ -70,6 +70,9 @@ struct group_weight_params
     constexpr int gradient_rows() const { return rows + reach_h(); }
 
     constexpr int chunks() const { return (channels + group_chunk - 1) / group_chunk; }
+    constexpr unsigned blocks() const
+    { return static_cast<unsigned>(parts) * static_cast<unsigned>(chunks()); }
+    constexpr int images() const { return patches / static_cast<int>(image_parts.divisor); }
     constexpr std::int64_t weights() const
     { return std::int64_t{channels} * group * group_filter * group_filter; }
 };

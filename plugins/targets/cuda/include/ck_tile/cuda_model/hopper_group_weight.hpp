@@ -5,35 +5,11 @@
 
 #include "ck_tile/cuda_model/group_weight.hpp"
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
-#include "ck_tile/cuda_model/tensor_map_request.hpp"
 
 namespace ck_tile::cuda_model {
 
 struct group_weight_boxes
 { CUtensorMap images, gradients; };
-
-// A tensor of channels, W, H and images, in boxes of some rows of a patch.
-inline tile_map_request make_group_box_request(const group_weight_params& p,
-                                               const void* tensor,
-                                               const int (&size)[2],
-                                               int rows)
-{
-    const auto channels       = static_cast<std::uint64_t>(p.channels);
-    const auto height         = static_cast<std::uint64_t>(size[0]);
-    const auto width          = static_cast<std::uint64_t>(size[1]);
-    const auto images         = static_cast<std::uint64_t>(p.patches) / p.image_parts.divisor;
-    const std::uint64_t pixel = channels * 2;
-    tile_map_request r{};
-    r.rank                      = 4;
-    r.base                      = tensor;
-    const std::uint64_t sizes[] = {channels, width, height, images};
-    const std::uint64_t steps[] = {pixel, width * pixel, height * width * pixel};
-    const unsigned box[]        = {group_chunk, p.width.divisor, static_cast<unsigned>(rows), 1};
-    std::copy_n(sizes, 4, r.size);
-    std::copy_n(steps, 3, r.byte_stride);
-    std::copy_n(box, 4, r.box);
-    return r;
-}
 
 // Whether a box can be that large.
 inline bool has_group_boxes(const group_weight_params& p)
@@ -120,7 +96,7 @@ __global__ void __launch_bounds__(group_threads, 1)
         {
             barrier_init(copies.full + 8 * stage, 1);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        fence_barrier_inits();
         for(int stage = 0; stage < group_stages && patch + stage < end; ++stage)
         {
             copies.bring_patch(stage, patch + stage);

@@ -76,7 +76,7 @@ struct hopper_patch_shared
             barrier_init(weight_full + 8 * i, 1);
             barrier_init(weight_empty + 8 * i, 4);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        fence_barrier_inits();
     }
 };
 

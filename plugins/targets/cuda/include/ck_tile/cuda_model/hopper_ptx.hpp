@@ -15,6 +15,10 @@ __device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals
                  : "memory");
 }
 
+// Before other threads, or copies, use barriers that this one has prepared.
+__device__ __forceinline__ void fence_barrier_inits()
+{ asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
 __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier)
 { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
 

@@ -97,7 +97,7 @@ struct hopper_shared
             barrier_init(received, 1);
             barrier_init(drained, 4 * Config::warpgroups);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        fence_barrier_inits();
     }
 };
 

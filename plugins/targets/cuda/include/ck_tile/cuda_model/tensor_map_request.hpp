@@ -120,6 +120,33 @@ inline tile_map_request make_pixel_map_request(
             {static_cast<unsigned>(hopper_row_bytes / element_bytes), rows}};
 }
 
+// A part of an image that is copied at once.
+struct image_box
+{ int channels, columns, rows; };
+
+// Channels-last images of that height and width, of elements of 16 bits, in boxes.
+inline tile_map_request make_box_map_request(const void* base,
+                                             int channels,
+                                             const int (&size)[2],
+                                             int images,
+                                             const image_box& box,
+                                             bool swizzled)
+{
+    const auto of_channels    = static_cast<std::uint64_t>(channels);
+    const auto height         = static_cast<std::uint64_t>(size[0]);
+    const auto width          = static_cast<std::uint64_t>(size[1]);
+    const std::uint64_t pixel = of_channels * 2;
+    return {4,
+            base,
+            {of_channels, width, height, static_cast<std::uint64_t>(images)},
+            {pixel, width * pixel, height * width * pixel},
+            {static_cast<unsigned>(box.channels),
+             static_cast<unsigned>(box.columns),
+             static_cast<unsigned>(box.rows),
+             1},
+            swizzled};
+}
+
 // Whether every window is one pixel, and the positions are all pixels in order: such windows are
 // the rows of a matrix, which is copied faster than windows are.
 inline bool has_pixel_windows(const gemm_params& p)
