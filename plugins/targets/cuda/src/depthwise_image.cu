@@ -41,13 +41,7 @@ bool start_tiles(cudaStream_t stream,
     p.image  = pointers.from;
     p.other  = pointers.weights;
     p.result = pointers.to;
-    impl::start<image_tag<Type, Tile>>(function,
-                                       depthwise_blocks(p),
-                                       static_cast<unsigned>(p.warps) * 32,
-                                       bytes,
-                                       stream,
-                                       p.result,
-                                       p);
+    impl::start_depthwise<image_tag<Type, Tile>>(function, bytes, stream, p);
     return true;
 }
 

@@ -64,14 +64,8 @@ bool start_box_sums(cudaStream_t stream, depthwise_plan& p)
     static remembered_map<tile_map_request>& of_gradients = *new remembered_map<tile_map_request>;
     constexpr CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_UINT16; // copied as they are
     const depthwise_maps maps{of_image.get(image, type), of_gradients.get(gradients, type)};
-    impl::start<box_tag<Type, Tile>>(&depthwise_weight_boxes<Type, Tile>,
-                                     depthwise_blocks(p),
-                                     static_cast<unsigned>(p.warps) * 32,
-                                     bytes,
-                                     stream,
-                                     p.result,
-                                     p,
-                                     maps);
+    impl::start_depthwise<box_tag<Type, Tile>>(
+        &depthwise_weight_boxes<Type, Tile>, bytes, stream, p, maps);
     return true;
 }
 #endif
@@ -84,13 +78,7 @@ bool start_lane_sums(cudaStream_t stream, depthwise_plan& p)
         impl::depthwise_slots<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>, p.warps, bytes);
     if(slots == 0) { return false; }
     share_sums<Tile::size>(p, slots);
-    impl::start<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>,
-                                     depthwise_blocks(p),
-                                     static_cast<unsigned>(p.warps) * 32,
-                                     bytes,
-                                     stream,
-                                     p.result,
-                                     p);
+    impl::start_depthwise<sum_tag<Type, Tile>>(&depthwise_weight<Type, Tile>, bytes, stream, p);
     return true;
 }
 

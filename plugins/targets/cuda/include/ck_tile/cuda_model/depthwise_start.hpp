@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/cuda_model/depthwise_plan.hpp"
@@ -42,6 +43,24 @@ int depthwise_slots(void (*function)(Params...), int warps, int shared_bytes)
         last = {shared_bytes, resident * multiprocessors()};
     }
     return last.slots;
+}
+
+// Starts a kernel that computes a plan, which may take something beside it.
+template <typename Tag, typename... Params>
+void start_depthwise(void (*function)(depthwise_plan, Params...),
+                     int shared_bytes,
+                     cudaStream_t stream,
+                     const depthwise_plan& p,
+                     const std::type_identity_t<Params>&... more)
+{
+    start<Tag>(function,
+               depthwise_blocks(p),
+               static_cast<unsigned>(p.warps) * 32,
+               shared_bytes,
+               stream,
+               p.result,
+               p,
+               more...);
 }
 
 } // namespace ck_tile::cuda_model::impl
