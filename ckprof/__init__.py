@@ -31,28 +31,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin.markers import hookimpl
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from ckprof.api.comparison import CompareOptions
-    from ckprof.api.jit import jit
-    from ckprof.api.problem import Problem
-    from ckprof.api.profiler import Profiler
-    from ckprof.api.requests import BuildOptions, CallOptions, InstanceQuery, ListReading, SweepOptions
-    from ckprof.api.results import Results
-    from ckprof.api.settling import SettleOptions
-    from ckprof.api.tune_requests import ReplayOptions, SearchOptions, TuneOptions
-    from ckprof.bindings.conv_library import ConvLibrary
-    from ckprof.bindings.kernel_library import KernelLibrary
+    from collections.abc import Iterable
+
+    from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
+    from ckprof.kernels.requests import BuildOptions, InstanceQuery
+    from ckprof.measure.library.kernel_library import KernelLibrary
+    from ckprof.measure.library.kernel_library import KernelLibrary as ConvLibrary
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.requests import CallOptions
+    from ckprof.measure.rounds import RoundOptions
+    from ckprof.model.conversion import ListReading
     from ckprof.model.extraction import ExtractRequest
-    from ckprof.model.problem import ConvProblem
-    from ckprof.rounds.options import RoundOptions
-    from ckprof.run.options import RunOptions
-    from ckprof.statistics.change import ChangePolicy
+    from ckprof.on_demand import jit
+    from ckprof.profiler import Profiler
+    from ckprof.report.store.options import ReportOptions
+    from ckprof.results import Results
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
-    from ckprof.store_report.options import ReportOptions
+    from ckprof.sweep.requests import SweepOptions
+    from ckprof.tuning.tune_requests import ReplayOptions, SearchOptions, TuneOptions
+    from ckprof_plugins.directions._convolution.noted_problem import Problem
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 __all__ = [
     "BuildOptions",
@@ -83,33 +87,47 @@ __all__ = [
     "jit",
 ]
 
-#: Names for programs -> the module that has them, imported on first use: commands do not pay for them.
+#: Names for programs -> the module that has them, imported on first use: commands do not pay for them. With a
+#: colon, what the module calls it.
 _LAZY = {
-    "BuildOptions": "ckprof.api.requests",
-    "CallOptions": "ckprof.api.requests",
-    "ChangePolicy": "ckprof.statistics.change",
-    "CompareOptions": "ckprof.api.comparison",
-    "ConvLibrary": "ckprof.bindings.conv_library",
-    "ConvProblem": "ckprof.model.problem",
+    "BuildOptions": "ckprof.kernels.requests",
+    "CallOptions": "ckprof.measure.requests",
+    "ChangePolicy": "ckprof.compare.options",
+    "CompareOptions": "ckprof.compare.options",
+    "ConvLibrary": "ckprof.measure.library.kernel_library:KernelLibrary",
+    "ConvProblem": "ckprof_plugins.directions._convolution.problem",
     "ExtractRequest": "ckprof.model.extraction",
-    "InstanceQuery": "ckprof.api.requests",
-    "KernelLibrary": "ckprof.bindings.kernel_library",
-    "ListReading": "ckprof.api.requests",
-    "Problem": "ckprof.api.problem",
-    "Profiler": "ckprof.api.profiler",
-    "ReplayOptions": "ckprof.api.tune_requests",
-    "ReportOptions": "ckprof.store_report.options",
-    "Results": "ckprof.api.results",
-    "RoundOptions": "ckprof.rounds.options",
-    "RunOptions": "ckprof.run.options",
-    "SearchOptions": "ckprof.api.tune_requests",
+    "InstanceQuery": "ckprof.kernels.requests",
+    "KernelLibrary": "ckprof.measure.library.kernel_library",
+    "ListReading": "ckprof.model.conversion",
+    "Problem": "ckprof_plugins.directions._convolution.noted_problem",
+    "Profiler": "ckprof.profiler",
+    "ReplayOptions": "ckprof.tuning.tune_requests",
+    "ReportOptions": "ckprof.report.store.options",
+    "Results": "ckprof.results",
+    "RoundOptions": "ckprof.measure.rounds",
+    "RunOptions": "ckprof.measure.options",
+    "SearchOptions": "ckprof.tuning.tune_requests",
     "Store": "ckprof.store.store",
-    "SettleOptions": "ckprof.api.settling",
+    "SettleOptions": "ckprof.compare.options",
     "StoreQuery": "ckprof.store.query",
-    "SweepOptions": "ckprof.api.requests",
-    "TuneOptions": "ckprof.api.tune_requests",
-    "jit": "ckprof.api.jit",
+    "SweepOptions": "ckprof.sweep.requests",
+    "TuneOptions": "ckprof.tuning.tune_requests",
+    "jit": "ckprof.on_demand",
 }
+
+
+def _problem_types_of_plugins() -> Iterable[type[object]]:
+    """Return those of all installed plugins, for programs and workers that have loaded none."""
+    import importlib
+
+    manager = importlib.import_module("ckprof.plugin.manager").PluginManager()
+    manager.load_all()
+    types: Iterable[type[object]] = manager.problem_types()
+    return types
+
+
+ask_for_problem_types(_problem_types_of_plugins)
 
 
 def __getattr__(name: str) -> Any:
@@ -117,7 +135,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    module, _, known_as = _LAZY[name].partition(":")
+    return getattr(importlib.import_module(module), known_as or name)
 
 
 def __dir__() -> list[str]:

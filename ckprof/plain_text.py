@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 #: everything that terminals act upon: C0 and C1 controls but for tab and line feed, and what reorders text
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -25,7 +30,7 @@ def one_line(text: str) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """Return the value of a CSV cell so that no spreadsheet takes a text for a formula: behind an apostrophe.
+    """Return the value of a CSV cell so that no spreadsheet takes a text for a formula: after an apostrophe.
 
     Numbers stay what they are.
     """
@@ -40,6 +45,33 @@ def markdown_cell(text: str) -> str:
     return " ".join(escaped.split("\n"))
 
 
-def _spelled(found: re.Match[str]) -> str:
+def _spelled(match: re.Match[str]) -> str:
     # as JSON has it, too: what is inside its texts keeps its meaning
-    return f"\\u{ord(found[0]):04x}"
+    return f"\\u{ord(match[0]):04x}"
+
+
+def suggestion(name: str, candidates: Iterable[str]) -> str:
+    """Return ``; did you mean 'NAME'?`` with the nearest known name, empty if none is near.
+
+    Case does not count.
+    """
+    names = {candidate.lower(): candidate for candidate in candidates}
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""
+
+
+def unknown_name(kind: str, name: str, candidates: Iterable[str], none: str = "none") -> str:
+    """Return ``unknown KIND 'NAME'``, the nearest known name if one is near, and all known names.
+
+    :param none: what is said in place of the names when there are none.
+    """
+    names = list(candidates)
+    return f"unknown {kind} {name!r}{suggestion(name, names)} (known: {', '.join(names) or none})"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people, e.g. ``2 h 05 min``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

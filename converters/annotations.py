@@ -1,4 +1,4 @@
-"""Remarks behind a line that say what the line itself cannot: ``... # ckprof: two_stage=true, id=7``.
+"""Remarks after a line that say what the line itself cannot: ``... # ckprof: two_stage=true, id=7``.
 
 Native lines need them for the few fields that CK Tile does not print. Other readers see a comment.
 """

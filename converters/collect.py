@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ckprof.errors import Diagnostic, ListError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
-from ckprof.model.dtype import SHARED_TYPES, DataType
-from ckprof.model.list_error import Diagnostic, ListError
+from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.drop_rules import ANNOUNCED
-from ckprof_converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import Layout
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_NOTES: Final = 20
 
-#: dropped lines that are listed one by one; those behind them are counted
+#: dropped lines that are listed one by one; those after them are counted
 MAX_LISTED: Final = 10_000
 
 #: wrong lines after which a strict conversion gives up: the file is no instance list then
@@ -240,3 +243,37 @@ class Collector:
         if not lines:
             return "the file is empty, expected an instance list"
         return f"no instance found: all {lines} lines are blank or comments"
+
+
+class SourceLines(Mapping[tuple[str, int], int]):
+    """(variant, record id) -> one-based line.
+
+    :param records: variant -> its records, and id -> line; without the latter, ids ascend and are
+        zero-based line numbers.
+    """
+
+    def __init__(
+        self, records: Mapping[str, tuple[tuple[CatalogRecord, ...], Mapping[int, int] | None]]
+    ) -> None:
+        self._records = records
+
+    def __getitem__(self, key: tuple[str, int]) -> int:
+        variant, id_ = key
+        records, lines = self._records[variant]
+        if lines is not None:
+            return lines[id_]
+        index = bisect_left(records, id_, key=lambda record: record.id)
+        if index == len(records) or records[index].id != id_:
+            raise KeyError(key)
+        return id_ + 1
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        for variant, (records, _) in self._records.items():
+            for record in records:
+                yield variant, record.id
+
+    def __len__(self) -> int:
+        return sum(len(records) for records, _ in self._records.values())
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self) == other if isinstance(other, Mapping) else NotImplemented

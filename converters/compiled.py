@@ -9,13 +9,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof.strings.arguments import Argument, split_label
+from ckprof.model.strings.line_arguments import Argument, split_label
 from ckprof_converters.derivation import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckprof.strings.fields import Field
+    from ckprof.model.strings.fields import Field
     from ckprof_converters.conf_family import ConfFamily, Step
 
 #: distinct texts that are remembered with their values, for each run of arguments and each half of a line
@@ -90,7 +90,7 @@ class CompiledFamily:
     def match(self, text: str, start: int) -> tuple[str | None, ...] | None:
         """Return the texts of all runs that are read, if the line is printed as usual, else ``None``.
 
-        :param start: place behind the opening bracket.
+        :param start: position after the opening bracket.
         """
         match = self._pattern.match(text, start)
         return None if match is None else match.groups()
@@ -113,25 +113,30 @@ class CompiledFamily:
         except KeyError as exc:
             raise PluginError(f"conf family {self.family.id}: nothing gives a value for {exc}") from None
 
+    def start_of(self, arguments: Sequence[Argument], name: str) -> int:
+        """Return the zero-based place of an argument in its line; 0 if the family has none of that name."""
+        named = zip(self.family.fields, arguments, strict=False)
+        return next((argument.start for field, argument in named if field.name == name), 0)
+
     def read_fast(self, text: str, start: int) -> dict[str, Any] | None:
         """Return the values of a line that is printed as usual, else ``None``.
 
-        :param start: place behind the opening bracket.
+        :param start: position after the opening bracket.
         """
         runs = self.match(text, start)
         return None if runs is None else self.values_of(runs)
 
     def _remember(
-        self, known: dict[tuple[str | None, ...], dict[str, Any]], first: int, groups: tuple[str | None, ...]
+        self, read: dict[tuple[str | None, ...], dict[str, Any]], first: int, groups: tuple[str | None, ...]
     ) -> dict[str, Any]:
         """Return the values of neighbouring runs, with the fixed ones below those of the head."""
         values = {} if first else dict(self.family.fixed)
         for run, group in zip(self._runs[first:], groups, strict=False):
             if group is not None:
-                values.update(run.known.get(group) or run.parse(group))
-        if len(known) >= _REMEMBERED:
-            known.clear()
-        known[groups] = values
+                values.update(run.parsed.get(group) or run.parse(group))
+        if len(read) >= _REMEMBERED:
+            read.clear()
+        read[groups] = values
         return values
 
     def read_slowly(self, arguments: Sequence[Argument]) -> dict[str, Any]:
@@ -183,7 +188,7 @@ class _Run:
         self._fields = fields
         self._separator = family.separator
         #: spelling of the whole run -> values by name
-        self.known: dict[str, dict[str, Any]] = {}
+        self.parsed: dict[str, dict[str, Any]] = {}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -196,9 +201,9 @@ class _Run:
             field.name: field.kind.parse(part)
             for field, part in zip(self._fields, self._parts(text), strict=True)
         }
-        if len(self.known) >= _REMEMBERED:
-            self.known.clear()
-        self.known[text] = values
+        if len(self.parsed) >= _REMEMBERED:
+            self.parsed.clear()
+        self.parsed[text] = values
         return values
 
     def _parts(self, text: str) -> Sequence[str]:

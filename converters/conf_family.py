@@ -7,21 +7,21 @@ how the fields of a catalog record follow from the arguments. One engine reads a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.dtype import SHARED_TYPES
-from ckprof.model.layout import LAYOUTS
+from ckprof.model.types import SHARED_TYPES
 
 # steps of plugins import it from here
 from ckprof_converters.drop_rules import Drop as Drop
 from ckprof_converters.drop_rules import DropRule
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import CatalogRecord
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
-    from ckprof.strings.fields import Field
+    from ckprof.model.strings.fields import Field
+    from ckprof.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +41,18 @@ LOST: Final = "lost"
 
 
 class StepError(Exception):
-    """A line whose arguments contradict each other.
+    """A line whose arguments contradict each other, or the rest of the list.
 
     :param message: what is wrong, with the numbers.
-    :param field: name of the argument to point at.
+    :param field: name of the argument to point at; empty for the line as a whole.
+    :param whole_file: the same holds for other lines: say it once, with their number.
     """
 
-    def __init__(self, message: str, field: str) -> None:
+    def __init__(self, message: str, field: str = "", *, whole_file: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.field = field
+        self.whole_file = whole_file
 
 
 #: Completes the values of a line in place; may drop the line or raise :class:`StepError`.
@@ -71,7 +73,7 @@ class ConfFamily:
     :param counts: accepted numbers of arguments, ascending; empty means ``len(fields)``.
         Arguments beyond the smallest number are optional, their values come from ``fixed``.
     :param separator: text between two arguments in the usual print; other blanks are accepted.
-    :param inside: how many of ``fields`` stand between the brackets; the others follow behind them, each with
+    :param inside: how many of ``fields`` stand between the brackets; the others follow after them, each with
         its label, as in ``Name<a, b> Label: c, Label: d``. By default all stand between the brackets.
     :param nested: name of a template whose own arguments ``nested_fields`` stand before ``fields``, as in
         ``Name<Nested<a, b> Label: c, ...>``.
@@ -129,16 +131,6 @@ class ConfFamily:
     conflicting_family: str = ""
     rejection: str = ""
     rejection_rule: str = DropRule.UNSUPPORTED_FAMILY.value
-    #: what conflicting_family, rejection and rejection_rule were called before, for older plugins
-    rival: InitVar[str] = ""
-    refusal: InitVar[str] = ""
-    refusal_rule: InitVar[str] = ""
-
-    def __post_init__(self, rival: str, refusal: str, refusal_rule: str) -> None:
-        former = {"conflicting_family": rival, "rejection": refusal, "rejection_rule": refusal_rule}
-        for name, value in former.items():
-            if value:
-                object.__setattr__(self, name, value)
 
     @property
     def accepted_counts(self) -> tuple[int, ...]:

@@ -12,15 +12,14 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import PluginError
-from ckprof.strings.arguments import Argument, split_arguments
+from ckprof.model.strings.line_arguments import Argument, split_arguments
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
     from ckprof_converters.conf_family import ConfFamily
 
 #: name of the lines of bare numbers in old depthwise lists
@@ -33,18 +32,14 @@ _BARE_LINE: Final = re.compile(r"[0-9]+\s*,")
 class Grammar:
     """All families, by the names of their lines.
 
-    :raises PluginError: two families have the same id, or a table contradicts itself.
+    :raises PluginError: a table contradicts itself.
     """
 
     def __init__(self, families: Sequence[ConfFamily]) -> None:
-        ids: set[str] = set()
         self._families = tuple(families)
         self._by_name: dict[str, list[CompiledFamily]] = {}
         self._by_content: list[CompiledFamily] = []
         for family in sorted(families, key=lambda item: item.id):
-            if family.id in ids:
-                raise PluginError(f"two plugins provide the conf family {family.id!r}")
-            ids.add(family.id)
             compiled = CompiledFamily(family)
             for name in family.names:
                 self._by_name.setdefault(name, []).append(compiled)
@@ -109,8 +104,8 @@ class Grammar:
 
         :raises LineError: the line cannot be read.
         """
-        found = self.match(text)
-        return self.read_slowly(text) if found is None else (found[0], found[0].values_of(found[1]))
+        match = self.match(text)
+        return self.read_slowly(text) if match is None else (match[0], match[0].values_of(match[1]))
 
     def split(self, text: str) -> tuple[CompiledFamily, list[Argument]]:
         """Return the family that a line belongs to and its arguments.
@@ -154,7 +149,7 @@ class Grammar:
         if closing < opening:
             raise LineError(Problem(f"the line ends without '>' (arguments of {name})", len(text)))
         rest = text[closing + 1 :].strip()
-        # What the old library appends behind the bracket of a rejected family is its own affair.
+        # What the old library appends after the bracket of a rejected family is its own affair.
         if rest and not all(item.family.rejection or item.family.inside for item in self.candidates(name)):
             raise LineError(
                 Problem(f"unexpected text behind '>': {shorten(rest)}", text.index(rest, closing + 1))
@@ -169,7 +164,7 @@ class Grammar:
 
 
 def _skip_nested(family: ConfFamily, text: str, start: int, end: int) -> int:
-    """Check the nested template in front of the arguments, and return the place behind it."""
+    """Check the nested template in front of the arguments, and return the position after it."""
     inner = text.find("<", start, end)
     closing = text.find(">", start, end)
     if inner < 0 or closing < inner or text[start:inner].strip() != family.nested:

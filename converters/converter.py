@@ -7,24 +7,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
-from ckprof.strings.kinds import PLAIN_OPERATIONS
+from ckprof.model.strings.argument_kinds import PLAIN_OPERATIONS
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
-from ckprof_converters.lines import iterate_lines
+from ckprof_converters.lines import LineTexts, iterate_lines
 from ckprof_converters.log import looks_like_log
-from ckprof_converters.properties import FileFacts, PropertyProblem
-from ckprof_converters.texts import LineTexts
+from ckprof_converters.properties import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.conversion import Conversion, ConversionRequest
-    from ckprof.model.conversion_tree import TreePlan, TreeRequest
-    from ckprof.model.explanation import ExplainedLine, ExplainRequest
+    from ckprof.model.conversion import (
+        Conversion,
+        ConversionRequest,
+        ExplainedLine,
+        ExplainRequest,
+        TreePlan,
+        TreeRequest,
+    )
     from ckprof_converters.conf_family import LineProperties
 
 #: distinct lines that are remembered to recognise their repetitions at once
@@ -58,7 +62,7 @@ class ConfConverter:
     def use_families(self, families: Sequence[ConfFamily]) -> None:
         """Read with these families from now on.
 
-        :raises PluginError: two have the same id, or a table contradicts itself.
+        :raises PluginError: a table contradicts itself.
         """
         self._grammar = Grammar(families)
 
@@ -90,7 +94,7 @@ class ConfConverter:
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
 
-        :raises InputError: the content is no text; as :class:`~ckprof.model.list_error.ListError` with all
+        :raises InputError: the content is no text; as :class:`~ckprof.errors.ListError` with all
             diagnostics if lines are wrong.
         """
         return _Run(self._grammar, request).convert(self.id)
@@ -146,9 +150,9 @@ class _Run:
         drop = self._collector.drop
         number = 0
         for number, line in enumerate(iterate_lines(self._request), 1):
-            known = repeats.get(line)
-            if known is not None:
-                drop(number, *known)
+            earlier = repeats.get(line)
+            if earlier is not None:
+                drop(number, *earlier)
                 continue
             outcome = self._line(number, line)
             if outcome is not None:
@@ -157,8 +161,8 @@ class _Run:
                 repeats[line] = outcome
         asked = self._request.direction
         variant = self._grammar.main_variant(asked) if asked else ""
-        found = self._collector.finish(converter, number, self._properties, variant)
-        return replace(found, lossy=tuple(self._lossy)) if self._lossy else found
+        conversion = self._collector.finish(converter, number, self._properties, variant)
+        return replace(conversion, lossy=tuple(self._lossy)) if self._lossy else conversion
 
     def _line(self, number: int, line: str) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
@@ -188,18 +192,18 @@ class _Run:
             self._collector.drop(number, DropRule.ERROR.value, messages)
 
     def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
-        found = self._grammar.match(text)
-        outcome = self._outcomes.get(found) if found is not None else None
+        match = self._grammar.match(text)
+        outcome = self._outcomes.get(match) if match is not None else None
         if outcome is None:
-            read = self._read(number, text, found)
+            read = self._read(number, text, match)
             if isinstance(read, tuple):
                 self._collector.drop(number, *read)
                 return read
             outcome = read
-            if found is not None:
+            if match is not None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()
-                self._outcomes[found] = outcome
+                self._outcomes[match] = outcome
         if isinstance(outcome.row, Drop):
             self._collector.touch(outcome.compiled, outcome.properties)
             self._collector.drop(number, outcome.row.rule, outcome.row.reason)
@@ -226,13 +230,13 @@ class _Run:
         return None if family.index_ids else (DropRule.DUPLICATE.value, reason)
 
     def _read(
-        self, number: int, text: str, found: tuple[CompiledFamily, tuple[str | None, ...]] | None
+        self, number: int, text: str, match: tuple[CompiledFamily, tuple[str | None, ...]] | None
     ) -> _Outcome | tuple[str, str]:
         """Return what the line's arguments give, or the rule and reason of its rejection."""
-        if found is None:
+        if match is None:
             compiled, values = self._grammar.read_slowly(text)
         else:
-            compiled, values = found[0], found[0].values_of(found[1])
+            compiled, values = match[0], match[0].values_of(match[1])
         family = compiled.family
         if family.rejection:
             return family.rejection_rule, f"{family.title}: {family.rejection}"
@@ -243,13 +247,15 @@ class _Run:
             raise LineError(
                 Problem(f"{family.title} is of direction {family.direction}, expected {asked}", 0, True)
             )
-        properties = self._properties.of_line(compiled, values, number)
-        if isinstance(properties, PropertyProblem):
-            start = self._start_of(text, properties.field)
-            raise LineError(Problem(properties.message, start, properties.whole_file))
-        dropped = self._derive(text, compiled, values, properties)
-        if dropped is not None:
-            return _Outcome(compiled, properties, dropped)
+        try:
+            properties = self._properties.of_line(compiled, values, number)
+            for step in compiled.steps:
+                dropped = step(values, properties)
+                if dropped is not None:
+                    return _Outcome(compiled, properties, dropped)
+        except StepError as error:
+            start = compiled.start_of(self._grammar.split(text)[1], error.field)
+            raise LineError(Problem(error.message, start, error.whole_file)) from None
         return _Outcome(compiled, properties, compiled.row(values), _lossy(compiled, values, properties))
 
     def _check_rival(self, number: int, compiled: CompiledFamily) -> None:
@@ -263,23 +269,3 @@ class _Run:
                 )
             )
         self._conflicting.setdefault(family.id, number)
-
-    def _derive(
-        self, text: str, compiled: CompiledFamily, values: dict[str, Any], properties: LineProperties
-    ) -> Drop | None:
-        for step in compiled.steps:
-            try:
-                dropped = step(values, properties)
-            except StepError as error:
-                raise LineError(Problem(error.message, self._start_of(text, error.field))) from None
-            if dropped is not None:
-                return dropped
-        return None
-
-    def _start_of(self, text: str, field: str) -> int:
-        """Return the place of the argument called ``field``; 0 if the family has none of that name."""
-        compiled, arguments = self._grammar.split(text)
-        for described, argument in zip(compiled.family.fields, arguments, strict=False):
-            if described.name == field:
-                return argument.start
-        return 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.compute_type import ComputeType
+from ckprof.model.types import ComputeType
 from ckprof_converters.conf_family import LineProperties, Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
-from ckprof_plugins.directions import string_kinds
+from ckprof_plugins.directions._convolution import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ WAVE_SIZE: Final = 64
 FLOAT_MMA_K: Final = (2, 4)
 
 #: compute type of a line, where catalogs have a word for it -> type of the operands
-_MADE_FROM: Final = MappingProxyType({one.value: one.properties.operands for one in ComputeType})
+_MADE_FROM: Final = MappingProxyType({kind.value: kind.properties.operands for kind in ComputeType})
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline; the old fifth lives on as CK Tile's sixth
 PIPELINES: Final = MappingProxyType(
@@ -251,8 +251,8 @@ _OTHER_PIPELINES: Final[Mapping[str, str | None]] = MappingProxyType(
 TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: pipeline
-        for name, own in string_kinds.PIPELINES.items()
-        if (pipeline := _OTHER_PIPELINES.get(name, own)) is not None
+        for name, usual in string_kinds.PIPELINES.items()
+        if (pipeline := _OTHER_PIPELINES.get(name, usual)) is not None
     }
 )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
-from ckprof.model.explanation import (
+from ckprof.model.conversion import (
     ExplainedField,
     ExplainedKey,
     ExplainedLine,
@@ -17,14 +17,14 @@ from ckprof_converters.annotations import settings_in
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field
 from ckprof_converters.conf_family import StepError
 from ckprof_converters.drop_rules import rule_of_other_text
-from ckprof_converters.properties import FileFacts, PropertyProblem
-from ckprof_converters.texts import LineTexts
+from ckprof_converters.lines import LineTexts
+from ckprof_converters.properties import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.explanation import ExplainRequest
-    from ckprof.strings.arguments import Argument
+    from ckprof.model.conversion import ExplainRequest
+    from ckprof.model.strings.line_arguments import Argument
     from ckprof_converters.conf_family import Step
     from ckprof_converters.conf_parser import Grammar
 
@@ -51,7 +51,7 @@ def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
 
 
 _ANNOTATION: Final = ExplainedRule(
-    id="annotation", text="Take the value that the annotation behind the line gives."
+    id="annotation", text="Take the value that the annotation after the line gives."
 )
 
 
@@ -96,13 +96,13 @@ class _Explanation:
         self,
         compiled: CompiledFamily,
         arguments: list[Argument],
-        place: tuple[str, int],
+        location: tuple[str, int],
         request: ExplainRequest,
         properties: FileFacts,
     ) -> None:
         self._compiled = compiled
         self._arguments = arguments
-        self._text, self._indent = place
+        self._text, self._indent = location
         self._request = request
         self._properties = properties
         #: name of a value -> names of the arguments that it follows from
@@ -134,21 +134,20 @@ class _Explanation:
     def _derive(self) -> dict[str, Any]:
         compiled = self._compiled
         values = compiled.read_slowly(self._arguments)
-        properties = self._properties.of_line(compiled, values, 1)
-        if isinstance(properties, PropertyProblem):
-            raise LineError(Problem(properties.message, self._start_of(properties.field)))
         traced = _Trace(values)
-        traced.sources = {name: frozenset((name,)) for name in self._argument_names() if name in values}
-        self._sources = traced.sources
-        for step in compiled.steps:
-            traced.start_step()
-            try:
+        try:
+            properties = self._properties.of_line(compiled, values, 1)
+            traced.sources = {name: frozenset((name,)) for name in self._argument_names() if name in values}
+            self._sources = traced.sources
+            for step in compiled.steps:
+                traced.start_step()
                 dropped = step(traced, properties)
-            except StepError as error:
-                raise LineError(Problem(error.message, self._start_of(error.field))) from None
-            self._note_step(step, traced)
-            if dropped is not None:
-                return {"rule": dropped.rule, "reason": dropped.reason}
+                self._note_step(step, traced)
+                if dropped is not None:
+                    return {"rule": dropped.rule, "reason": dropped.reason}
+        except StepError as error:
+            start = compiled.start_of(self._arguments, error.field)
+            raise LineError(Problem(error.message, start)) from None
         if compiled.family.record_type is not None:
             said = settings_in(self._request.text.lstrip(), compiled.family.record_type)
             traced.start_step()
@@ -217,12 +216,6 @@ class _Explanation:
             return frozenset()
         defaults = len(record_type.__struct_defaults__)
         return frozenset(record_type.__struct_fields__[len(record_type.__struct_fields__) - defaults :])
-
-    def _start_of(self, name: str) -> int:
-        for field, argument in zip(self._compiled.family.fields, self._arguments, strict=False):
-            if field.name == name:
-                return argument.start
-        return 0
 
 
 def _columns(problems: Sequence[Problem], indent: int) -> tuple[tuple[int, str], ...]:

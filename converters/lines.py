@@ -7,6 +7,8 @@ import io
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.log import instance_in, looks_like_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +106,7 @@ class _Lines:
         return ends
 
     def _place(self, before: str) -> tuple[int, int]:
-        """Return the one-based line and column behind the text ``before`` of the current piece."""
+        """Return the one-based line and column after the text ``before`` of the current piece."""
         # A \r at the end of a piece is held back until it is known what follows.
         held = "\r" if self._newlines.getstate()[1] & 1 else ""
         before = self._rest + (held + before).replace("\r\n", "\n").replace("\r", "\n")
@@ -117,3 +119,27 @@ class _Lines:
             number,
             1,
         )
+
+
+class LineTexts:
+    """Takes instances out of the lines of one input."""
+
+    def __init__(self, request: ConversionRequest) -> None:
+        #: true for output of ckProfiler, where lines that name no instance are no errors
+        self.log = looks_like_log(request.data)
+        self._upstream_comments = request.upstream_comments
+
+    def of(self, line: str) -> tuple[str, int]:
+        """Return the instance in a line and its zero-based place; an empty text if there is none.
+
+        :raises LineError: a line of a log names an instance in an unknown way.
+        """
+        if not self.log:
+            text = instance_text(line, upstream_comments=self._upstream_comments)
+            return text, len(line) - len(line.lstrip()) if text else 0
+        if line.lstrip().startswith("#"):
+            return "", 0
+        instance = instance_in(line)
+        if instance is None:
+            raise LineError(Problem("a kernel is named, but in no way that ckProfiler is known to print", 0))
+        return instance.text, instance.start

@@ -1,6 +1,6 @@
 """Which catalogs a folder of lists gives: ``<direction folder>/<set>/<name>.conf`` to ``.../<target>.json``.
 
-A list whose name ends in ``_streamk`` belongs to the list without that ending: its records are put behind
+A list whose name ends in ``_streamk`` belongs to the list without that ending: its records are put after
 those of that list, with ids that go on where the others end. A list in no direction folder is of whatever
 direction its lines are.
 """
@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.flow.list_files import list_request
-from ckprof.model.conversion import ListReading
-from ckprof.model.conversion_tree import ListState, PlannedCatalog, TreeList, TreePlan
+from ckprof.lists.list_files import list_request
+from ckprof.model.conversion import ListReading, ListState, PlannedCatalog, TreeList, TreePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
-    from ckprof.model.conversion import Conversion, ConversionRequest
-    from ckprof.model.conversion_tree import TreeRequest
+    from ckprof.model.conversion import Conversion, ConversionRequest, TreeRequest
 
 STREAM_K_SUFFIX: Final = "_streamk"
 
@@ -101,13 +99,15 @@ class _Planner:
     def _append(self, planned: dict[PurePath, PlannedCatalog], path: Path, conversion: Conversion) -> None:
         folder = path.parent.relative_to(self._request.root)
         for name, catalog in zip(_names(path, conversion.catalogs), conversion.catalogs, strict=True):
-            place = PurePath(folder / f"{name}.json")
-            if place in planned:
-                planned[place] = _joined(planned[place], catalog, path)
-            elif place in self._planned:
-                raise InputError(f"gives the same catalog {place} as {self._planned[place].sources[0]}", path)
+            target = PurePath(folder / f"{name}.json")
+            if target in planned:
+                planned[target] = _joined(planned[target], catalog, path)
+            elif target in self._planned:
+                raise InputError(
+                    f"gives the same catalog {target} as {self._planned[target].sources[0]}", path
+                )
             else:
-                planned[place] = PlannedCatalog(place=place, catalog=catalog, sources=(path,))
+                planned[target] = PlannedCatalog(place=target, catalog=catalog, sources=(path,))
 
 
 def _names(path: Path, catalogs: Sequence[Catalog]) -> list[str]:
@@ -163,7 +163,7 @@ def _direction_of(path: Path, root: Path) -> str | None:
 
 
 def _joined(planned: PlannedCatalog, more: Catalog, source: Path) -> PlannedCatalog:
-    """Put the records of ``more`` behind those of a catalog, with ids that follow the largest one."""
+    """Put the records of ``more`` after those of a catalog, with ids that follow the largest one."""
     head = planned.catalog
     if (head.variant, head.layout, head.dtype) != (more.variant, more.layout, more.dtype):
         raise InputError(

@@ -38,7 +38,7 @@ _LEAD: Final = re.compile(
     r")?(?=[A-Za-z_][A-Za-z0-9_]*<)"
 )
 
-#: fields behind the bracket, as instances of plain matrix products have them
+#: fields after the bracket, as instances of plain matrix products have them
 _FIELDS: Final = re.compile(r"(?: [A-Za-z]+: [^ ,<>]+(?:, [A-Za-z]+: [^ ,<>]+)*)?")
 
 #: what follows an instance
@@ -75,7 +75,7 @@ def without_escapes(line: str) -> str:
 
 
 def end_of_fields(text: str, bracket: int) -> int:
-    """Return the place behind the fields that follow the bracket of an instance, or the bracket itself."""
+    """Return the position after the fields that follow the bracket of an instance, or the bracket itself."""
     fields = _FIELDS.match(text, bracket)
     return bracket if fields is None else fields.end()
 
@@ -90,6 +90,6 @@ def instance_in(line: str) -> LogText | None:
         return None if _NAMED.search(plain) else NO_INSTANCE
     end = end_of_fields(plain, plain.rfind(">") + 1)
     # What is cut off, or followed by something unknown, is wrong: its family says how.
-    known = end > lead.end() and _TAIL.fullmatch(plain, end)
-    text = (plain[lead.end() : end] if known else plain[lead.end() :]).strip()
+    has_fields = end > lead.end() and _TAIL.fullmatch(plain, end)
+    text = (plain[lead.end() : end] if has_fields else plain[lead.end() :]).strip()
     return LogText(text, max(line.find(text), 0))

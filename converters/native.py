@@ -10,20 +10,20 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.conversion import MMA_K_TABLE
-from ckprof.model.dtype import DataType
-from ckprof.strings import kinds
-from ckprof.strings.rendering import StringError, render
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.rendering import StringError, render
+from ckprof.model.types import DataType
 from ckprof_converters.annotations import annotation_of
 from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.conf_family import LineProperties
-from ckprof_converters.families_native import FAMILIES
-from ckprof_plugins.directions import string_kinds
+from ckprof_converters.families.native import FAMILIES
+from ckprof_plugins.directions._convolution import string_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog, CatalogRecord
-    from ckprof.model.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 #: catalog variant -> kind of text
 KERNELS: Final = MappingProxyType(
@@ -52,7 +52,7 @@ _FILLERS: Final = (10, 1000)
 def to_native(catalog: Catalog) -> list[str]:
     """Return the lines of a list that gives the catalog, its ids included.
 
-    What CK Tile's text does not say follows in an annotation behind it; ids are line numbers, so comment
+    What CK Tile's text does not say follows in an annotation after it; ids are line numbers, so comment
     lines stand where ids are missing.
 
     :raises InputError: the variant has no native spelling, or a record cannot be said.
@@ -88,13 +88,13 @@ def _family_of(catalog: Catalog) -> CompiledFamily:
     for family in FAMILIES:
         if family.variant == catalog.variant:
             return CompiledFamily(family)
-    known = ", ".join(family.variant for family in FAMILIES)
-    raise InputError(f"catalog variant {catalog.variant!r} has no native spelling (known: {known})")
+    variants = ", ".join(family.variant for family in FAMILIES)
+    raise InputError(f"catalog variant {catalog.variant!r} has no native spelling (known: {variants})")
 
 
 def _can_be_filled(ids: Sequence[int]) -> bool:
     per_record, per_list = _FILLERS
-    ascending = all(one < other for one, other in itertools.pairwise(ids))
+    ascending = all(first < second for first, second in itertools.pairwise(ids))
     return ascending and (not ids or ids[-1] < per_record * len(ids) + per_list)
 
 
@@ -143,8 +143,10 @@ def native_line(catalog: Catalog, record: Any) -> str:
 def _spelled(words: Mapping[str, str], record: CatalogRecord, name: str) -> str:
     value = getattr(record, name)
     if value not in words:
-        known = ", ".join(words)
-        raise InputError(f"instance {record.id}: {name} {value!r} has no native spelling (known: {known})")
+        spellings = ", ".join(words)
+        raise InputError(
+            f"instance {record.id}: {name} {value!r} has no native spelling (known: {spellings})"
+        )
     return words[value]
 
 

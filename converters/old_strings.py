@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof.strings import kinds
-from ckprof.strings.fields import (
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.fields import (
     BLOCK_SIZE,
     COMPUTE_TYPES,
     MMA,
@@ -31,7 +31,7 @@ from ckprof.strings.fields import (
     unread,
     unread_all,
 )
-from ckprof.strings.kind import StringKind
+from ckprof.model.strings.kind import StringKind
 from ckprof_converters.families import FAMILIES
 
 #: families whose lines are what the operation itself prints -> its name, where lists use another one too
@@ -225,11 +225,11 @@ _OTHERS: Final = (
 
 
 def _of_families() -> tuple[StringKind, ...]:
-    found = []
+    kinds = []
     for family in FAMILIES:
         if family.id in _PRINTED:
             name = _PRINTED[family.id] or family.names[0]
-            found.append(
+            kinds.append(
                 StringKind(
                     id=family.id,
                     title=family.title,
@@ -239,7 +239,7 @@ def _of_families() -> tuple[StringKind, ...]:
                     other_names=tuple(other for other in family.names if other != name),
                 )
             )
-    return tuple(found)
+    return tuple(kinds)
 
 
 KINDS: Final = (*_of_families(), *_OTHERS)

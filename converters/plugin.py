@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 from ckprof import hookimpl
 from ckprof.plugin.protocols import CatalogVariant
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.catalog import Catalog
+    from ckprof.model.strings.kind import StringKind
     from ckprof.plugin.protocols import BuilderReader, Converter, ListExtractor
-    from ckprof.strings.kind import StringKind
     from ckprof_converters.conf_family import ConfFamily
 
 
@@ -24,7 +25,7 @@ def _native(catalog: Catalog) -> Sequence[str]:
 
 
 VARIANTS: Final = tuple(
-    CatalogVariant(name=name, direction=direction, record_type=record_type, native=_native)
+    CatalogVariant(name=name, direction=direction, record_type=record_type, layouts=LAYOUTS, native=_native)
     for name, direction, record_type in (
         ("forward", "fwd", GemmRecord),
         ("forward_depthwise", "fwd", DepthwiseRecord),
@@ -53,7 +54,7 @@ def ckprof_register_extractors() -> Sequence[ListExtractor]:
 @hookimpl
 def ckprof_register_builder_readers() -> Sequence[BuilderReader]:
     """Entry the second reading of the same lists: what CK Builder makes of them."""
-    from ckprof_converters.builder_reader import BuilderReader
+    from ckprof_converters.builder.reader import BuilderReader
 
     return [BuilderReader()]
 

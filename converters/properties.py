@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.dtype import SHARED_TYPES, DataType, spellings
-from ckprof.model.layout import LAYOUTS, ConvLayout, find_layout, layout_of_tensors
-from ckprof_converters.conf_family import LineProperties
+from ckprof.model.types import SHARED_TYPES, DataType, spellings
+from ckprof_converters.conf_family import LineProperties, StepError
+from ckprof_plugins.directions._convolution.layout import LAYOUTS, ConvLayout, layout_of_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,19 +24,6 @@ _FILE_NAME: Final = "the file name"
 _LAYOUT_OPTION: Final = "--layout"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PropertyProblem:
-    """Why the layout or the data type of a line is not usable.
-
-    :param field: name of the argument to point at; empty for the line as a whole.
-    :param whole_file: the same holds for other lines: say it once, with their number.
-    """
-
-    message: str
-    field: str = ""
-    whole_file: bool = False
-
-
 @dataclass(slots=True)
 class Expected:
     """A fact that all lines must share, and who said it first."""
@@ -48,15 +35,15 @@ class Expected:
 def layout_in_name(path: Path, layouts: Sequence[Layout] = LAYOUTS) -> Layout | None:
     """Return the layout that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
     words = _words(path)
-    found = [layout for layout in layouts if layout.name in words]
-    return found[0] if len(found) == 1 else None
+    named = [layout for layout in layouts if layout.name in words]
+    return named[0] if len(named) == 1 else None
 
 
 def dtype_in_name(path: Path, dtypes: Sequence[DataType] = SHARED_TYPES) -> DataType | None:
     """Return the data type that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
-    known = {dtype.value: dtype for dtype in dtypes}
-    found = {known[word] for word in _words(path) if word in known}
-    return found.pop() if len(found) == 1 else None
+    by_word = {dtype.value: dtype for dtype in dtypes}
+    named = {by_word[word] for word in _words(path) if word in by_word}
+    return named.pop() if len(named) == 1 else None
 
 
 def _words(path: Path) -> list[str]:
@@ -73,7 +60,7 @@ class FileFacts:
     #: the file name says the layout, and that it is a list of stream-K instances
     named_stream_k: bool
     notes: list[str] = field(default_factory=list)
-    _known: dict[tuple[str, tuple[Any, ...]], LineProperties | PropertyProblem] = field(default_factory=dict)
+    _known: dict[tuple[str, tuple[Any, ...]], LineProperties] = field(default_factory=dict)
 
     @classmethod
     def of_request(
@@ -99,78 +86,64 @@ class FileFacts:
         named_stream_k = layout.origin == _FILE_NAME and "streamk" in _words(request.path)
         return cls(layout, dtype, request.mma_k_table, named_stream_k)
 
-    def of_line(
-        self, compiled: CompiledFamily, values: dict[str, Any], line: int
-    ) -> LineProperties | PropertyProblem:
-        """Return the properties that hold for a line, or why they do not.
+    def of_line(self, compiled: CompiledFamily, values: dict[str, Any], line: int) -> LineProperties:
+        """Return the properties that hold for a line.
 
         :param line: one-based, to say later which line said a fact first.
+        :raises StepError: they contradict each other or the list, or are not known.
         """
         key = (compiled.family.id, compiled.fact_values(values))
-        known = self._known.get(key)
-        if known is None:
-            known = self._resolve(compiled.family, values, line)
+        resolved = self._known.get(key)
+        if resolved is None:
+            resolved = self._resolve(compiled.family, values, line)
             if len(self._known) > 10_000:
                 self._known.clear()
-            self._known[key] = known
-        return known
+            self._known[key] = resolved
+        return resolved
 
-    def _resolve(
-        self, family: ConfFamily, values: dict[str, Any], line: int
-    ) -> LineProperties | PropertyProblem:
+    def _resolve(self, family: ConfFamily, values: dict[str, Any], line: int) -> LineProperties:
         layout = self._line_layout(family, values)
-        if isinstance(layout, PropertyProblem):
-            return layout
         dtype = _line_dtype(family, values)
-        if isinstance(dtype, PropertyProblem):
-            return dtype
         first = family.layout_fields[0] if family.layout_fields else family.layout_name_field
         if layout is not None and first:
-            problem = self._agree("layout", self.layout, layout, layout.name, first, line)
-            if problem is not None:
-                return problem
+            self._agree("layout", self.layout, layout, layout.name, first, line)
         if dtype is not None:
-            problem = self._agree("data type", self.dtype, dtype, dtype.value, family.dtype_fields[0], line)
-            if problem is not None:
-                return problem
+            self._agree("data type", self.dtype, dtype, dtype.value, family.dtype_fields[0], line)
         layout = layout or self._stated_layout(family)
-        if isinstance(layout, PropertyProblem):
-            return layout
         dtype = dtype or self.dtype.value
         if dtype is not None and dtype not in family.dtypes:
-            return PropertyProblem(
-                message=f"{family.title} lines have one of the data types {spellings(family.dtypes)}, "
+            raise StepError(
+                f"{family.title} lines have one of the data types {spellings(family.dtypes)}, "
                 f"{self.dtype.origin} says {dtype.value}",
                 whole_file=True,
             )
         if layout is None:
-            return PropertyProblem(
-                message="neither the lines nor the file name say the layout: pass --layout", whole_file=True
+            raise StepError(
+                "neither the lines nor the file name say the layout: pass --layout", whole_file=True
             )
         if dtype is None and family.needs_dtype:
-            return PropertyProblem(
-                message="neither the lines nor the file name say the data type: pass --dtype", whole_file=True
+            raise StepError(
+                "neither the lines nor the file name say the data type: pass --dtype", whole_file=True
             )
         return LineProperties(
             layout=layout,
             dtype=dtype,
             mma_k_table=self.mma_k_table,
-            is_float=dtype is not None and dtype is DataType.FP32,
+            is_float=dtype is DataType.FP32,
         )
 
-    def _stated_layout(self, family: ConfFamily) -> Layout | PropertyProblem | None:
+    def _stated_layout(self, family: ConfFamily) -> Layout | None:
         """Return the layout of lines that say none: what the request or the file name says."""
         stated: Layout | None = self.layout.value
         if stated is None or stated in family.layouts:
             return stated
-        known = ", ".join(layout.name for layout in family.layouts)
-        return PropertyProblem(
-            message=f"{family.title} lines have one of the layouts {known}, "
-            f"{self.layout.origin} says {stated.name}",
+        names = ", ".join(layout.name for layout in family.layouts)
+        raise StepError(
+            f"{family.title} lines have one of the layouts {names}, {self.layout.origin} says {stated.name}",
             whole_file=True,
         )
 
-    def _line_layout(self, family: ConfFamily, values: dict[str, Any]) -> Layout | PropertyProblem | None:
+    def _line_layout(self, family: ConfFamily, values: dict[str, Any]) -> Layout | None:
         if family.layout:
             return self._only_layout(family)
         if family.layout_name_field:
@@ -181,9 +154,9 @@ class FileFacts:
         layout = layout_of_tensors(orders[0], orders[1], orders[2])
         first = family.layout_fields[0]
         if layout is None:
-            known = ", ".join(f"{known.input}/{known.weight}/{known.output}" for known in LAYOUTS)
-            return PropertyProblem(
-                message=f"unknown layout {'/'.join(orders)} of input/weight/output (known: {known})",
+            names = ", ".join(f"{each.input}/{each.weight}/{each.output}" for each in LAYOUTS)
+            raise StepError(
+                f"unknown layout {'/'.join(orders)} of input/weight/output (known: {names})",
                 field=first,
             )
         if family.lax_ndim and self.named_stream_k and differ_in_depth(self.layout.value, layout):
@@ -196,67 +169,65 @@ class FileFacts:
                 self.notes.append(note)
             return expected
         if family.ndim_field and values[family.ndim_field] != layout.ndim:
-            return PropertyProblem(
-                message=f"{values[family.ndim_field]} spatial dimensions do not fit layout {layout.name}, "
+            raise StepError(
+                f"{values[family.ndim_field]} spatial dimensions do not fit layout {layout.name}, "
                 f"which has {layout.ndim}",
                 field=family.ndim_field,
             )
         return layout
 
-    def _only_layout(self, family: ConfFamily) -> Layout | PropertyProblem | None:
+    def _only_layout(self, family: ConfFamily) -> Layout | None:
         """Return the one layout of a family; file names are free to speak of other lines of the file."""
         asked = self.layout.value
         if self.layout.origin == _LAYOUT_OPTION and asked.name != family.layout:
-            return PropertyProblem(
-                message=f"{family.title} lines have layout {family.layout}, --layout says {asked.name}",
+            raise StepError(
+                f"{family.title} lines have layout {family.layout}, --layout says {asked.name}",
                 whole_file=True,
             )
-        return find_layout(family.layout)
+        return next((layout for layout in family.layouts if layout.name == family.layout), None)
 
     @staticmethod
-    def _agree(
-        what: str, expected: Expected, value: Any, spelling: str, field: str, line: int
-    ) -> PropertyProblem | None:
+    def _agree(what: str, expected: Expected, value: Any, spelling: str, field: str, line: int) -> None:
         if expected.value is None:
             expected.value, expected.origin = value, f"line {line}"
         if expected.value is value:
-            return None
+            return
         said = getattr(expected.value, "name" if what == "layout" else "value")
-        return PropertyProblem(
-            message=f"{what} {spelling} contradicts {expected.origin}, which says {said}",
+        raise StepError(
+            f"{what} {spelling} contradicts {expected.origin}, which says {said}",
             field=field,
             whole_file=True,
         )
 
 
-def _named_layout(family: ConfFamily, name: str) -> Layout | PropertyProblem:
+def _named_layout(family: ConfFamily, name: str) -> Layout:
     for layout in family.layouts:
         if layout.name == name.lower():
             return layout
-    known = ", ".join(layout.name.upper() for layout in family.layouts)
-    return PropertyProblem(message=f"unknown layout {name} (known: {known})", field=family.layout_name_field)
+    names = ", ".join(layout.name.upper() for layout in family.layouts)
+    raise StepError(f"unknown layout {name} (known: {names})", family.layout_name_field)
 
 
-def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | PropertyProblem | None:
+def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | None:
     if not family.dtype_fields:
         return None
     first = family.dtype_fields[0]
     text = values[first]
     for name in family.dtype_fields[1:]:
         if values[name] != text:
-            return PropertyProblem(
-                message=f"data types within a line must agree: {first} is {text}, {name} is {values[name]}",
+            raise StepError(
+                f"data types within a line must agree: {first} is {text}, {name} is {values[name]}",
                 field=name,
             )
-    dtype = {one.value: one for one in SHARED_TYPES}.get(text)
+    dtype = {kind.value: kind for kind in SHARED_TYPES}.get(text)
     if dtype is None:
-        return PropertyProblem(
-            message=f"data type {text} is not supported: expected one of {spellings(SHARED_TYPES)}",
+        raise StepError(
+            f"data type {text} is not supported: expected one of {spellings(SHARED_TYPES)}",
             field=first,
         )
     return dtype
 
 
-def differ_in_depth(one: ConvLayout, other: ConvLayout) -> bool:
+def differ_in_depth(first: ConvLayout, second: ConvLayout) -> bool:
     """Say whether one layout is the other with one spatial dimension more or less, and nothing else."""
-    return one is not other and one.name.replace("d", "") == other.name.replace("d", "")
+    return first is not second and first.name.replace("d", "") == second.name.replace("d", "")

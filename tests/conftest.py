@@ -11,9 +11,9 @@ import pytest
 from hypothesis import settings
 
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import DataType
 from ckprof.paths import conf_root
+from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Measurement, Status, Verification
-from ckprof.model.problem import ConvProblem
-from ckprof.problems.sample import SampleSpec, sample
-from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import Conditions, Measurement, Status, Verification
+from ckprof.model.types import DataType
+from ckprof.store.attempt import PROCESS, Attempt, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 
 SESSION = Session(uid="a" * 32, started=1000.0, host="lab", ckprof_version="1.0", git_commit="c" * 40, seed=1)
 DEVICE = DeviceKey(target="cpu", model="Model 7", arch="x86-64", compute_units=8, partition="avx2")
@@ -26,11 +27,16 @@ class Made:
     problems: int = 3
     instances: int = 4
     rounds: int = 6
+    #: worker processes that the rounds are dealt to, and what these differ by
+    processes: int = 1
+    process_noise: float = 0.0
     noise: float = 0.01
     seed: int = 0
     session: Session = SESSION
+    load: float | None = None
     device: DeviceKey = DEVICE
     toolchain: ToolchainKey = TOOLCHAIN
+    operand_seed: int = 0
     #: (problem, instance) -> status of attempts that are not ok
     failing: Callable[[int, int], Status | None] = lambda problem, instance: None
     #: (problem, instance) -> factor on the time
@@ -51,12 +57,13 @@ def attempts(made: Made) -> Iterator[Attempt]:
         speed = problem.flop / 5e7 * (1 + 0.1 * np.sort(base.exponential(1, made.instances)))
         times = base.permutation(speed)
         keys = [_key(made, problem, index) for index in range(made.instances)]
+        offsets = generator.normal(0, made.process_noise, (made.processes, made.instances))
         for round_number in range(1, made.rounds + 1):
             for order, index in enumerate(generator.permutation(made.instances)):
                 status = made.failing(number, int(index)) or Status.OK
-                time = (
-                    times[index] * made.factor(number, int(index)) * np.exp(generator.normal(0, made.noise))
-                )
+                process = (round_number - 1) * made.processes // made.rounds
+                noise = generator.normal(0, made.noise) + offsets[process, index]
+                time = times[index] * made.factor(number, int(index)) * np.exp(noise)
                 ok = status is Status.OK
                 yield Attempt(
                     key=keys[index],
@@ -70,7 +77,11 @@ def attempts(made: Made) -> Iterator[Attempt]:
                     measurement=_measurement(float(time), generator) if ok else None,
                     verification=_verification() if ok else None,
                     conditions=Conditions(
-                        started=made.session.started + sequence / 100, round=round_number, order=order
+                        started=made.session.started + sequence / 100,
+                        round=round_number,
+                        order=order,
+                        load=made.load,
+                        extra={PROCESS: process},
                     ),
                 )
                 sequence += 1
@@ -83,13 +94,13 @@ def _key(made: Made, problem: ConvProblem, index: int) -> MeasurementKey:
         kernel=KernelKey(instance=f"{index:032x}", object_digest=f"{hash(made.toolchain) & 0xFFFF:032x}"),
         device=made.device,
         toolchain=made.toolchain,
-        method=MethodKey(flush_bytes=1 << 25),
+        method=MethodKey(flush_bytes=1 << 25, seed=made.operand_seed),
     )
 
 
-def _kernel(index: int) -> KernelInfo:
+def _kernel(index: int) -> KernelRef:
     tile = 32 << (index % 4)
-    return KernelInfo(
+    return KernelRef(
         name=f"grouped_conv_fwd_fp16_nhwgc_tile_{tile}x{tile}x32_variant_{index}",
         instance_string=f"GroupedConvFwd<{index}>",
         pipeline="implicit_gemm",

@@ -21,29 +21,22 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("plain_text",),
     ("errors", "version"),
+    ("paths", "files", "orphans", "option"),
     ("model",),
-    ("statistics",),
-    ("rounds",),
-    ("arch",),
-    ("strings",),
+    ("settings",),
     ("plugin",),
-    ("paths", "config", "scratch"),
-    ("problems",),
-    ("catalog",),
-    ("codegen",),
-    ("build",),
-    ("run",),
-    ("selection",),
-    ("bindings",),
-    ("flow", "parity"),
-    ("report",),
+    ("events", "session"),
+    ("problems", "lists"),
+    ("kernels",),
+    ("measure",),
     ("store",),
     ("sweep",),
+    ("tuning",),
     ("compare",),
-    ("store_report",),
-    ("tune",),
-    ("api",),
-    ("cli", "testing"),
+    ("report", "parity"),
+    ("results", "profiler", "on_demand"),
+    ("testing",),
+    ("cli",),
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -54,8 +47,11 @@ HOOKS = {
 }
 
 
-def runtime_imports(path: Path) -> set[str]:
-    """Return the modules that a file imports, at any depth, except under ``TYPE_CHECKING``."""
+def imports(path: Path, *, types: bool) -> set[str]:
+    """Return the modules that a file imports, at any depth.
+
+    :param types: those under ``TYPE_CHECKING`` as well.
+    """
     tree = ast.parse(path.read_text())
     typing_only = {
         node
@@ -64,16 +60,16 @@ def runtime_imports(path: Path) -> set[str]:
         for statement in branch.body
         for node in ast.walk(statement)
     }
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(tree):
-        if node in typing_only:
+        if node in typing_only and not types:
             continue
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+            modules.add(node.module)
+            modules.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return modules
 
 
 def module_name(path: Path) -> str:
@@ -83,19 +79,23 @@ def module_name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_core_imports_downwards_only(path: Path) -> None:
-    parts = path.relative_to(ROOT / "ckprof").parts
-    own = DEPTH.get(parts[0].removesuffix(".py"), len(LAYERS))
-    for module in runtime_imports(path):
-        assert not module.startswith(("ckprof_plugins", "ckprof_converters", "plugins", "converters"))
+    parts = path.relative_to(ROOT / "ckprof").with_suffix("").parts
+    depth = DEPTH.get(parts[0], len(LAYERS))
+    for module in imports(path, types=True):
+        # what is public in Python may be a plugin's
+        if parts != ("__init__",):
+            assert not module.startswith(("ckprof_plugins", "ckprof_converters", "plugins", "converters"))
         if module.startswith("ckprof."):
-            layer = module.split(".")[1]
-            assert DEPTH[layer] <= own, f"{path.name} imports {module} from a layer below its own"
+            imported = module.removeprefix("ckprof.")
+            assert DEPTH.get(imported.split(".")[0], 0) <= depth, (
+                f"{path.name} imports {module} from a layer below its own"
+            )
 
 
 def test_no_module_imports_itself_in_the_end() -> None:
     names = {module_name(path): path for path in CORE}
     imported = {
-        name: {other for other in runtime_imports(path) if other in names and other != name}
+        name: {other for other in imports(path, types=False) if other in names and other != name}
         for name, path in names.items()
     }
     while True:
@@ -139,6 +139,26 @@ def test_every_hook_is_called_and_tested(hook: str) -> None:
     assert f'"{hook}"' in core, f"nothing calls {hook}"
     tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     assert re.search(rf"\b{hook}\b", tests), f"no test uses {hook}"
+
+
+def test_the_architecture_page_has_every_door() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    picture, table = page.split("## Fourteen doors")[1].split("| outside of the core")[0].split("| door |")
+    doors = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    rooms = {path.parent.name for path in (ROOT / "ckprof").glob("*/__init__.py")}
+    assert len(doors) == 14
+    assert sorted({*doors} ^ rooms) == ["profiler", "testing"], (
+        "a file that is a door, and a room beside them"
+    )
+    assert [door for door in doors if not re.search(rf"\b{door}\b", picture)] == []
+    depths = [DEPTH[door] for door in doors]
+    assert depths == sorted(depths), "the table follows the order of imports"
+
+
+def test_the_architecture_page_names_files_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    for name in re.findall(r"`([\w/]+/[\w/]+\.(?:py|h|hpp))`", page):
+        assert any((ROOT / folder / name).is_file() for folder in ("", "ckprof")), name
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.api.batch import Batch, BatchRequest, PlannedList
-from ckprof.cli import shared_options
 from ckprof.cli.delivery import Delivery
-from ckprof.cli.instances import chosen_query
-from ckprof.cli.plan_text import print_instances, print_plan
-from ckprof.cli.problem_options import given_problems
-from ckprof.cli.run_options import chosen_run_options, chosen_splits
+from ckprof.cli.kernel_text import print_instances, print_plan
+from ckprof.cli.run_options import chosen_plan
+from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.batch_results import BatchResults, ListResult, Verdict
+from ckprof.measure.batch import Batch, BatchRequest, PlannedList
+from ckprof.measure.options import RunOptions
+from ckprof.model.results import BatchResults, ListResult, Verdict
 
 if TYPE_CHECKING:
     import argparse
@@ -29,11 +28,12 @@ def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     formats = session.registry.formats
     if formats.find(arguments.format).render_batch is None:
-        known = ", ".join(one.id for one in formats if one.render_batch is not None)
-        raise UsageError(f"--format {arguments.format} cannot show a tree of lists (can: {known})")
-    for name in arguments.pipeline:
+        able = ", ".join(format_.id for format_ in formats if format_.render_batch is not None)
+        raise UsageError(f"--format {arguments.format} cannot show a tree of lists (can: {able})")
+    request = _request(arguments, session)
+    for name in request.query.pipelines:
         session.registry.pipelines.find(name)
-    batch = session.profiler.open_batch(_request(arguments, session))
+    batch = Batch(session.profiler, request)
     if arguments.list_instances or arguments.dry_run:
         return _print_plans(arguments, session, batch)
     lists: list[ListResult] = []
@@ -53,17 +53,18 @@ def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
+    plan = chosen_plan(arguments, RunOptions(timeout_s=session.settings.timeout))
     return BatchRequest(
         root=arguments.tree,
         set_name=arguments.set or "",
         query=chosen_query(arguments, session, [arguments.direction] if arguments.direction else []),
-        problems=tuple(given_problems(arguments)),
-        problem_files=tuple(arguments.problems),
-        build=shared_options.chosen_build_options(arguments),
-        options=chosen_run_options(arguments, session),
-        splits=chosen_splits(arguments),
-        strict_layout=arguments.strict_layout,
-        why=arguments.why,
+        problems=plan.problems,
+        problem_files=plan.files,
+        build=chosen_build_options(arguments),
+        options=plan.run or RunOptions(),
+        splits=plan.splits,
+        strict_layout=plan.strict_layout,
+        why=plan.why,
     )
 
 
@@ -88,18 +89,20 @@ def _report(
     arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult], delivery: Delivery
 ) -> None:
     """Write the JSON report and print the summary."""
-    from ckprof.report.batch_report import render_batch_json, render_batch_table
+    from ckprof.report.batch_report import batch_document, render_batch_json, render_batch_table
 
     results = BatchResults(
         root=arguments.tree,
         set_name=arguments.set or "",
         found=found,
         lists=tuple(lists),
-        why=arguments.why,
+        why=bool(arguments.why),
     )
     delivery.write(arguments.json, lambda: render_batch_json(results))
     render = session.registry.formats.find(arguments.format).render_batch
-    if render is not None:
+    if arguments.format == "table":
+        delivery.show(lambda: batch_document(results), lambda: render_batch_table(results))
+    elif render is not None:
         delivery.show(lambda: render(results), lambda: render_batch_table(results))
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
-from ckprof.cli.instances import add_instance_options, chosen_query
-from ckprof.cli.rejections import report_rejections
+from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 
 if TYPE_CHECKING:
     import argparse
 
-    from ckprof.api.instances import Selection
-    from ckprof.api.requests import BuildOptions
     from ckprof.cli.session import Session
+    from ckprof.kernels.choose import Selection
+    from ckprof.kernels.requests import BuildOptions
 
 _EPILOG = """\
 example:
@@ -28,9 +28,9 @@ Prints the path of the library; on a target whose device is not there, of the fo
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof build``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, session)
-    add_instance_options(parser, session)
-    shared_options.add_build_options(parser, session)
+    shared_options.add_direction(parser)
+    add_instance_options(parser)
+    shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--link",

@@ -6,24 +6,25 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from tabulate import tabulate
 
-from ckprof.api.support import SupportRequest
 from ckprof.cli import shared_options
-from ckprof.cli.instances import add_instance_options, chosen_query
-from ckprof.cli.problem_options import add_problem_options, parsed_problems
-from ckprof.cli.rejections import report_rejections
+from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.run_options import add_problem_options, parsed_problems
+from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.run.support_queries import SupportQuery
+from ckprof.measure.requests import SupportRequest
+from ckprof.measure.worker.messages import SupportQuery
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
     from ckprof.cli.session import Session
-    from ckprof.flow.kernel_library import BuiltLibrary
-    from ckprof.flow.support import SupportTable
-    from ckprof.run.support_queries import SupportAnswer
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.support import SupportAnswer, SupportTable
 
 _EPILOG = """\
 examples:
@@ -39,13 +40,11 @@ that out. Exit code 1 when both answer a query differently, or when no kernel su
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof check-support``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, session)
-    add_instance_options(parser, session)
+    shared_options.add_direction(parser)
+    add_instance_options(parser)
     add_problem_options(parser)
     group = parser.add_argument_group("queries")
-    group.add_argument(
-        "--random", type=int, default=0, metavar="N", help="ask about so many random problems as well"
-    )
+    add_fields(group, SupportRequest, "random")
     group.add_argument(
         "--split-k",
         type=_splits,
@@ -53,11 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="N,N",
         help="splits of the reduction that each problem is asked with (default: 1)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random problems (default: 0)")
-    group.add_argument("--no-model", action="store_true", help="do not ask the model on the CPU")
-    shared_options.add_build_options(parser, session)
+    add_fields(group, SupportRequest, "seed", "model")
+    shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    add_format(group)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -68,20 +66,19 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     direction = session.registry.operation(selection.direction)
     given = tuple(
-        SupportQuery(problem=one.problem, split_k=split)
-        for one in parsed_problems(arguments, session, direction)
-        for split in (one.splits or arguments.split_k)
+        SupportQuery(problem=case.problem, split_k=split)
+        for case in parsed_problems(arguments, session, direction)
+        for split in (case.splits or arguments.split_k)
     )
-    if not given and arguments.random < 1:
+    if not given and (arguments.random or 0) < 1:
         raise UsageError("nothing to ask: give --problem, --problems or --random")
     report = session.profiler.check_support(
-        SupportRequest(
+        chosen(
+            arguments,
+            SupportRequest,
             selection=selection,
             build=shared_options.chosen_build_options(arguments),
             queries=given,
-            random=arguments.random,
-            seed=arguments.seed,
-            model=not arguments.no_model,
         )
     )
     report_rejections(report.library.rejected, session.console)
@@ -90,7 +87,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.format == "json":
         session.console.result(json.dumps(_content(report.table, report.library), indent=1))
     else:
-        session.console.result(_text(report.table, report.library, report.given))
+        session.console.result(_document(report.table, report.library, report.given))
     return ExitCode.OK if report.succeeded else ExitCode.FAILED
 
 
@@ -105,28 +102,8 @@ def _splits(text: str) -> list[int]:
 _splits.__name__ = "list of positive integers"
 
 
-def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
-    rows = []
-    for index in range(given):
-        query = table.queries[index]
-        rejected = [
-            table.answers[candidate.instance.key][index].reason
-            for candidate in table.candidates
-            if not table.answers[candidate.instance.key][index].supported
-        ]
-        rows.append(
-            (
-                index,
-                f"{table.supporters(index)} of {len(table.candidates)}",
-                query.split_k,
-                query.problem.describe(),
-                max(set(rejected), key=rejected.count) if rejected else "",
-            )
-        )
+def _document(table: SupportTable, library: BuiltLibrary, given: int) -> Document:
     lines = []
-    if rows:
-        headers = ("problem", "kernels", "split_k", "", "most frequent reason of the others")
-        lines += [tabulate(rows, headers=headers, disable_numparse=True), ""]
     differing = table.disagreements()
     for candidate, index in differing[:20]:
         key = candidate.instance.key
@@ -150,12 +127,30 @@ def _text(table: SupportTable, library: BuiltLibrary, given: int) -> str:
             f"the model on the CPU agrees on {asked - len(differing)} of {asked}"
             + ("" if differing else ": all of them")
         )
-    return "\n".join(lines)
+    return Document([*([_answers(table, given)] if given else []), "\n".join(lines)])
+
+
+def _answers(table: SupportTable, given: int) -> Table[int]:
+    """Return a row for each query that was given."""
+    columns: list[Column[int]] = [
+        Column("problem", lambda index: index),
+        Column("kernels", lambda index: f"{table.supporters(index)} of {len(table.candidates)}"),
+        Column("split_k", lambda index: table.queries[index].split_k),
+        Column("", lambda index: table.queries[index].problem.describe()),
+        Column("most frequent reason of the others", lambda index: _most_frequent_reason(table, index)),
+    ]
+    return Table(columns, range(given))
+
+
+def _most_frequent_reason(table: SupportTable, index: int) -> str:
+    answers = (table.answers[candidate.instance.key][index] for candidate in table.candidates)
+    reasons = [answer.reason for answer in answers if not answer.supported]
+    return max(set(reasons), key=reasons.count, default="")
 
 
 def _content(table: SupportTable, library: BuiltLibrary) -> dict[str, Any]:
     def flags(answers: Iterable[SupportAnswer]) -> list[bool]:
-        return [one.supported for one in answers]
+        return [answer.supported for answer in answers]
 
     return {
         "target": library.recipe.target,

@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.catalog.writer import render_catalog, write_atomically
 from ckprof.cli import shared_options
 from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines
 from ckprof.cli.convert_report import ConvertReport
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.flow.catalog_files import CatalogState, Output, check_outputs, plan_tree, write_outputs
-from ckprof.flow.list_files import find_folder, find_list, read_list
-from ckprof.model.conversion_tree import ListState, TreeList, TreeRequest
+from ckprof.files import write_output
+from ckprof.lists.catalog_folders import CatalogState, Output, check_outputs, plan_tree, write_outputs
+from ckprof.lists.catalogs import render_catalog
+from ckprof.lists.list_files import find_folder, find_list, read_list
+from ckprof.model.conversion import ListReading, ListState, TreeList, TreeRequest
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.flow.catalog_files import CatalogFile
+    from ckprof.lists.catalog_folders import CatalogFile
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion
 
@@ -56,8 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "catalogs (default: standard output)",
     )
     parser.add_argument("--direction", metavar="ID", help="insist on a list of this direction")
-    shared_options.add_reading_options(parser)
-    shared_options.add_conversion_options(parser)
+    add_fields(parser, ListReading)
     parser.add_argument(
         "--check",
         action="store_true",
@@ -126,7 +127,7 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
         files=tuple(_written_or_checked(outputs, arguments, None)),
     )
     if arguments.format:
-        session.console.result(report.as_json() if arguments.format == "json" else report.as_table())
+        session.console.result(report.as_json() if arguments.format == "json" else report.as_document())
     else:
         for file in report.files:
             session.console.info(
@@ -147,12 +148,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     if out.exists() and not out.is_dir():
         raise UsageError(f"-o {out} is a file, expected a folder")
     plan = plan_tree(
-        TreeRequest(
-            root=folder,
-            mma_k_table=shared_options.parse_mma_k_table(arguments.mma_k_table),
-            upstream_comments=arguments.upstream_comments,
-            lenient=arguments.lenient,
-        ),
+        chosen(arguments, TreeRequest, root=folder),
         session.registry,
     )
     outputs = [
@@ -166,7 +162,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
             notes.update(dict.fromkeys(item.conversion.notes))
     for note in notes:
         session.console.info(f"note: {note}")
-    session.console.result(report.as_json() if arguments.format == "json" else report.as_table())
+    session.console.result(report.as_json() if arguments.format == "json" else report.as_document())
     if plan.failures:
         raise plan.failures[0]
     return _verdict(report, arguments, session)
@@ -201,7 +197,7 @@ def _write_native(conversion: Conversion, arguments: argparse.Namespace, session
         return ExitCode.OK
     targets = _targets(arguments.output, conversion, ".conf")
     for (path, catalog), text in zip(targets, texts, strict=True):
-        written = write_atomically(path, text)
+        written = write_output(path, text)
         session.console.info(
             f"{'written' if written else 'unchanged'} {path}: {len(catalog.records)} instances"
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.cli import parity_options, shared_options
+from ckprof.cli import shared_options
+from ckprof.cli.cmd_parity import add_comparison_options, print_report
 from ckprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("first", metavar="A", help="list, catalog, native list, library or log")
     parser.add_argument("second", metavar="B", help="the other one")
     parser.add_argument("--direction", metavar="ID", help="insist on instances of this direction")
-    parity_options.add_comparison_options(parser, session)
-    parity_options.add_reading_options(parser)
+    add_comparison_options(parser)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         ),
         direction=arguments.direction,
         revision=arguments.revision,
-        fail_on=parity_options.chosen_findings(arguments),
+        fail_on=arguments.fail_on,
     )
-    return parity_options.print_report(arguments, session, report)
+    return print_report(arguments, session, report)
 
 
 def holds_measurements(path: Path) -> bool:

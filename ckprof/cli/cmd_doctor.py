@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
-from ckprof.config.settings import FoundFile, find_file
+from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode
 from ckprof.model.finding import FindingState
+from ckprof.report.table import Column, Table
+from ckprof.settings import FoundFile, find_file
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ckprof.cli.session import Session
+from ckprof.cli.session import Session
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof doctor``."""
     parser.epilog = "Exit code 5 when something is missing or broken that the embedded default needs.\n"
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -37,12 +36,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         for plugin in session.manager.broken
     ]
     rows += [("", *row) for row in _settings_rows(arguments, session)]
-    headers = ("target", "topic", "state", "found", "what to do")
-    shown = [(target, topic, state.value, *rest) for target, topic, state, *rest in rows]
-    if arguments.format == "json":
-        session.console.result(json.dumps([dict(zip(headers, row, strict=True)) for row in shown], indent=2))
-    else:
-        session.console.result(tabulate(shown, headers=headers, disable_numparse=True))
+    columns: list[Column[tuple[str, str, FindingState, str, str]]] = [
+        Column("target", lambda row: row[0]),
+        Column("topic", lambda row: row[1]),
+        Column("state", lambda row: row[2].value),
+        Column("found", lambda row: row[3]),
+        Column("what to do", lambda row: row[4]),
+    ]
+    session.console.table(Table(columns, rows), arguments.format)
     bad = {FindingState.MISSING, FindingState.BROKEN}
     embedded = {target.id for target in session.registry.targets if target.embedded}
     if any(state in bad and target in embedded for target, _, state, *_ in rows):
@@ -55,11 +56,11 @@ def _settings_rows(
 ) -> Iterator[tuple[str, FindingState, str, str]]:
     """Yield which settings file is read and what code it names: plugins are run, and so is the compiler."""
     explicit: Path | None = getattr(arguments, "config", None)
-    found = FoundFile(path=explicit) if explicit else find_file(Path.cwd())
-    if found.message:
-        yield "settings", FindingState.OPTIONAL, found.message, ""
-    if found.path is not None:
-        yield "settings", FindingState.OK, str(found.path), ""
+    file = FoundFile(path=explicit) if explicit else find_file(Path.cwd())
+    if file.message:
+        yield "settings", FindingState.OPTIONAL, file.message, ""
+    if file.path is not None:
+        yield "settings", FindingState.OK, str(file.path), ""
     settings = session.settings
     for name in settings.plugins:
         yield "plugin of the settings", FindingState.OK, name, ""

@@ -6,17 +6,19 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
 from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, add_format
 from ckprof.errors import ExitCode
+from ckprof.model.conversion import ListReading
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.flow.explain_line import ExplainedPlace
-    from ckprof.model.explanation import ExplainedLine
+    from ckprof.lists.explain_line import ExplainedPlace
+    from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine
 
 _EPILOG = """\
 examples:
@@ -39,9 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         nargs="+",
         help="a line of a list, or where it stands; several in turn",
     )
-    shared_options.add_reading_options(parser, lenient=False)
-    shared_options.add_conversion_options(parser)
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    add_fields(parser, ListReading, "layout", "dtype", "mma_k_table", "upstream_comments")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -52,24 +53,27 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     reading = shared_options.chosen_list_reading(arguments, session)
     explained = [session.profiler.explain(text, reading=reading) for text in arguments.line]
     if arguments.format == "json":
-        session.console.result(json.dumps([_values(place) for place in explained], indent=2))
+        session.console.result(json.dumps([_values(explanation) for explanation in explained], indent=2))
     else:
-        session.console.result("\n\n".join(_text(place) for place in explained))
-    wrong = any(place.explained.errors or place.error for place in explained)
+        session.console.result(Document([part for explanation in explained for part in _parts(explanation)]))
+    wrong = any(explanation.explained.errors or explanation.error for explanation in explained)
     return ExitCode.INPUT if wrong else ExitCode.OK
 
 
-def _values(place: ExplainedPlace) -> dict[str, Any]:
-    values = asdict(place.explained)
-    return {"path": str(place.path) if place.path else None, "line": place.line, **values} | (
-        {"rule": place.rule, "reason": place.reason} if place.rule else {}
+def _values(explanation: ExplainedPlace) -> dict[str, Any]:
+    values = asdict(explanation.explained)
+    path = str(explanation.path) if explanation.path else None
+    return {"path": path, "line": explanation.line, **values} | (
+        {"rule": explanation.rule, "reason": explanation.reason} if explanation.rule else {}
     )
 
 
-def _text(place: ExplainedPlace) -> str:
-    line = place.explained
-    head = f"{place.path}:{place.line}: " if place.path else ""
-    parts = [head + (f"{line.title} ({line.direction or 'no direction'})" if line.title else "no instance")]
+def _parts(explanation: ExplainedPlace) -> list[str | Table[Any]]:
+    line = explanation.explained
+    head = f"{explanation.path}:{explanation.line}: " if explanation.path else ""
+    parts: list[str | Table[Any]] = [
+        head + (f"{line.title} ({line.direction or 'no direction'})" if line.title else "no instance")
+    ]
     if line.fields:
         parts.append(_argument_table(line))
     if line.record:
@@ -78,36 +82,37 @@ def _text(place: ExplainedPlace) -> str:
             parts.append("\n".join(f"{rule.id}: {rule.text}" for rule in line.rules))
     if line.note:
         parts.append(f"note: {line.note}")
-    rule, reason = (place.rule, place.reason) if place.rule else (line.rule, line.reason)
-    if line.errors or place.error:
+    rule, reason = (explanation.rule, explanation.reason) if explanation.rule else (line.rule, line.reason)
+    if line.errors or explanation.error:
         parts += [f"wrong at column {column}: {message}" for column, message in line.errors]
-        if place.error:
-            parts.append(f"wrong in its list: {place.error}")
+        if explanation.error:
+            parts.append(f"wrong in its list: {explanation.error}")
     elif rule:
         parts.append(f"dropped by {rule}: {reason}")
     else:
         parts.append(f"gives an instance of variant {line.variant}")
-    return "\n\n".join(parts)
+    return parts
 
 
-def _argument_table(line: ExplainedLine) -> str:
-    rows = [
-        (
-            field.position,
-            field.column,
-            field.name,
-            field.text,
-            field.error or (", ".join(field.becomes) if field.becomes else _unused(field.read)),
-        )
-        for field in line.fields
+def _argument_table(line: ExplainedLine) -> Table[ExplainedField]:
+    columns: list[Column[ExplainedField]] = [
+        Column("#", lambda field: field.position),
+        Column("column", lambda field: field.column),
+        Column("argument", lambda field: field.name),
+        Column("text", lambda field: field.text),
+        Column("becomes", lambda field: field.error or ", ".join(field.becomes) or _unused(field.read)),
     ]
-    return tabulate(rows, headers=("#", "column", "argument", "text", "becomes"), disable_numparse=True)
+    return Table(columns, line.fields)
 
 
 def _unused(read: bool) -> str:
     return "(used by a check)" if read else "(checked, no influence)"
 
 
-def _key_table(line: ExplainedLine) -> str:
-    rows = [(key.name, json.dumps(key.value), key.origin) for key in line.record]
-    return tabulate(rows, headers=("key", "value", "from"), disable_numparse=True)
+def _key_table(line: ExplainedLine) -> Table[ExplainedKey]:
+    columns: list[Column[ExplainedKey]] = [
+        Column("key", lambda key: key.name),
+        Column("value", lambda key: json.dumps(key.value)),
+        Column("from", lambda key: key.origin),
+    ]
+    return Table(columns, line.record)

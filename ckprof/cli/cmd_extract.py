@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli.extract_report import comparison_lines, summary_table
+from ckprof.cli.extract_report import comparison_lines, summary
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.report_file import write_report
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.extraction import ExtractRequest
@@ -35,33 +36,7 @@ _SHIPPED = ""
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof extract``."""
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "--from",
-        dest="source",
-        type=Path,
-        metavar="PATH",
-        help="include root, install prefix, source tree, archive (.a) or package (.deb) of the library",
-    )
-    for option, known in (
-        ("direction", ", ".join(session.registry.directions.ids)),
-        ("layout", ""),
-        ("dtype", ""),
-    ):
-        parser.add_argument(
-            f"--{option}",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help=f"only lists of this {option}{f': {known}' if known else ''} (repeatable)",
-        )
-    parser.add_argument(
-        "--set",
-        dest="sets",
-        type=lambda text: text.split(","),
-        default=[],
-        metavar="NAME[,NAME]",
-        help="only these sets: profiler, tests, typestring (default: those that each direction usually has)",
-    )
+    add_fields(parser, ExtractRequest)
     _add_extractor_options(parser, session)
     output = parser.add_mutually_exclusive_group()
     output.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the lists below this folder")
@@ -83,12 +58,12 @@ def _add_extractor_options(parser: argparse.ArgumentParser, session: Session) ->
     extractors = session.registry.extractors
     if len(extractors) > 1:
         parser.add_argument("--extractor", choices=extractors.ids, default="", help="which library is meant")
-    known: set[str] = set()
+    added: set[str] = set()
     for extractor in extractors:
         group = parser.add_argument_group(extractor.label)
         for option in extractor.options:
-            if option.name not in known:
-                known.add(option.name)
+            if option.name not in added:
+                added.add(option.name)
                 _add_option(group, option)
 
 
@@ -138,22 +113,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _request(arguments: argparse.Namespace, session: Session) -> ExtractRequest:
     name = getattr(arguments, "extractor", "")
     extractors = session.registry.extractors
-    chosen = [item for item in extractors if not name or item.id == name][:1]
+    asked = [item for item in extractors if not name or item.id == name][:1]
     options = {
         option.name: value
-        for extractor in chosen
+        for extractor in asked
         for option in extractor.options
         if (value := getattr(arguments, _dest(option.name))) is not None
     }
-    return ExtractRequest(
-        source=arguments.source,
-        extractor=name,
-        directions=tuple(arguments.direction),
-        layouts=tuple(arguments.layout),
-        dtypes=tuple(arguments.dtype),
-        sets=tuple(arguments.sets),
-        options=options,
-    )
+    return chosen(arguments, ExtractRequest, extractor=name, options=options)
 
 
 def _show(
@@ -177,15 +144,15 @@ def _show(
         session.console.info(
             f"{arguments.output}: {changed} files written, {len(written) - changed} unchanged"
         )
-    session.console.result(summary_table(report))
+    session.console.result(summary(report))
     return ExitCode.OK
 
 
 def _print_list(report: ExtractionReport, arguments: argparse.Namespace, session: Session) -> None:
-    from ckprof.api.extraction import remarks
+    from ckprof.lists.extraction import remarks
 
     meant = len(report.lists) + len(report.absent) + len(report.failures)
-    if meant > 1 or len(arguments.sets) > 1:
+    if meant > 1 or len(arguments.set or ()) > 1:
         raise UsageError(
             f"--stdout prints one list of one set, but {meant} lists are meant; "
             "narrow them with --direction, --layout, --dtype and --set"
@@ -197,7 +164,7 @@ def _print_list(report: ExtractionReport, arguments: argparse.Namespace, session
 
 
 def _write_json(report: ExtractionReport, comparisons: tuple[ListComparison, ...], path: Path) -> None:
-    from ckprof.api.extraction import comparison_values, facts
+    from ckprof.lists.extraction import comparison_values, facts
 
     values = facts(report)
     values["lines"] = {file.place: list(file.texts) for file in report.files}

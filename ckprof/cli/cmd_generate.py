@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields
 from ckprof.cli.instance_report import export_json
-from ckprof.cli.instances import add_instance_options, chosen_query
-from ckprof.codegen.embedding import DEFAULT_CHUNK_SIZE
+from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
+from ckprof.kernels.requests import BuildOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -31,27 +31,18 @@ name a kernel get the first one of the list that supports their problem.
 """
 
 
+#: of the build options, what only source trees have
+_FIELDS = ("chunk_size", "time_model", "force_model")
+
+
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof generate``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, session)
-    add_instance_options(parser, session)
-    shared_options.add_build_options(parser, session)
+    shared_options.add_direction(parser)
+    add_instance_options(parser)
+    shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--chunk-size",
-        type=int,
-        metavar="N",
-        help=f"kernels per registration source (default: {DEFAULT_CHUNK_SIZE}, or as in the folder)",
-    )
-    group.add_argument(
-        "--model",
-        type=Path,
-        metavar="FILE",
-        help="a file of 'ckprof train': the registry's selection and the C interface then take the supported "
-        "kernel with the smallest predicted time instead of the first one",
-    )
-    group.add_argument("--force", action="store_true", help="take a model of another device")
+    add_fields(group, BuildOptions, *_FIELDS)
     group.add_argument(
         "--export-json",
         type=Path,
@@ -66,11 +57,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
     selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
-    build = replace(
-        shared_options.chosen_build_options(arguments, chunk_size=arguments.chunk_size),
-        time_model=arguments.model,
-        force_model=arguments.force,
-    )
+    build = shared_options.chosen_build_options(arguments, *_FIELDS)
     tree, rejected = session.profiler.generate(selection, build)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
-from ckprof.cli.instances import add_instance_options, chosen_query
-from ckprof.cli.problem_options import add_problem_options, parsed_problems
-from ckprof.cli.rejections import report_rejections
+from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.run_options import add_problem_options, parsed_problems
+from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.flow.inspect_build import render_report
+from ckprof.kernels.inspection import compare, inspect_selection, load_inspection, render_report
 from ckprof.report.inspection_report import (
+    comparison_document,
     condition,
-    render_comparison,
+    inspection_document,
     render_csv,
-    render_table,
     rows_of,
     sort_rows,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.model.inspection import Inspection
+    from ckprof.kernels.inspection import Inspection
 
 _EPILOG = """\
 examples:
@@ -46,16 +46,16 @@ Exit code 1 when a kernel does not compile, or when --diff finds new spills or l
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof inspect``."""
     parser.epilog = _EPILOG
-    known = ", ".join(session.registry.operations.ids)
     parser.add_argument(
         "what",
         nargs="?",
         metavar="DIRECTION|DIR|REPORT",
-        help=f"what is computed ({known}), with instances to build; or the folder of a build, or a report",
+        help="what is computed (see 'ckprof list directions'), with instances to build; or the folder of a "
+        "build, or a report",
     )
-    add_instance_options(parser, session)
+    add_instance_options(parser)
     add_problem_options(parser)
-    shared_options.add_build_options(parser, session)
+    shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--diff",
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what in session.registry.operations.ids:
         inspection, failed = _built(arguments, session)
     else:
-        inspection = session.profiler.load_inspection(arguments.what)
+        inspection = load_inspection(Path(arguments.what), session.registry)
     _show(arguments, session, inspection)
     return ExitCode.FAILED if failed else ExitCode.OK
 
@@ -101,8 +101,8 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
     problems = parsed_problems(arguments, session, session.registry.operation(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")
-    inspection, library = profiler.inspect_built(
-        selection, shared_options.chosen_build_options(arguments), problems[0] if problems else None
+    inspection, library = inspect_selection(
+        session.profiler, selection, shared_options.chosen_build_options(arguments), *problems
     )
     report_rejections(library.rejected, session.console)
     return inspection, any(rejection.status.is_failure for rejection in library.rejected)
@@ -121,14 +121,14 @@ def _show(arguments: argparse.Namespace, session: Session, inspection: Inspectio
         kernels = tuple(kernel for kernel in inspection.kernels if kernel.name in names)
         session.console.result(render_report(replace(inspection, kernels=kernels)).rstrip("\n"))
     else:
-        session.console.result(render_table(inspection, kept))
+        session.console.result(inspection_document(inspection, kept))
 
 
 def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what is not None:
         raise UsageError("--diff takes two builds or reports and nothing else")
-    before, after = (session.profiler.load_inspection(path) for path in arguments.diff)
-    comparison = session.profiler.compare_inspections(before, after)
+    before, after = (load_inspection(path, session.registry) for path in arguments.diff)
+    comparison = compare(before, after)
     if arguments.format == "json":
         content = {
             "changes": [asdict(change) for change in comparison.changes],
@@ -140,5 +140,5 @@ def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
     elif arguments.format == "csv":
         session.console.result(render_csv([asdict(change) for change in comparison.changes]).rstrip("\n"))
     else:
-        session.console.result(render_comparison(comparison))
+        session.console.result(comparison_document(comparison))
     return ExitCode.FAILED if comparison.worse else ExitCode.OK

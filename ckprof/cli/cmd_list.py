@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
-from ckprof.arch.architectures import architectures
-from ckprof.cli.cmd_plugins import plugin_rows
+from ckprof.cli.cmd_plugins import plugin_table
+from ckprof.cli.fields import add_format
 from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
-from ckprof.cli.instances import add_instance_options, chosen_query, split_names
+from ckprof.cli.shared_options import add_instance_options, chosen_query, split_names
 from ckprof.errors import ExitCode, UsageError
+from ckprof.model.architecture import architectures
 from ckprof.paths import conf_root
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.model.architecture import Architecture
+    from ckprof.plugin.kinds import RegistryEntries
 
 _KINDS = {
     "directions": "what can be computed",
@@ -52,11 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         if name == "instances":
             _add_instance_options(sub, session)
             continue
-        sub.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+        add_format(sub)
 
 
 def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> None:
-    add_instance_options(parser, session)
+    add_instance_options(parser)
     group = parser.add_argument_group("architecture and direction")
     group.add_argument(
         "--direction",
@@ -97,44 +97,43 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     if arguments.kind == "instances":
         return _list_instances(arguments, session)
-    headers, rows = _LISTERS[arguments.kind](arguments, session)
-    if arguments.format == "json":
-        session.console.result(json.dumps([dict(zip(headers, row, strict=True)) for row in rows], indent=2))
-    else:
-        session.console.result(tabulate(rows, headers=headers, disable_numparse=True))
+    session.console.table(_LISTERS[arguments.kind](session), arguments.format)
     return ExitCode.OK
 
 
-_Table = tuple["Sequence[str]", "list[tuple[object, ...]]"]
+def _entries(entries: RegistryEntries[Any], *columns: Column[Any]) -> Table[Any]:
+    return Table(
+        [
+            Column("id", lambda entry: entry.id),
+            *columns,
+            Column("what", lambda entry: entry.label),
+            Column("plugin", lambda entry: entries.provider(entry.id), priority=1),
+        ],
+        [*entries],
+    )
 
 
-def _directions(arguments: argparse.Namespace, session: Session) -> _Table:
-    entries = session.registry.operations
-    return ("id", "aliases", "what", "plugin"), [
-        (d.id, ", ".join(d.aliases), d.label, entries.provider(d.id)) for d in entries
-    ]
+def _directions(session: Session) -> Table[Any]:
+    aliases: Column[Any] = Column("aliases", lambda direction: ", ".join(direction.aliases))
+    return _entries(session.registry.operations, aliases)
 
 
-def _pipelines(arguments: argparse.Namespace, session: Session) -> _Table:
-    entries = session.registry.pipelines
-    return ("id", "directions", "what", "plugin"), [
-        (p.id, ", ".join(sorted(p.directions)), p.label, entries.provider(p.id)) for p in entries
-    ]
+def _pipelines(session: Session) -> Table[Any]:
+    directions: Column[Any] = Column("directions", lambda pipeline: ", ".join(sorted(pipeline.directions)))
+    return _entries(session.registry.pipelines, directions)
 
 
-def _targets(arguments: argparse.Namespace, session: Session) -> _Table:
-    entries = session.registry.targets
-    return ("id", "default arch", "what", "plugin"), [
-        (t.id, t.default_arch, t.label, entries.provider(t.id)) for t in entries
-    ]
+def _targets(session: Session) -> Table[Any]:
+    return _entries(session.registry.targets, Column("default arch", lambda target: target.default_arch))
 
 
-def _lists(arguments: argparse.Namespace, session: Session) -> _Table:
+def _lists(session: Session) -> Table[Path]:
     root = conf_root()
-    paths = sorted(root.rglob("*.conf"))
-    return ("list", "lines"), [
-        (path.relative_to(root).with_suffix("").as_posix(), path.read_bytes().count(b"\n")) for path in paths
+    columns: list[Column[Path]] = [
+        Column("list", lambda path: path.relative_to(root).with_suffix("").as_posix()),
+        Column("lines", lambda path: path.read_bytes().count(b"\n")),
     ]
+    return Table(columns, sorted(root.rglob("*.conf")))
 
 
 def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -160,23 +159,20 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     return ExitCode.OK
 
 
-def _rule_sets(arguments: argparse.Namespace, session: Session) -> _Table:
-    entries = session.registry.rule_sets
-    return ("id", "what", "plugin"), [(r.id, r.label, entries.provider(r.id)) for r in entries]
+def _rule_sets(session: Session) -> Table[Any]:
+    return _entries(session.registry.rule_sets)
 
 
-def _archs(arguments: argparse.Namespace, session: Session) -> _Table:
-    return ("name", "lanes", "LDS [KiB]", "wave grids", "types", "what"), [
-        (
-            arch.name,
-            arch.lanes_per_wave,
-            arch.lds_bytes // 1024,
-            " ".join("x".join(map(str, grid)) for grid in arch.wave_grids),
-            ", ".join(arch.mma_tiles),
-            arch.label,
-        )
-        for arch in architectures().values()
+def _archs(session: Session) -> Table[Architecture]:
+    columns: list[Column[Architecture]] = [
+        Column("name", lambda arch: arch.name),
+        Column("lanes", lambda arch: arch.lanes_per_wave),
+        Column("LDS", lambda arch: arch.lds_bytes // 1024, unit="KiB"),
+        Column("wave grids", lambda arch: " ".join("x".join(map(str, grid)) for grid in arch.wave_grids)),
+        Column("types", lambda arch: ", ".join(arch.mma_tiles)),
+        Column("what", lambda arch: arch.label),
     ]
+    return Table(columns, [*architectures().values()])
 
 
 _LISTERS = {
@@ -185,6 +181,6 @@ _LISTERS = {
     "directions": _directions,
     "pipelines": _pipelines,
     "targets": _targets,
-    "plugins": plugin_rows,
+    "plugins": plugin_table,
     "lists": _lists,
 }

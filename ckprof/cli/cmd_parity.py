@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.api.parity_request import ParityRequest
-from ckprof.cli import parity_options, shared_options
+from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode
+from ckprof.model.conversion import ListReading
+from ckprof.parity.check import check_parity
 from ckprof.parity.lockfile import DEFAULT_PATH, write_lock
+from ckprof.parity.request import ParityRequest
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.model.parity import ParityReport
 
 _EPILOG = """\
 examples:
@@ -34,56 +38,17 @@ as skipped and never counts as a match. Exit code 0: everything asked for matche
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof parity``."""
     parser.epilog = _EPILOG
-    known = ", ".join(session.registry.operations.ids)
     parser.add_argument(
         "direction",
         metavar="DIRECTION",
         nargs="?",
-        help=f"what is computed: {known}; may be left out with --all, --tree and --locked",
+        help="what is computed: see 'ckprof list directions'; may be left out with --all, --tree and "
+        "--locked",
     )
     which = parser.add_argument_group("what is compared")
-    which.add_argument(
-        "--conf",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="instance list: a legacy .conf, or a catalog together with --against; lists that ship with "
-        "ckprof work by name (repeatable; each is compared by itself, but all together with --against or a "
-        "library)",
-    )
-    which.add_argument("--all", action="store_true", help="every list that ships with ckprof")
-    which.add_argument(
-        "--tree", type=Path, metavar="DIR", help="every DIR/<direction>/<set>/<name>.conf, each by itself"
-    )
-    which.add_argument(
-        "--against",
-        type=Path,
-        metavar="FILE",
-        help="CK Builder's strings: one a line, or the log of a profiler run (default: computed from the "
-        "list)",
-    )
-    which.add_argument(
-        "--from",
-        dest="source",
-        choices=("library", "catalog", "both"),
-        help="where the generated instances come from (default: catalog, or both with --library); with both, "
-        "library and catalog must agree first",
-    )
-    which.add_argument(
-        "--library", type=Path, metavar="PATH", help="the built kernel library (default: it is built)"
-    )
-    _add_lock_options(parser)
-    parity_options.add_comparison_options(parser, session)
-    parity_options.add_reading_options(parser)
-    shared_options.add_build_options(parser, session)
-
-
-def _add_lock_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the lock file."""
+    add_fields(which, ParityRequest, "conf", "shipped", "tree", "against", "source", "library")
     locking = parser.add_argument_group("lock file")
-    locking.add_argument(
-        "--write", type=Path, metavar="FILE", help="write the strings to this file if everything matches"
-    )
+    add_fields(locking, ParityRequest, "write")
     locking.add_argument(
         "--locked",
         nargs="?",
@@ -92,6 +57,21 @@ def _add_lock_options(parser: argparse.ArgumentParser) -> None:
         help=f"compare with the strings of this file (default: {DEFAULT_PATH}) instead of CK Builder's; "
         "without --conf, all of its lists",
     )
+    add_comparison_options(parser)
+    shared_options.add_build_options(parser)
+
+
+def add_comparison_options(parser: argparse.ArgumentParser) -> None:
+    """Add what decides how strings are compared and reported, and how lists are read."""
+    group = parser.add_argument_group("comparison")
+    group.add_argument(
+        "--format",
+        default="table",
+        metavar="ID",
+        help="output format (default: table): {parity_formats}",
+    )
+    add_fields(group, ParityRequest, "fail_on", "revision")
+    add_fields(parser.add_argument_group("lists"), ListReading, "layout", "dtype", "lenient", "mma_k_table")
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -101,8 +81,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     session.registry.parity_formats.find(arguments.format)
     request = _request(arguments, session)
-    report, lock = session.profiler.check_parity(request)
-    code = parity_options.print_report(arguments, session, report)
+    report, lock = check_parity(session.profiler, request)
+    code = print_report(arguments, session, report)
     if request.write is not None:
         if code is not ExitCode.OK:
             session.console.error(f"{request.write} is not written: the strings do not match")
@@ -119,22 +99,24 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
     :raises UsageError: an option is wrong.
     """
     direction, locked = arguments.direction, arguments.locked
-    ids = {id_ for one in session.registry.operations for id_ in (one.id, *one.aliases)}
+    ids = {id_ for operation in session.registry.operations for id_ in (operation.id, *operation.aliases)}
     if direction is None and locked in ids:
         # argparse took the direction for the file of --locked
         direction, locked = locked, DEFAULT_PATH
-    return ParityRequest(
+    return chosen(
+        arguments,
+        ParityRequest,
         direction=direction,
-        conf=tuple(arguments.conf),
-        shipped=arguments.all,
-        tree=arguments.tree,
-        against=arguments.against,
-        source=arguments.source,
-        library=arguments.library,
         locked=Path(locked) if locked is not None else None,
-        write=arguments.write,
-        revision=arguments.revision,
         reading=shared_options.chosen_list_reading(arguments, session, [direction] if direction else []),
         build=shared_options.chosen_build_options(arguments),
-        fail_on=parity_options.chosen_findings(arguments),
     )
+
+
+def print_report(arguments: argparse.Namespace, session: Session, report: ParityReport) -> ExitCode:
+    """Print the comparisons and return whether they are fine.
+
+    :raises UsageError: there is no such format.
+    """
+    session.console.exact(session.registry.parity_formats.find(arguments.format).render(report))
+    return ExitCode.OK if report.passed else ExitCode.FAILED

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
+from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode, UsageError
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.plugin.manager import LoadedPlugin
+    from ckprof.testing.plugin_check import ContractCheck
 
 _EPILOG = """\
 environment:
@@ -25,7 +25,7 @@ environment:
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof plugins``."""
     parser.epilog = _EPILOG
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    add_format(parser)
     parser.add_argument(
         "--check",
         metavar="NAME",
@@ -46,45 +46,37 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         return _check(arguments, session)
     if arguments.conf:
         raise UsageError("--conf goes with --check")
-    headers, rows = plugin_rows(arguments, session)
-    _show(arguments, session, headers, rows)
+    session.console.table(plugin_table(session), arguments.format)
     return ExitCode.PLUGIN if session.manager.broken else ExitCode.OK
 
 
-def plugin_rows(
-    arguments: argparse.Namespace, session: Session
-) -> tuple[Sequence[str], list[tuple[object, ...]]]:
+def plugin_table(session: Session) -> Table[LoadedPlugin]:
     """Return the table of all plugins that were found."""
-    return ("name", "origin", "distribution", "version", "hooks", "state"), [
-        (
-            plugin.name,
-            plugin.origin.value,
-            plugin.distribution,
-            plugin.version,
-            " ".join(hook.removeprefix("ckprof_") for hook in plugin.hooks),
-            plugin.error or "active",
-        )
-        for plugin in session.manager.plugins
+    columns: list[Column[LoadedPlugin]] = [
+        Column("name", lambda plugin: plugin.name),
+        Column("origin", lambda plugin: plugin.origin.value),
+        Column("distribution", lambda plugin: plugin.distribution),
+        Column("version", lambda plugin: plugin.version, priority=2),
+        Column(
+            "hooks",
+            lambda plugin: " ".join(hook.removeprefix("ckprof_") for hook in plugin.hooks),
+            priority=1,
+        ),
+        Column("state", lambda plugin: plugin.error or "active"),
     ]
+    return Table(columns, session.manager.plugins, elsewhere="--format json has every column")
 
 
 def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.api.plugin_check import Verdict, check_plugin
+    from ckprof.testing.plugin_check import Verdict, check_plugin
 
     checks = list(check_plugin(session.profiler, arguments.check, arguments.conf))
-    rows: list[tuple[object, ...]] = [(one.what, one.check, one.verdict.value, one.detail) for one in checks]
-    _show(arguments, session, ("object", "check", "result", "detail"), rows)
-    failed = any(one.verdict is Verdict.FAILED for one in checks)
+    columns: list[Column[ContractCheck]] = [
+        Column("object", lambda check: check.what),
+        Column("check", lambda check: check.check),
+        Column("result", lambda check: check.verdict.value),
+        Column("detail", lambda check: check.detail),
+    ]
+    session.console.table(Table(columns, checks), arguments.format)
+    failed = any(check.verdict is Verdict.FAILED for check in checks)
     return ExitCode.PLUGIN if failed else ExitCode.OK
-
-
-def _show(
-    arguments: argparse.Namespace,
-    session: Session,
-    headers: Sequence[str],
-    rows: Sequence[tuple[object, ...]],
-) -> None:
-    if arguments.format == "json":
-        session.console.result(json.dumps([dict(zip(headers, row, strict=True)) for row in rows], indent=2))
-    else:
-        session.console.result(tabulate(rows, headers=headers, disable_numparse=True))

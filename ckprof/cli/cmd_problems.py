@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.problem_output import add_output_options, write_problems
-from ckprof.cli.problem_set_options import add_problem_set_options, problems_of_sets
+from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.plugin.protocols import OwnProblems, ProblemSampler
+from ckprof.plugin.protocols import ProblemSampler, SyntheticProblems
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from ckprof.cli.session import Session
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.plugin.protocols import Operation
-    from ckprof.problems.counted import CountedProblem
     from ckprof.problems.from_log import LogProblems
-    from ckprof.problems.problem_set import ProblemSet
+    from ckprof.problems.problem_set import Layer, ProblemSet
 
 _EPILOG = """\
 examples:
@@ -32,13 +34,6 @@ examples:
 
 Every file that these commands write is one that --problems takes.
 """
-
-#: options of synthetic convolutions -> default
-_SHAPE_OPTIONS: Final[dict[str, Any]] = {
-    "ndim": 2,
-    **{"batch": "1:128", "channels": "1:2048", "size": "1:224", "groups": "1:1"},
-    **{"multiples": "1,2,4,8,16,32,64", "edges": 0.1, "max_gflop": None},
-}
 
 _ACTIONS: Final = {
     "list": "list the problem sets that ship with ckprof",
@@ -67,31 +62,26 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _add_list(parser: argparse.ArgumentParser, session: Session) -> None:
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    add_format(parser)
 
 
 def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.problem_set import find_set, set_names
 
-    headers = ("set", "dimensions", "layers", "shapes", "GFLOP per image", "what")
-    rows = [_summary(find_set(name)) for name in set_names()]
-    if arguments.format == "json":
-        session.console.result(json.dumps([dict(zip(headers, row, strict=True)) for row in rows], indent=2))
-    else:
-        session.console.result(_table(headers, rows))
+    columns: list[Column[ProblemSet]] = [
+        Column("set", lambda listed: listed.id),
+        Column("dimensions", lambda listed: f"{listed.ndim}D"),
+        Column("layers", lambda listed: sum(layer.count for layer in listed.layers), align="right"),
+        Column("shapes", lambda listed: len(listed.layers), align="right"),
+        Column("GFLOP per image", _gflop_per_image, align="decimal"),
+        Column("what", lambda listed: listed.label),
+    ]
+    session.console.table(Table(columns, [find_set(name) for name in set_names()]), arguments.format)
     return ExitCode.OK
 
 
-def _summary(one: ProblemSet) -> tuple[object, ...]:
-    gflop = sum(layer.count * layer.problem.flop for layer in one.layers) / 1e9
-    layers = sum(layer.count for layer in one.layers)
-    return one.id, f"{one.ndim}D", layers, len(one.layers), round(gflop, 2), one.label
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    from tabulate import tabulate
-
-    return tabulate(rows, headers=headers, colalign=None)
+def _gflop_per_image(listed: ProblemSet) -> float:
+    return round(sum(layer.count * layer.problem.flop for layer in listed.layers) / 1e9, 2)
 
 
 def _add_show(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -99,29 +89,26 @@ def _add_show(parser: argparse.ArgumentParser, session: Session) -> None:
         "name", metavar="NAME", help="a set of 'ckprof problems list', or a file of that form"
     )
     parser.add_argument("--batch", type=int, default=1, metavar="N", help="batch size (default: 1)")
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default: table)")
+    add_format(parser)
 
 
 def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.list_file import render_problems
     from ckprof.problems.problem_set import find_set
 
-    found = find_set(arguments.name)
-    problems = found.problems(arguments.batch)
+    shown = find_set(arguments.name)
+    problems = shown.problems(arguments.batch)
     if arguments.format == "json":
-        session.console.exact(render_problems(problems, "json", (), found.origin).text)
+        session.console.exact(render_problems(problems, "json", (), shown.origin).text)
         return ExitCode.OK
-    rows = [
-        (
-            layer.name + (" (transposed)" if layer.transposed else ""),
-            one.count,
-            one.problem.describe(),
-            round(one.problem.flop / 1e9, 3),
-        )
-        for layer, one in zip(found.layers, problems, strict=True)
+    columns: list[Column[tuple[Layer, ProblemCase]]] = [
+        Column("layer", lambda row: row[0].name + (" (transposed)" if row[0].transposed else "")),
+        Column("count", lambda row: row[1].count, align="right"),
+        Column("problem", lambda row: row[1].problem.describe()),
+        Column("GFLOP", lambda row: round(row[1].problem.flop / 1e9, 3), align="decimal"),
     ]
-    text = f"{found.label}\n{found.origin}\n" + "".join(f"{note}\n" for note in found.notes)
-    session.console.result(f"{text}\n{_table(('layer', 'count', 'problem', 'GFLOP'), rows)}")
+    table = Table(columns, [*zip(shown.layers, problems, strict=True)])
+    session.console.result(Document(["\n".join([shown.label, shown.origin, *shown.notes]), table]))
     return ExitCode.OK
 
 
@@ -132,7 +119,7 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
         "--problem", action="append", default=[], metavar="LINE", help="one problem line (repeatable)"
     )
     add_problem_set_options(group)
-    add_output_options(parser)
+    add_output_options(parser, session)
 
 
 def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -141,36 +128,16 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     operations = tuple(session.registry.operations)
     asked = session.registry.operation(arguments.direction) if arguments.direction else None
-    found: list[CountedProblem] = problems_of_sets(arguments)
-    if isinstance(asked, OwnProblems):
-        found += _read_for(asked, arguments, session)
-        arguments.problem, arguments.files = [], []
+    cases: list[ProblemCase] = problems_of_sets(arguments)
     for text in arguments.problem:
-        log = problems_from_text(text, "--problem", operations, bare=True)
+        log = problems_from_text(text, "--problem", operations, bare=True, asked=asked)
         _raise_first(log)
-        found += log.problems
+        cases += log.problems
     for path in arguments.files:
-        found += read_any(path, operations)
-    if not found:
+        cases += read_any(path, operations, asked)
+    if not cases:
         raise UsageError("no problems given: name a FILE, --problem or --problem-set")
-    return write_problems(found, arguments, session, "converted by ckprof problems convert")
-
-
-def _read_for(
-    operation: Operation, arguments: argparse.Namespace, session: Session
-) -> Iterator[CountedProblem]:
-    """Yield the problems of lines that need not say which operation they are for."""
-    from ckprof.problems.counted import CountedProblem
-
-    for one in session.profiler.problems(operation.id, arguments.problem, files=arguments.files):
-        yield CountedProblem(
-            problem=one.problem,
-            count=one.count,
-            direction=operation.id,
-            dtype=one.dtype,
-            layout=one.layout,
-            splits=one.splits,
-        )
+    return write_problems(cases, arguments, session, "converted by ckprof problems convert")
 
 
 def _raise_first(log: LogProblems) -> None:
@@ -181,136 +148,90 @@ def _raise_first(log: LogProblems) -> None:
 def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("count", type=int, metavar="COUNT", help="how many problems")
     group = parser.add_argument_group("shapes; ranges are LEAST:LARGEST, both included")
+    adding = _inventing(session)[:1]
+    for operation in adding:
+        add_fields(group, operation.sample_options)
+    parser.set_defaults(shape_options=[action.dest for action in group._group_actions])
     group.add_argument("--seed", type=int, default=0, help="(default: 0)")
-    group.add_argument(
-        "--ndim",
-        type=int,
-        default=_SHAPE_OPTIONS["ndim"],
-        metavar="N",
-        help="spatial dimensions (default: 2)",
-    )
-    for name, what in (
-        ("batch", "batch size"),
-        ("channels", "channels of one group"),
-        ("size", "lengths of the image"),
-        ("groups", "groups"),
-    ):
-        default = _SHAPE_OPTIONS[name]
-        group.add_argument(f"--{name}", default=default, metavar="RANGE", help=f"{what} (default: {default})")
-    group.add_argument(
-        "--multiples",
-        default=_SHAPE_OPTIONS["multiples"],
-        metavar="LIST",
-        help="channels are multiples of one of these, each as often as the others (default: %(default)s)",
-    )
-    group.add_argument(
-        "--edges",
-        type=float,
-        default=_SHAPE_OPTIONS["edges"],
-        metavar="SHARE",
-        help="share of edge cases (default: 0.1)",
-    )
-    group.add_argument("--max-gflop", type=float, metavar="N", help="no problem has more operations")
-    add_output_options(parser)
+    add_output_options(parser, session)
+
+
+def _inventing(session: Session) -> list[SyntheticProblems]:
+    """Return the operations that invent problems after options of their own."""
+    operations = session.registry.operations.registered
+    return [operation for operation in operations if isinstance(operation, SyntheticProblems)]
 
 
 def _sample(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    import math
-
-    from ckprof.problems.sample import SampleSpec, sample
-
     asked = session.registry.operation(arguments.direction) if arguments.direction else None
-    if isinstance(asked, OwnProblems):
-        drawn = [*_drawn(asked, arguments)]
-        return write_problems(drawn, arguments, session, f"sample of {len(drawn)}, seed {arguments.seed}")
-    spec = SampleSpec(
-        count=arguments.count,
-        seed=arguments.seed,
-        ndim=arguments.ndim,
-        batch=_range(arguments.batch, "--batch"),
-        channels=_range(arguments.channels, "--channels"),
-        size=_range(arguments.size, "--size"),
-        groups=_range(arguments.groups, "--groups"),
-        multiples=_integers(arguments.multiples, "--multiples"),
-        edges=arguments.edges,
-        max_flop=arguments.max_gflop * 1e9 if arguments.max_gflop is not None else math.inf,
-    )
-    return write_problems(sample(spec), arguments, session, f"sample of {spec.count}, seed {spec.seed}")
+    inventing = [asked] if isinstance(asked, SyntheticProblems) else _inventing(session)
+    if isinstance(asked, SyntheticProblems) or (asked is None and inventing):
+        options = inventing[0].sample_options
+        cases = inventing[0].sample(chosen(arguments, options, count=arguments.count, seed=arguments.seed))
+    elif asked is not None:
+        cases = [*_drawn(asked, arguments)]
+    else:
+        raise UsageError("no loaded plugin has synthetic problems")
+    return write_problems(cases, arguments, session, f"sample of {len(cases)}, seed {arguments.seed}")
 
 
-def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[CountedProblem]:
+def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[ProblemCase]:
     """Yield problems that an operation invents.
 
-    :raises UsageError: it invents none, or an option is about convolutions.
+    :raises UsageError: it invents none, or an option is about problems of other operations.
     """
     import random
 
-    from ckprof.problems.counted import CountedProblem
+    from ckprof.model.problem_case import ProblemCase
 
     if not isinstance(operation, ProblemSampler):
         raise UsageError(f"{operation.id} has no synthetic problems")
-    for name, usual in _SHAPE_OPTIONS.items():
-        if getattr(arguments, name) != usual:
-            raise UsageError(
-                f"--{name.replace('_', '-')} is about convolutions, --direction is {operation.id}"
-            )
+    for name in arguments.shape_options:
+        if vars(arguments)[name] is not None:
+            raise UsageError(f"--{name.replace('_', '-')} says nothing about problems of {operation.id}")
     draw = random.Random(arguments.seed)  # noqa: S311  # no secret
+    ndim = min(operation.default_problem)
     number = 0
     while number < arguments.count:
         try:
-            problem = operation.random_problem(draw)
+            problem = operation.random_problem(draw, ndim)
         except InputError:
             continue  # sizes that do not fit together
         number += 1
-        yield CountedProblem(problem=problem, name=f"sample {number}", direction=operation.id)
-
-
-def _range(text: str, option: str) -> tuple[int, int]:
-    least, separator, largest = text.partition(":")
-    try:
-        return int(least), int(largest if separator else least)
-    except ValueError:
-        raise UsageError(f"{option} {text!r} is not LEAST:LARGEST, e.g. 1:64") from None
-
-
-def _integers(text: str, option: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise UsageError(f"{option} {text!r} is not a list of integers, e.g. 1,8,64") from None
+        yield ProblemCase(problem=problem, name=f"sample {number}", direction=operation.id)
 
 
 def _add_from_log(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="a log, a script or a CSV table (repeatable)"
     )
-    add_output_options(parser)
+    add_output_options(parser, session)
 
 
 def _from_log(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.problems.counted import merged
+    from ckprof.model.problem_case import merged
     from ckprof.problems.from_log import problems_from_log
 
     operations = tuple(session.registry.operations)
-    found: list[CountedProblem] = []
+    cases: list[ProblemCase] = []
     errors: list[InputError] = []
     for path in arguments.files:
         log = problems_from_log(path, operations)
-        found += log.problems
+        cases += log.problems
         errors += log.errors
         session.console.info(_log_summary(path, log))
     for error in errors:
         session.console.warning(str(error))
-    if not found:
+    if not cases:
         raise InputError("no problem was found", ", ".join(map(str, arguments.files)))
     origin = f"problems of {', '.join(path.name for path in arguments.files)}"
-    code = write_problems(merged(found), arguments, session, origin)
+    code = write_problems(merged(cases), arguments, session, origin)
     return ExitCode.FAILED if errors else code
 
 
 def _log_summary(path: Path, log: LogProblems) -> str:
     parts = [
-        f"{path}: {log.commands} commands, {sum(one.count for one in log.problems)} problems, "
+        f"{path}: {log.commands} commands, {sum(case.count for case in log.problems)} problems, "
         f"{len(log.problems)} distinct ones"
     ]
     if log.other_commands:

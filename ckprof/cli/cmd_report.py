@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.report_file import check_report, write_report
 from ckprof.errors import ExitCode, UsageError
+from ckprof.report.store.options import ReportOptions
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
     from ckprof.plugin.protocols import StoreReportFormat
-    from ckprof.store_report.content import ReportContent
-    from ckprof.store_report.options import ReportOptions
+    from ckprof.report.store.content import ReportContent
 
 _EPILOG: Final = """\
 examples:
@@ -40,29 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="one store, or two to compare; files that can be imported, and STORE@TAG, work as well",
     )
     group = parser.add_argument_group("content")
-    group.add_argument("--title", default="", metavar="TEXT", help="heading of the report")
-    group.add_argument(
-        "--roof",
-        action="append",
-        default=[],
-        metavar="KIND=GFLOPS,GBYTES",
-        help="a roof of the device: theoretical=95000,5300 or measured=80000,4100; - where one number is not "
-        "known (repeatable)",
-    )
-    group.add_argument(
-        "--tie",
-        type=float,
-        default=2.0,
-        metavar="PERCENT",
-        help="runner-ups this close are ties (default: 2)",
-    )
+    add_fields(group, ReportOptions)
     group = parser.add_argument_group("output")
-    formats = session.registry.store_report_formats
     group.add_argument(
         "--format",
         metavar="ID",
-        help="output format (default: what the name of the file says, else html): "
-        + "; ".join(f"{one.id}: {one.label}" for one in formats),
+        help="output format (default: what the name of the file says, else html): {store_report_formats}",
     )
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file")
     group.add_argument(
@@ -78,19 +62,19 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: an input or an option is wrong.
     """
-    chosen = _format(arguments, session)
-    outputs = [(chosen, arguments.output)]
+    report_format = _format(arguments, session)
+    outputs = [(report_format, arguments.output)]
     if arguments.png is not None:
         image = session.registry.store_report_formats.find("png")
         # an image alone, unless a page is asked for as well
         outputs = [*(outputs if arguments.output or arguments.format else []), (image, arguments.png)]
     for _, path in outputs:
         check_report(path)
-    content = session.profiler.report(*arguments.inputs, options=_options(arguments))
+    content = session.profiler.report(*arguments.inputs, options=chosen(arguments, ReportOptions))
     if not content.overview.rows:
         session.console.warning(f"{content.side.label} has no measurements")
-    for one, path in outputs:
-        _write(one.render(content), path, content, session)
+    for report_format, path in outputs:
+        _write(report_format.render(content), path, content, session)
     return ExitCode.OK
 
 
@@ -111,25 +95,12 @@ def _format(arguments: argparse.Namespace, session: Session) -> StoreReportForma
     if arguments.format is not None:
         return formats.find(arguments.format)
     if arguments.output is not None:
-        for one in formats:
-            if arguments.output.suffix == one.suffix:
-                return one
+        for report_format in formats:
+            if arguments.output.suffix == report_format.suffix:
+                return report_format
         if arguments.output.suffix:
-            known = ", ".join(one.suffix for one in formats)
+            names = ", ".join(report_format.suffix for report_format in formats)
             raise UsageError(
-                f"the format of {arguments.output} is not known by its name ({known}): say it with --format"
+                f"the format of {arguments.output} is not known by its name ({names}): say it with --format"
             )
     return formats.find("html")
-
-
-def _options(arguments: argparse.Namespace) -> ReportOptions:
-    from ckprof.model.roof import Roof
-    from ckprof.store_report.options import ReportOptions
-
-    if not 0 < arguments.tie < 100:
-        raise UsageError(f"--tie {arguments.tie:g}: expected more than 0 and less than 100 percent")
-    return ReportOptions(
-        title=arguments.title,
-        roofs=tuple(Roof.parse(text) for text in arguments.roof),
-        tie=arguments.tie / 100,
-    )

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
+from ckprof.report.unserved import Unserved, main_reason, with_unserved
 from ckprof.store.query import StoreQuery
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.store.query import MeasurementSummary
+    from ckprof.store.store import Store
 
 _EPILOG = """\
 examples:
@@ -31,6 +40,8 @@ Exit code 0 when all is well, 1 when a check finds damage, or a merge or recover
 store or a file cannot be used.
 """
 
+#: sessions that are listed
+_SESSIONS: Final = 10
 _ACTIONS = ("show", "export", "import", "merge", "check", "recover", "prune")
 
 
@@ -69,31 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
 def _add_outcome_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which outcomes are meant."""
     group = parser.add_argument_group("which outcomes (show, export, prune); for import: what a file lacks")
-    group.add_argument("--direction", metavar="NAME", help="only of this direction")
-    group.add_argument("--target", metavar="NAME", help="only of this target")
-    group.add_argument("--arch", metavar="NAME", help="only of this architecture")
-    group.add_argument("--dtype", metavar="NAME", help="only of this data type")
-    group.add_argument("--layout", metavar="NAME", help="import: layout of the tensors, e.g. nhwgc")
-    group.add_argument("--device-name", default="", metavar="NAME", help="import: name of the device")
-    group.add_argument(
-        "--tag",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only with this tag; import: the tag to give",
-    )
-    group.add_argument(
-        "--status",
-        action="append",
-        default=[],
-        choices=[status.value for status in Status],
-        metavar="NAME",
-        help="only with this status (repeatable)",
-    )
-    group.add_argument("--instance", metavar="KEY", help="only of this instance: the beginning of its key")
-    group.add_argument("--session", metavar="UID", help="only of this session: the beginning of its uid")
-    group.add_argument("--since", metavar="DATE", help="only from this date or time on, e.g. 2026-01-31")
-    group.add_argument("--before", metavar="DATE", help="only before this date or time")
+    add_fields(group, StoreQuery, "direction", "target", "arch", "dtype")
+    add_fields(group, ImportHints)
+    add_fields(group, StoreQuery, "statuses", "instance", "session", "since", "before")
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -116,37 +105,13 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def query_of(arguments: argparse.Namespace) -> StoreQuery:
     """Return which outcomes the options mean.
 
-    :raises UsageError: a date is wrong, or several tags are named.
+    :raises UsageError: several tags are named.
     """
-    if len(arguments.tag) > 1:
+    tags = arguments.tag or ()
+    if len(tags) > 1:
         raise UsageError("--tag: one tag at a time")
-    return StoreQuery(
-        direction=arguments.direction,
-        target=arguments.target,
-        arch=arguments.arch,
-        dtype=DataType.parse(arguments.dtype).value if arguments.dtype else None,
-        instance=arguments.instance,
-        statuses=frozenset(map(Status, arguments.status)),
-        tag=arguments.tag[0] if arguments.tag else None,
-        session=arguments.session,
-        since=parse_date(arguments.since, "--since"),
-        before=parse_date(arguments.before, "--before"),
-    )
-
-
-def parse_date(text: str | None, option: str) -> float | None:
-    """Return the seconds since the epoch of a date or time in ISO form, local time unless it says otherwise.
-
-    :raises UsageError: it is none.
-    """
-    import datetime
-
-    if text is None:
-        return None
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        raise UsageError(f"{option}: expected a date such as 2026-01-31, got {text!r}") from None
+    statuses = frozenset(map(Status, arguments.status or ()))
+    return chosen(arguments, StoreQuery, statuses=statuses, tag=tags[0] if tags else None)
 
 
 def _single(arguments: argparse.Namespace) -> Path:
@@ -157,26 +122,100 @@ def _single(arguments: argparse.Namespace) -> Path:
 
 
 def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.cli.results_text import overview
     from ckprof.store.store import Store
 
     with Store(_single(arguments)) as store:
-        session.console.result(overview(store, query_of(arguments)))
+        session.console.result(_overview(store, query_of(arguments)))
     return ExitCode.OK
 
 
+def _overview(store: Store, query: StoreQuery) -> Document:
+    """Return counts, sessions, and the best kernel of every problem."""
+    summaries = list(store.measurements(query))
+    counts = Counter(summary.status.value for summary in summaries)
+    attempts = sum(summary.attempts for summary in summaries)
+    statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    held = f"{len(summaries)} measurements ({statuses}), {attempts} attempts"
+    lines = [f"{store.name}: {held if summaries else 'nothing that fits'}"]
+    sessions = store.sessions()
+    if len(sessions) > _SESSIONS:
+        lines.append(f"{len(sessions)} sessions, the last {_SESSIONS}:")
+    for recorded in sessions[-_SESSIONS:]:
+        started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(recorded.started))
+        tags = f" [{', '.join(recorded.tags)}]" if recorded.tags else ""
+        lines.append(f"  {recorded.uid[:8]} {started} {recorded.origin or recorded.host}{tags}")
+    rows: list[MeasurementSummary | Unserved] = [*store.best(query), *_unserved(summaries)]
+    return Document(["\n".join(lines), *([Table(_best_columns(), rows)] if rows else [])])
+
+
+def _unserved(summaries: Sequence[MeasurementSummary]) -> list[Unserved]:
+    """Return the problems on which no kernel of a type and layout has a verified time."""
+    from ckprof.compare.side import ProblemKey
+
+    groups: dict[ProblemKey, list[MeasurementSummary]] = {}
+    for summary in summaries:
+        kernel = summary.kernel
+        key = ProblemKey(
+            direction=summary.key.operation.direction,
+            problem=summary.key.problem,
+            dtype=kernel.dtype.value if kernel.dtype else "",
+            layout=kernel.layout,
+        )
+        groups.setdefault(key, []).append(summary)
+    return [
+        Unserved(
+            problem=key.problem,
+            number=number,
+            tried=len(tried),
+            reason=main_reason((summary.status, (), summary.reason) for summary in tried),
+            key=key,
+        )
+        for number, (key, tried) in enumerate(groups.items(), start=1)
+        if all(summary.median_ms is None for summary in tried)
+    ]
+
+
+def _best_kernel(summary: MeasurementSummary) -> str:
+    split_k = summary.key.split_k
+    return summary.kernel.name if split_k == 1 else f"{summary.kernel.name} (split-K {split_k})"
+
+
+def _best_columns() -> list[Column[Any]]:
+    shown = {
+        "problem": lambda row: row.problem.describe(),
+        "best kernel": lambda row: row.text,
+        "type": lambda row: row.key.dtype,
+    }
+    return with_unserved(_BEST_COLUMNS, shown)
+
+
+_BEST_COLUMNS: Final[list[Column[MeasurementSummary]]] = [
+    Column("problem", lambda summary: summary.key.problem.describe()),
+    Column("type", lambda summary: summary.kernel.dtype and summary.kernel.dtype.value),
+    Column("best kernel", _best_kernel),
+    Column("median ms", lambda summary: summary.median_ms, align="decimal", form=".4g"),
+    Column(
+        "GFLOP/s",
+        lambda summary: summary.key.problem.flop / summary.median_ms / 1e6 if summary.median_ms else None,
+        align="decimal",
+        form=".4g",
+        priority=2,
+    ),
+    Column("attempts", lambda summary: summary.ranked_attempts, align="right", priority=1),
+]
+
+
 def _export(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.format import StoreFormats
+    from ckprof.store.format import format_to_write, write_file
     from ckprof.store.store import Store
 
     if arguments.output is None:
         raise UsageError("results export: add --output FILE")
-    formats = StoreFormats(session.manager)
-    chosen = formats.find(arguments.format) if arguments.format else formats.of_path(arguments.output)
-    if chosen.write is None:
-        raise UsageError(f"results export: the format {chosen.id} can only be imported")
+    formats = session.registry.store_formats
+    # a mistake in the command is told before one in the store
+    chosen = format_to_write(formats, arguments.output, arguments.format or "")
     with Store(_single(arguments)) as store:
-        result = chosen.write(store, query_of(arguments), arguments.output)
+        result = write_file(formats, chosen, store, query_of(arguments), arguments.output)
     session.console.info(f"{arguments.output}: {result.rows} rows")
     for why, count in result.left_out.most_common():
         session.console.warning(f"{count} left out: {why}")
@@ -184,34 +223,29 @@ def _export(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.format import ImportHints, StoreFormats
+    from ckprof.store.format import read_attempts
     from ckprof.store.writer import StoreWriter
 
     store = _target_store(arguments)
-    formats = StoreFormats(session.manager)
     direction = session.registry.operation(arguments.direction).id if arguments.direction else ""
-    hints = ImportHints(
+    hints = chosen(
+        arguments,
+        ImportHints,
         direction=direction,
         target=arguments.target or "",
         arch=arguments.arch or "",
-        device=arguments.device_name,
-        dtype=DataType.parse(arguments.dtype) if arguments.dtype else None,
-        layout=arguments.layout or "",
-        tags=tuple(arguments.tag),
+        dtype=DataType(arguments.dtype) if arguments.dtype else None,
     )
     # All files are read before the first is added: a wrong one changes nothing.
-    found = []
-    for path in arguments.paths:
-        chosen = formats.find(arguments.format) if arguments.format else formats.of_content(path)
-        if chosen.read is None:
-            raise UsageError(f"results import: the format {chosen.id} can only be exported")
-        found.append((path, list(chosen.read(path, hints))))
+    formats, format_id = session.registry.store_formats, arguments.format or ""
+    read = [(path, list(read_attempts(formats, path, hints, format_id))) for path in arguments.paths]
     wait_s = None if arguments.wait else 0
     with StoreWriter(store, wait_s=wait_s, on_wait=session.console.info) as writer:
-        for path, attempts in found:
+        for path, attempts in read:
             added = writer.append_many(attempts)
-            known = len(attempts) - added
-            session.console.info(f"{path}: {added} outcomes added, {known} were there already")
+            session.console.info(
+                f"{path}: {added} outcomes added, {len(attempts) - added} were there already"
+            )
     return ExitCode.OK
 
 

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.cli import shared_options
 from ckprof.cli.delivery import Delivery
-from ckprof.cli.instances import add_instance_options, chosen_query
-from ckprof.cli.plan_text import print_instances, print_plan
-from ckprof.cli.problem_options import add_problem_options, given_problems
+from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.kernel_text import print_instances, print_plan
 from ckprof.cli.report_file import check_report
-from ckprof.cli.run_options import add_run_options, chosen_run_options, chosen_splits
+from ckprof.cli.run_options import (
+    add_problem_options,
+    add_run_options,
+    chosen_baselines,
+    chosen_plan,
+    planned_run,
+)
+from ckprof.cli.shared_options import add_instance_options
 from ckprof.errors import ExitCode, UsageError
+from ckprof.measure.options import RunOptions
+from ckprof.measure.requests import RunPlanOptions, StoreOptions
+from ckprof.option import positive
 
 if TYPE_CHECKING:
     import argparse
 
-    from ckprof.api.requests import StoreOptions
     from ckprof.cli.session import Session
     from ckprof.model.results import RunResults
+    from ckprof.report.document import Document
+    from ckprof.report.table import Table
 
 _EPILOG = """\
 examples:
@@ -43,7 +53,7 @@ problem lines:
                  (K and C per group; or just NDIM G N K C ...)
 
 Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. A tree goes
-on behind a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
+on after a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
 
 Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported and marked as partial.
 """
@@ -52,8 +62,8 @@ Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported a
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof run``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, session, optional=True)
-    add_instance_options(parser, session)
+    shared_options.add_direction(parser, optional=True)
+    add_instance_options(parser)
     group = parser.add_argument_group("trees of lists")
     group.add_argument(
         "--tree",
@@ -67,16 +77,16 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="of the tree, only lists in folders of this name, e.g. tests or profiler",
     )
     add_problem_options(parser)
-    shared_options.add_build_options(parser, session)
-    add_run_options(parser, session)
+    shared_options.add_build_options(parser)
+    usual = RunOptions(timeout_s=session.settings.timeout)
+    add_fields(add_run_options(parser, usual), RunOptions, "verify", "rounds", "sessions", "keep_samples")
     parser.add_argument(
         "--baseline",
         action="append",
         default=[],
         metavar="NAME",
         help="measure another library on the same problems as well, in rows of their own, and say how many "
-        f"times as fast each instance is: {', '.join(session.registry.baselines.ids) or 'none installed'} "
-        "(repeatable)",
+        "times as fast each instance is: {baselines} (repeatable)",
     )
     _add_output_options(parser, session)
 
@@ -93,18 +103,14 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         action="store_true",
         help="build the kernels as 'ckprof build' does, and stop: what can be done where none can be run",
     )
-    group.add_argument(
-        "--why",
-        action="store_true",
-        help="for each unsupported instance every condition that is not met, and how many instances each "
-        "condition rejects; and which instances differ only in fields without meaning on the target",
-    )
+    add_fields(group, RunPlanOptions, "why")
     group.add_argument(
         "--format",
         default="table",
-        choices=session.registry.formats.ids,
-        help="format of the result on standard output (default: table); on a terminal the table is cut to "
-        "its width and counts unsupported instances by reason; files and pipes get all rows and columns",
+        metavar="ID",
+        help="format of the result on standard output: table, csv, json, md, or one that a plugin adds "
+        "(default: table); on a terminal the table is cut to its width and counts unsupported instances by "
+        "reason; files and pipes get all rows and columns",
     )
     group.add_argument(
         "--all", action="store_true", help="on a terminal as well, a row for each unsupported instance"
@@ -119,19 +125,12 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
     )
     best.add_argument(
         "--top",
-        type=shared_options.positive,
+        type=positive,
         metavar="N",
         help="only the N fastest kernels of each problem, in rows that hold the problem's text; of the "
         "formats table, md and csv. Problems without a verified kernel are named on standard error",
     )
-    group.add_argument(
-        "--store",
-        metavar="PATH",
-        help="add the outcomes to this result store, or as a shard to this folder; see 'ckprof sweep'",
-    )
-    group.add_argument(
-        "--tag", action="append", default=[], metavar="NAME", help="name the outcomes in the store"
-    )
+    add_fields(group, StoreOptions, "store", "tags", required=False)
     group.add_argument("--json", type=Path, metavar="PATH", help="write the JSON report to this file as well")
 
 
@@ -140,6 +139,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
+    session.registry.formats.find(arguments.format)
     _check_top(arguments)
     check_report(arguments.json)
     if arguments.tree is not None:
@@ -153,38 +153,30 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
     if arguments.direction is None and not arguments.conf:
-        known = ", ".join(session.registry.operations.ids)
-        raise UsageError(f"no DIRECTION given ({known}); only --conf and --tree go without")
+        ids = ", ".join(session.registry.operations.ids)
+        raise UsageError(f"no DIRECTION given ({ids}); only --conf and --tree go without")
     return _run_lists(arguments, session)
 
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     profiler = session.profiler
-    query = chosen_query(arguments, session, [arguments.direction] if arguments.direction else [])
+    directions = [arguments.direction] if arguments.direction else []
     if arguments.list_instances:
+        query = shared_options.chosen_query(arguments, session, directions)
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
-    build = shared_options.chosen_build_options(arguments)
-    baselines = _baselines(arguments, session)
-    plan = profiler.plan(
-        query,
-        given_problems(arguments),
-        files=arguments.problems,
-        build=build,
-        run=chosen_run_options(arguments, session),
-        splits=chosen_splits(arguments),
-        strict_layout=arguments.strict_layout,
-        why=arguments.why,
-    )
+    baselines = chosen_baselines(arguments, session)
+    options = chosen_plan(arguments, RunOptions(timeout_s=session.settings.timeout))
+    plan = planned_run(arguments, session, directions, options)
     plan = replace(plan, baselines=baselines)
     if arguments.dry_run:
-        target = profiler.target(build.target)
+        target = profiler.target(arguments.target)
         print_plan(plan, target.id, session.console)
         return ExitCode.OK
     if arguments.build_only:
         from ckprof.cli.cmd_build import build_and_report
 
-        return build_and_report(session, plan.selection, build)
+        return build_and_report(session, plan.selection, plan.build)
     # An exception that a signal raised may have been swallowed, e.g. where memory was collected.
     plan = replace(plan, store=_store_options(arguments), should_stop=lambda: session.signals.requested)
     end = profiler.execute_until_end(plan)
@@ -198,7 +190,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _deliver(results: RunResults, arguments: argparse.Namespace, session: Session) -> Delivery:
     """Write and print the report."""
-    from ckprof.report.json_report import render_json
+    from ckprof.report.run_data import render_json
     from ckprof.report.run_table import render_table
 
     delivery = Delivery(session)
@@ -211,7 +203,7 @@ def _deliver(results: RunResults, arguments: argparse.Namespace, session: Sessio
 def _check_top(arguments: argparse.Namespace) -> None:
     if arguments.top is None:
         return
-    from ckprof.report.best_rows import BEST_FORMATS
+    from ckprof.report.run_summary import BEST_FORMATS
 
     if arguments.tree is not None:
         raise UsageError("--best and --top do not go with --tree, which shows the best of each list anyway")
@@ -219,28 +211,21 @@ def _check_top(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--best and --top go with --format {', '.join(BEST_FORMATS)}")
 
 
-def _rendered(results: RunResults, arguments: argparse.Namespace, session: Session) -> str:
+def _rendered(
+    results: RunResults, arguments: argparse.Namespace, session: Session
+) -> str | Table[Any] | Document:
     """Return the result in the chosen format, and name problems that --top has no row for."""
-    if arguments.top is not None:
-        from ckprof.report.best_rows import problems_without_best, render_best
+    from ckprof.report.run_summary import best_table, problems_without_best, render_best, terminal_document
 
+    if arguments.top is not None:
         for sentence in problems_without_best(results):
             session.console.warning(sentence)
+        if arguments.format == "table":
+            return best_table(results, arguments.top)
         return render_best(results, arguments.format, arguments.top)
-    terminal = session.console.terminal
-    if arguments.format == "table" and terminal is not None:
-        from ckprof.report.terminal_table import render_for_terminal
-
-        return render_for_terminal(results, terminal, all_rows=arguments.all)
+    if arguments.format == "table" and session.console.terminal is not None:
+        return terminal_document(results, all_rows=arguments.all)
     return session.registry.formats.find(arguments.format).render(results)
-
-
-def _baselines(arguments: argparse.Namespace, session: Session) -> tuple[str, ...]:
-    """Return the ids of ``--baseline``, each once.
-
-    :raises UsageError: there is no such baseline.
-    """
-    return tuple(session.registry.baselines.find(name).id for name in dict.fromkeys(arguments.baseline))
 
 
 def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:
@@ -248,6 +233,4 @@ def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:
         if arguments.tag:
             raise UsageError("--tag names outcomes in a store: it requires --store")
         return None
-    from ckprof.api.requests import StoreOptions
-
-    return StoreOptions(store=arguments.store, tags=tuple(arguments.tag))
+    return chosen(arguments, StoreOptions)

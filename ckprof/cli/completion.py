@@ -42,7 +42,7 @@ def complete(parser: CommandParser, session: Session | None) -> None:
     import argcomplete
 
     if session is not None:
-        from ckprof.arch.architectures import architectures
+        from ckprof.model.architecture import architectures
 
         registry = session.registry
         names = {

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ckprof.errors import InputError
-from ckprof.plain_text import one_line, plain
-from ckprof.report.duration import duration
+from ckprof.plain_text import duration, one_line, plain
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ckprof.report.terminal_table import Terminal
+    from ckprof.report.document import Document
+    from ckprof.report.table import Table, Terminal
 
 #: seconds between two progress lines when standard error is no terminal
 _LINE_INTERVAL_S: Final = 5.0
@@ -33,7 +34,7 @@ class Console:
         self.verbosity = verbosity
         self._out = out or sys.stdout
         self._err = err or sys.stderr
-        self.interactive = self._err.isatty() and not os.environ.get("NO_COLOR")
+        self.interactive = self._err.isatty() and _understands_escapes()
         self._bar_shown = False
 
     @property
@@ -41,15 +42,19 @@ class Console:
         """The terminal that results go to; ``None`` for a file or a pipe."""
         if not self._out.isatty():
             return None
-        from ckprof.report.terminal_table import Terminal
+        from ckprof.report.table import Terminal
 
-        return Terminal(width=shutil.get_terminal_size().columns, colour=not os.environ.get("NO_COLOR"))
+        return Terminal(width=shutil.get_terminal_size().columns, colour=_understands_escapes())
 
-    def result(self, text: str) -> None:
-        """Print a part of the command's result."""
+    def result(self, content: str | Table[Any] | Document) -> None:
+        """Print a part of the command's result; tables are fitted to the terminal, if it goes to one."""
         self.clear_bar()
-        text = plain(text)
+        text = plain(content) if isinstance(content, str) else content.text(self.terminal)
         self.exact(text if text.endswith("\n") else f"{text}\n")
+
+    def table(self, table: Table[Any], form: str) -> None:
+        """Print a table; of the form ``json`` its rows with their raw values."""
+        self.result(json.dumps(table.records(), indent=2) if form == "json" else table)
 
     def exact(self, text: str) -> None:
         """Print a file's content as the result, byte for byte.
@@ -143,6 +148,10 @@ class Progress:
         elif time.monotonic() - self._last_line >= _LINE_INTERVAL_S and done < total:
             self._last_line = time.monotonic()
             self._console.info(f"{self._title}: {done}/{total}{left}")
+
+
+def _understands_escapes() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _terminal_width() -> int:

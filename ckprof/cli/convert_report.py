@@ -7,16 +7,18 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.flow.catalog_files import CatalogState
-from ckprof.model.conversion_tree import ListState
-from ckprof.model.list_error import ListError
+from ckprof.errors import ListError
+from ckprof.lists.catalog_folders import CatalogState
+from ckprof.model.conversion import ListState
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ckprof.flow.catalog_files import CatalogFile
-    from ckprof.model.conversion_tree import TreeList
+    from ckprof.lists.catalog_folders import CatalogFile
+    from ckprof.model.conversion import TreeList
 
 SCHEMA: Final = "ckprof.convert"
 VERSION: Final = 1
@@ -32,23 +34,21 @@ class ConvertReport:
     lists: tuple[TreeList, ...]
     files: tuple[CatalogFile, ...]
 
-    def as_table(self) -> str:
+    def as_document(self) -> Document:
         """Return one row per list, and a summary line."""
-        # Without it, a list's report needs no tables.
-        from tabulate import tabulate
-
-        rows = [
-            (
-                item.path,
-                item.conversion.lines if item.conversion else "",
-                _instances(item) if item.conversion else "",
-                _counts(item.conversion.dropped_by_rule) if item.conversion else "",
-                _state(item, self._files_of(item.path)),
-            )
-            for item in self.lists
+        columns: list[Column[TreeList]] = [
+            Column("list", lambda item: item.path, text=lambda item: str(item.path)),
+            Column("lines", lambda item: item.conversion and item.conversion.lines, align="right"),
+            Column("instances", lambda item: _instances(item) if item.conversion else None, align="right"),
+            Column(
+                "dropped lines",
+                lambda item: item.conversion and _counts(item.conversion.dropped_by_rule),
+                priority=1,
+            ),
+            Column("result", lambda item: _state(item, self._files_of(item.path))),
         ]
-        headers = ("list", "lines", "instances", "dropped lines", "result")
-        return f"{tabulate(rows, headers=headers)}\n\n{self._summary()}"
+        table = Table(columns, self.lists, elsewhere="--format json has every column")
+        return Document([table, self._summary()])
 
     def as_json(self) -> str:
         """Return the report as a JSON object with schema and version."""
@@ -119,8 +119,12 @@ class ConvertReport:
 
 def _errors(item: TreeList) -> list[dict[str, Any]]:
     error = item.error
-    found = error.diagnostics if isinstance(error, ListError) else (error,)
-    return [{"line": one.line, "column": one.column, "message": one.message} for one in found if one]
+    diagnostics = error.diagnostics if isinstance(error, ListError) else (error,)
+    return [
+        {"line": diagnostic.line, "column": diagnostic.column, "message": diagnostic.message}
+        for diagnostic in diagnostics
+        if diagnostic
+    ]
 
 
 def _file_values(file: CatalogFile) -> dict[str, Any]:
@@ -135,12 +139,12 @@ def _file_values(file: CatalogFile) -> dict[str, Any]:
         "sources": [str(source) for source in file.output.sources],
         "differences": [
             {
-                "where": one.where,
-                "on_disk": one.on_disk,
-                "expected": one.expected,
-                "message": one.message,
+                "where": difference.where,
+                "on_disk": difference.on_disk,
+                "expected": difference.expected,
+                "message": difference.message,
             }
-            for one in file.differences
+            for difference in file.differences
         ],
     }
 

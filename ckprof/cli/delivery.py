@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.cli.report_file import write_report
 from ckprof.errors import CkprofError, PluginError
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.cli.session import Session
+    from ckprof.report.document import Document
+    from ckprof.report.table import Table
 
 
 class Delivery:
@@ -29,9 +31,9 @@ class Delivery:
         """Write a form to a file, if one was asked for; say whether it went well."""
         return path is None or self._try(lambda: write_report(render(), path), f"the report {path}")
 
-    def show(self, render: Callable[[], str], fallback: Callable[[], str]) -> None:
+    def show(self, render: Callable[[], str | Table[Any] | Document], fallback: Callable[[], str]) -> None:
         """Show a form on standard output; what cannot be rendered is shown otherwise, on standard error."""
-        shown: list[str] = []
+        shown: list[str | Table[Any] | Document] = []
         if not self._try(lambda: shown.append(render()), "the report"):
             self._session.console.info("the results follow as a table")
             self._try(lambda: self._session.console.warning(fallback()), "the table")

@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ckprof.api import events
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
-from ckprof.report.run_table import status_counts
-from ckprof.run.events import (
+from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted, InvalidLeftOut, ListRead
+from ckprof.measure.events import (
     BaselineMeasured,
+    BatchListFinished,
+    BatchListStarted,
     FlushReduced,
     OperandsReady,
+    OutcomeKnown,
+    RunFinished,
+    RunProgress,
+    RunStarted,
+    RunWarning,
     WaitingForDevice,
     WorkerLost,
     WorkerReady,
 )
+from ckprof.parity.events import ConversionNotes, NotFrozen
+from ckprof.problems.events import DefaultProblemUsed, ProblemNote
+from ckprof.report.run_table import status_counts
+from ckprof.tuning.events import TuneProgress
 
 if TYPE_CHECKING:
-    from ckprof.api.events import Event
     from ckprof.cli.console import Console, Progress
-    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.events import Event
+    from ckprof.kernels.library import BuiltLibrary
 
 
 class EventMessages:
@@ -37,34 +47,34 @@ class EventMessages:
 
     def __call__(self, event: Event) -> None:
         """Print what is worth it."""
-        if isinstance(event, (events.BuildProgress, events.OutcomeKnown)):
+        if isinstance(event, (BuildProgress, OutcomeKnown)):
             self._step(event)
-        elif isinstance(event, (events.RunProgress, events.RunWarning)):
+        elif isinstance(event, (RunProgress, RunWarning)):
             self._run(event)
-        elif isinstance(event, (events.BuildStarted, events.BuildFinished)):
+        elif isinstance(event, (BuildStarted, BuildFinished)):
             self._build(event)
-        elif isinstance(event, (events.BatchListStarted, events.BatchListFinished)):
+        elif isinstance(event, (BatchListStarted, BatchListFinished)):
             self._batch(event)
         elif isinstance(event, SWEEP_EVENTS):
             self._sweep(event)
-        elif isinstance(event, events.TuneProgress):
+        elif isinstance(event, TuneProgress):
             self._console.info(_tune_progress(event))
-        elif isinstance(event, events.RunStarted):
+        elif isinstance(event, RunStarted):
             self._progress = self._console.progress("run")
-        elif isinstance(event, events.RunFinished):
+        elif isinstance(event, RunFinished):
             self._end_progress()
         else:
             self._message(event)
 
-    def _step(self, event: events.BuildProgress | events.OutcomeKnown) -> None:
-        if isinstance(event, events.OutcomeKnown):
+    def _step(self, event: BuildProgress | OutcomeKnown) -> None:
+        if isinstance(event, OutcomeKnown):
             outcome = event.outcome
             self._console.detail(f"{outcome.status.value}: {event.name} {outcome.reason}".rstrip())
         elif self._progress is not None:
             self._progress.update(event.done, event.total, event.name)
 
-    def _run(self, event: events.RunProgress | events.RunWarning) -> None:
-        if isinstance(event, events.RunWarning):
+    def _run(self, event: RunProgress | RunWarning) -> None:
+        if isinstance(event, RunWarning):
             self._console.warning(event.text)
             return
         measured = event.outcome.measurement
@@ -73,8 +83,8 @@ class EventMessages:
         if self._progress is not None:
             self._progress.update(event.done, event.total, event.name, eta_s=event.eta_s)
 
-    def _build(self, event: events.BuildStarted | events.BuildFinished) -> None:
-        if isinstance(event, events.BuildStarted):
+    def _build(self, event: BuildStarted | BuildFinished) -> None:
+        if isinstance(event, BuildStarted):
             self._console.detail(f"compiler: {event.compiler}")
             self._progress = self._console.progress("build")
             return
@@ -82,9 +92,9 @@ class EventMessages:
         if event.library is not None:
             self._console.info(_build_summary(event.library))
 
-    def _batch(self, event: events.BatchListStarted | events.BatchListFinished) -> None:
+    def _batch(self, event: BatchListStarted | BatchListFinished) -> None:
         head = f"[{event.position}/{event.total}]"
-        if isinstance(event, events.BatchListStarted):
+        if isinstance(event, BatchListStarted):
             self._console.info(f"{head} {event.name}")
             return
         result = event.result
@@ -96,21 +106,21 @@ class EventMessages:
     def _message(self, event: Event) -> None:
         console = self._console
         match event:
-            case events.ListRead():
+            case ListRead():
                 report_conversion(event.conversion, console)
-            case events.InvalidLeftOut():
-                rules = Counter(one.unmet_requirements[0].rule for one in event.invalid)
+            case InvalidLeftOut():
+                rules = Counter(instance.unmet_requirements[0].rule for instance in event.invalid)
                 console.info(
                     f"{event.source} for {event.arch}: {event.kept} instances; left out {len(event.invalid)} "
                     f"that are not valid ({', '.join(f'{n} {rule}' for rule, n in rules.most_common())})"
                 )
-            case events.DefaultProblemUsed():
+            case DefaultProblemUsed():
                 console.info(f"no --problem given: using {event.problem.describe()}")
-            case events.ProblemNote():
+            case ProblemNote():
                 console.info(event.message)
-            case events.NotFrozen():
+            case NotFrozen():
                 console.info(f"not in the lock file, since every instance is left out: {event.title}")
-            case events.ConversionNotes():
+            case ConversionNotes():
                 for note in event.notes:
                     console.detail(f"{event.path}: {note}")
             case WorkerReady():
@@ -155,7 +165,7 @@ def _build_summary(library: BuiltLibrary) -> str:
     )
 
 
-def _tune_progress(event: events.TuneProgress) -> str:
+def _tune_progress(event: TuneProgress) -> str:
     """Return one line: time, what is built and measured, and the best so far."""
     now, space = event.progress, event.space
     return (

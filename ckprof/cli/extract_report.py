@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tabulate import tabulate
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,28 +17,33 @@ if TYPE_CHECKING:
 _SHOWN: Final = 20
 
 
-def summary_table(report: ExtractionReport) -> str:
+def summary(report: ExtractionReport) -> Document:
     """Return one row per list, a total, and what the lists come from."""
-    columns = tuple(dict.fromkeys(name for item in report.lists for name in item.counts))
-    rows = [
-        (f"{item.direction} {item.name}", *(item.counts[name] for name in columns), _counts(item.skipped))
-        for item in report.lists
-    ]
     total: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
     for item in report.lists:
         total.update(item.counts)
         skipped.update(item.skipped)
-    rows.append(("total", *(total[name] for name in columns), _counts(skipped)))
-    headers = ("list", *(name.replace("_", " ") for name in columns), "skipped functions")
-    parts = [
-        tabulate(rows, headers=headers),
-        "",
-        f"{_origin(report)}: {len(report.lists)} lists in {report.seconds:.1f} s",
+    rows = [_Row(f"{item.direction} {item.name}", item.counts, item.skipped) for item in report.lists]
+    columns: list[Column[_Row]] = [
+        Column("list", lambda row: row.title),
+        *(_count_column(name) for name in dict.fromkeys(name for row in rows for name in row.counts)),
+        Column("skipped functions", lambda row: _counts(row.skipped), priority=1),
     ]
-    parts += [f"not in this library: {name}" for name in report.absent]
-    parts += [f"not derived: {name}" for name in report.failures]
-    return "\n".join(parts)
+    lines = [f"{_origin(report)}: {len(report.lists)} lists in {report.seconds:.1f} s"]
+    lines += [f"not in this library: {name}" for name in report.absent]
+    lines += [f"not derived: {name}" for name in report.failures]
+    return Document([Table(columns, [*rows, _Row("total", total, skipped)]), "\n".join(lines)])
+
+
+class _Row(NamedTuple):
+    title: str
+    counts: Mapping[str, int]
+    skipped: Mapping[str, int]
+
+
+def _count_column(name: str) -> Column[_Row]:
+    return Column(name.replace("_", " "), lambda row: row.counts[name], align="right")
 
 
 def _origin(report: ExtractionReport) -> str:

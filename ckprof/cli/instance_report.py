@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from tabulate import tabulate
 
-from ckprof.catalog.writer import write_atomically
-from ckprof.plain_text import csv_cell
+from ckprof.files import write_output
+from ckprof.report.table import Column, Table, csv_text
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.api.instances import Selection
-    from ckprof.flow.candidates import Candidate
+    from ckprof.kernels.candidates import Candidate
+    from ckprof.kernels.choose import Selection
 
 #: Values of ``--format``.
 FORMATS: Final = ("table", "json", "csv", "names")
@@ -28,7 +26,7 @@ VERSION: Final = 1
 _REASON_HEADERS: Final = ("name", "rule", "found", "allowed", "message")
 
 
-def render_instances(chosen: Selection, format_: str) -> str:
+def render_instances(chosen: Selection, format_: str) -> str | Table[Candidate]:
     """Return the instances in one of :data:`FORMATS`."""
     if format_ == "names":
         return "\n".join(candidate.name for candidate in chosen.candidates)
@@ -36,21 +34,26 @@ def render_instances(chosen: Selection, format_: str) -> str:
         return _json([_record(candidate) for candidate in chosen.candidates])
     if format_ == "csv":
         return _csv([_flat_record(candidate) for candidate in chosen.candidates])
-    headers = ("instance", "pipeline", "name", "instance string", "source")
-    rows = [(c.index, c.pipeline.id, c.name, c.instance_string, c.source) for c in chosen.candidates]
-    return tabulate(rows, headers=headers, disable_numparse=True)
+    columns: list[Column[Candidate]] = [
+        Column("instance", lambda candidate: candidate.index),
+        Column("pipeline", lambda candidate: candidate.pipeline.id),
+        Column("name", lambda candidate: candidate.name),
+        Column("instance string", lambda candidate: candidate.instance_string, priority=2),
+        Column("source", lambda candidate: candidate.source, priority=1),
+    ]
+    return Table(columns, chosen.candidates, elsewhere="--format csv has every column")
 
 
-def render_reasons(chosen: Selection, format_: str) -> str:
+def render_reasons(chosen: Selection, format_: str) -> str | Table[dict[str, Any]]:
     """Return what was left out in one of :data:`FORMATS`: one row per broken rule."""
     if format_ == "names":
-        return "\n".join(one.candidate.name for one in chosen.invalid)
+        return "\n".join(rejected.candidate.name for rejected in chosen.invalid)
     rows = _reasons(chosen)
     if format_ == "json":
         return _json(rows)
-    if format_ == "csv":
-        return _csv(rows, _REASON_HEADERS)
-    return tabulate([tuple(row.values()) for row in rows], headers=_REASON_HEADERS, disable_numparse=True)
+    columns: list[Column[dict[str, Any]]] = [Column(name, itemgetter(name)) for name in _REASON_HEADERS]
+    table = Table(columns, rows)
+    return table.csv().rstrip("\n") if format_ == "csv" else table
 
 
 def export_json(chosen: Selection, path: Path) -> None:
@@ -68,7 +71,7 @@ def export_json(chosen: Selection, path: Path) -> None:
         "instances": [_record(candidate) for candidate in chosen.candidates],
         "left_out": _reasons(chosen),
     }
-    write_atomically(path, _json(document) + "\n")
+    write_output(path, _json(document) + "\n")
 
 
 def _record(candidate: Candidate) -> dict[str, Any]:
@@ -95,14 +98,14 @@ def _flat_record(candidate: Candidate) -> dict[str, Any]:
 def _reasons(chosen: Selection) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.candidate.name,
+            "name": rejected.candidate.name,
             "rule": rejection.rule,
             "found": rejection.found,
             "allowed": rejection.allowed,
             "message": rejection.message,
         }
-        for one in chosen.invalid
-        for rejection in one.unmet_requirements
+        for rejected in chosen.invalid
+        for rejection in rejected.unmet_requirements
     ]
 
 
@@ -110,13 +113,8 @@ def _json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def _csv(rows: Sequence[dict[str, Any]], headers: Sequence[str] = ()) -> str:
+def _csv(rows: Sequence[dict[str, Any]]) -> str:
     """Return rows of possibly different fields; a field that a row lacks is empty."""
-    names = list(headers) or list(dict.fromkeys(name for row in rows for name in row))
     # what people look for first comes first
-    names.sort(key=lambda name: ("instance", "name").index(name) if name in ("instance", "name") else 2)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
-    return text.getvalue().rstrip("\n")
+    names = dict.fromkeys(("instance", "name", *(name for row in rows for name in row)))
+    return csv_text(rows, [*names]).rstrip("\n")

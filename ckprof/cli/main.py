@@ -78,9 +78,11 @@ def _print_error(text: str) -> None:
 
 def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
     """With ``-v``, say where in its own code a plugin failed."""
-    known, _ = _parse_shared(arguments, _shared_options())
-    if error.exit_code is ExitCode.PLUGIN and getattr(known, "verbose", None):
-        from ckprof.plugin.failure import traceback_lines
+    if error.exit_code is not ExitCode.PLUGIN:
+        return
+    options, _ = _parse_shared(arguments, _shared_options())
+    if getattr(options, "verbose", None):
+        from ckprof.plugin.boundary import traceback_lines
 
         for line in traceback_lines(error):
             print(plain(line), file=sys.stderr)
@@ -101,17 +103,19 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     command = _find_command(arguments, shared)
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     session = _open_session(arguments, shared, signals) if command else None
-    for known in COMMANDS:
+    for listed in COMMANDS:
         sub = parsers.add_parser(
-            known.name,
-            help=known.summary,
-            description=known.summary[0].upper() + known.summary[1:] + ".",
+            listed.name,
+            help=listed.summary,
+            description=listed.summary[0].upper() + listed.summary[1:] + ".",
             parents=[shared],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if known is command and session is not None:
-            importlib.import_module(known.module).add_arguments(sub, session)
-            session.manager.call("ckprof_add_arguments", command=known.name, parser=sub)
+        if listed is command and session is not None:
+            importlib.import_module(listed.module).add_arguments(sub, session)
+            session.manager.call("ckprof_add_arguments", command=listed.name, parser=sub)
+            if {"-h", "--help"} & {*arguments}:
+                sub.complete_help(session.help_names())
     if completion.is_asked():
         completion.complete(parser, session)
     parsed = parser.parse_all(arguments)
@@ -127,7 +131,7 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
 
 
 def _shared_options() -> CommandParser:
-    """Return the options that stand before or behind the command and mean the same everywhere."""
+    """Return the options that stand before or after the command and mean the same everywhere."""
     shared = CommandParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("options of every command")
     group.add_argument("-v", "--verbose", action="count", help="say more")
@@ -171,11 +175,11 @@ def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argp
 def _open_session(arguments: Sequence[str], shared: CommandParser, signals: StopSignals) -> Session:
     from ckprof.cli.session import open_session
 
-    known, _ = _parse_shared(arguments, shared)
-    verbosity = -1 if getattr(known, "quiet", False) else getattr(known, "verbose", 0)
+    options, _ = _parse_shared(arguments, shared)
+    verbosity = -1 if getattr(options, "quiet", False) else getattr(options, "verbose", 0)
     return open_session(
         signals,
         verbosity=verbosity,
-        config=getattr(known, "config", None),
-        plugins=getattr(known, "plugin", None) or (),
+        config=getattr(options, "config", None),
+        plugins=getattr(options, "plugin", None) or (),
     )

@@ -6,12 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ckprof.errors import ExitCode
-from ckprof.model.suggestion import suggestion, unknown_name
-from ckprof.plain_text import plain
+from ckprof.errors import UsageError
+from ckprof.plain_text import suggestion, unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 #: how the names of instance lists end
 _LIST_SUFFIXES = (".conf", ".json")
@@ -24,8 +23,11 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        """End with a message that names the help of the command that was called."""
-        self.exit(ExitCode.USAGE, f"ckprof: {plain(message)} (see '{self.prog} --help')\n")
+        """Name the help of the command that was called.
+
+        :raises UsageError: always.
+        """
+        raise UsageError(f"{message} (see '{self.prog} --help')")
 
     def parse_all(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse like ``parse_args``, but let the command that was called report what it does not know."""
@@ -44,6 +46,13 @@ class CommandParser(argparse.ArgumentParser):
                     if isinstance(inner, CommandParser):
                         yield from inner.all_actions()
 
+    def complete_help(self, names: Mapping[str, Callable[[], str]]) -> None:
+        """Replace names in braces in the help of options."""
+        for action in self.all_actions():
+            for name, text in names.items():
+                if f"{{{name}}}" in (action.help or ""):
+                    action.help = str(action.help).replace(f"{{{name}}}", text().replace("%", "%%"))
+
     def _called(self, parsed: argparse.Namespace) -> CommandParser:
         """Return the innermost parser that the words of the command line lead to."""
         for action in self._actions:
@@ -56,12 +65,12 @@ class CommandParser(argparse.ArgumentParser):
     def _unknown_message(self, unknown: Sequence[str]) -> str:
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         if options:
-            known = [
+            spellings = [
                 name
                 for name, action in self._option_string_actions.items()
                 if name.startswith("--") and action.help != argparse.SUPPRESS
             ]
-            return f"unknown option {options[0]!r}{suggestion(options[0], known)}"
+            return f"unknown option {options[0]!r}{suggestion(options[0], spellings)}"
         hint = ""
         if "--conf" in self._option_string_actions and looks_like_list(unknown[0]):
             hint = f"; lists are named with --conf: type --conf {unknown[0]}"
@@ -73,7 +82,7 @@ class CommandParser(argparse.ArgumentParser):
             message = unknown_name(
                 "command" if isinstance(action, argparse._SubParsersAction) else "value",
                 str(value),
-                [str(one) for one in action.choices],
+                [str(choice) for choice in action.choices],
             )
             self.error(f"argument {_name(action)}: {message}" if action.option_strings else message)
 

@@ -6,25 +6,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.catalog.writer import write_atomically
 from ckprof.errors import ExitCode, InputError
-from ckprof.model.dtype import SHARED_TYPES, DataType, spellings
-from ckprof.problems.list_file import FORMS, render_problems
+from ckprof.files import write_output
+from ckprof.model.types import SHARED_TYPES, DataType, spellings
+from ckprof.problems.list_file import line_forms, render_problems
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.problems.counted import CountedProblem
+    from ckprof.model.problem_case import ProblemCase
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the form, what the lines say besides the sizes, and the file."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--to",
-        choices=FORMS,
+        choices=line_forms(session.registry.operations.registered),
         help="form (default: miopen for convolutions, ckProfiler's or a similar one for other operations)",
     )
     group.add_argument(
@@ -47,7 +47,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 
 def write_problems(
-    problems: Sequence[CountedProblem], arguments: argparse.Namespace, session: Session, origin: str
+    problems: Sequence[ProblemCase], arguments: argparse.Namespace, session: Session, origin: str
 ) -> ExitCode:
     """Write the problems in the form asked for.
 
@@ -68,7 +68,7 @@ def write_problems(
             continue
         path = _path(arguments.output, direction, alone=len(groups) == 1)
         try:
-            write_atomically(path, rendered.text)
+            write_output(path, rendered.text)
         except OSError as exc:
             raise InputError(f"cannot write: {exc.strerror}", path) from None
         written = len(some) - len(rendered.inexpressible)
@@ -77,31 +77,31 @@ def write_problems(
 
 
 def _completed(
-    problems: Sequence[CountedProblem], arguments: argparse.Namespace, session: Session
-) -> list[CountedProblem]:
+    problems: Sequence[ProblemCase], arguments: argparse.Namespace, session: Session
+) -> list[ProblemCase]:
     direction = session.registry.operation(arguments.direction).id if arguments.direction else None
     dtype = DataType.parse(arguments.dtype) if arguments.dtype else None
-    found = [
+    completed = [
         replace(
-            one,
-            direction=one.direction or direction,
-            dtype=one.dtype or dtype,
-            layout=one.layout or arguments.layout,
+            case,
+            direction=case.direction or direction,
+            dtype=case.dtype or dtype,
+            layout=case.layout or arguments.layout,
         )
-        for one in problems
-        if direction is None or one.direction in (None, direction)
+        for case in problems
+        if direction is None or case.direction in (None, direction)
     ]
-    if not found:
+    if not completed:
         raise InputError(f"all {len(problems)} problems are of other directions than {direction}")
-    if len(found) < len(problems):
-        session.console.info(f"{len(problems) - len(found)} problems of other directions are left out")
-    return found
+    if len(completed) < len(problems):
+        session.console.info(f"{len(problems) - len(completed)} problems of other directions are left out")
+    return completed
 
 
-def _by_direction(problems: Sequence[CountedProblem]) -> dict[str | None, list[CountedProblem]]:
-    groups: dict[str | None, list[CountedProblem]] = {}
-    for one in problems:
-        groups.setdefault(one.direction, []).append(one)
+def _by_direction(problems: Sequence[ProblemCase]) -> dict[str | None, list[ProblemCase]]:
+    groups: dict[str | None, list[ProblemCase]] = {}
+    for case in problems:
+        groups.setdefault(case.direction, []).append(case)
     return groups
 
 

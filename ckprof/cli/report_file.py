@@ -6,8 +6,8 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Final
 
-from ckprof.catalog.writer import write_atomically
 from ckprof.errors import InputError
+from ckprof.files import write_output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def write_report(text: str | bytes, path: Path) -> None:
     :raises InputError: the file cannot be written.
     """
     check_report(path)
-    write_atomically(path, text)
+    write_output(path, text)
     _sweep(path)
 
 

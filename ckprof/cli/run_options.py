@@ -1,192 +1,165 @@
-"""The options that say how kernels are run, verified and timed."""
+"""The options that say which problems are run, and how kernels are run, verified and timed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import UsageError
-from ckprof.run.operands import InitKind
-from ckprof.run.options import AUTO_SPLITS, CacheMode, ReferencePlace, RunOptions
-from ckprof.run.stopping import CRITERIA
+from ckprof.measure.options import RunOptions
+from ckprof.measure.requests import RunPlanOptions
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.measure.rounds import RoundOptions
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.plugin.protocols import Operation
 
-#: ckProfiler's sweep
-ALL_SPLITS: Final = (AUTO_SPLITS, 1, 2, 4, 8, 16, 32, 64, 128)
+
+def add_problem_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which problems are meant."""
+    group = parser.add_argument_group("problems")
+    add_fields(group, RunPlanOptions, "problems", "files", "strict_layout")
+    add_problem_set_options(group)
 
 
-def add_run_options(parser: argparse.ArgumentParser, session: Session) -> None:
-    """Add the options of a run."""
-    default = RunOptions()
-    group = add_timing_options(parser, session, default, time_option="--max-time")
+def add_problem_set_options(group: argparse._ArgumentGroup) -> None:
+    """Add ``--problem-set`` and ``--batch``."""
     group.add_argument(
-        "--no-verify", action="store_true", help="do not compare with the reference; nothing is ranked then"
+        "--problem-set",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the layers of a network: see 'ckprof problems list' (repeatable), or a file of that form",
     )
-    group.add_argument(
-        "--rounds",
-        type=shared_options.positive,
-        default=default.rounds,
-        metavar="N",
-        help="rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
-        "shuffled order, those that are surely slower than the best leave, and it ends early where the order "
-        f"is known; 1: one kernel after the other (default: {default.rounds})",
+    group.add_argument("--batch", type=int, metavar="N", help="batch size of the problem sets (default: 1)")
+
+
+def problems_of_sets(arguments: argparse.Namespace) -> list[ProblemCase]:
+    """Return the problems of all sets, in their order.
+
+    :raises UsageError: a set is unknown, or a batch size is given without a set.
+    :raises InputError: a file is no problem set, or the batch size is not positive.
+    """
+    if not arguments.problem_set:
+        if arguments.batch is not None:
+            raise UsageError("--batch is the batch size of a problem set: it requires --problem-set")
+        return []
+    from ckprof.problems.problem_set import find_set
+
+    batch = 1 if arguments.batch is None else arguments.batch
+    return [problem for name in arguments.problem_set for problem in find_set(name).problems(batch)]
+
+
+def given_problems(arguments: argparse.Namespace, *, counted: bool = False) -> tuple[str | Problem, ...]:
+    """Return the lines of ``--problem``, and the problems of ``--problem-set``.
+
+    :param counted: those of sets as often as they occur in their network.
+    :raises UsageError: a set is unknown, or ``--batch`` is given without one.
+    :raises InputError: a set's file is wrong, or the batch size is not positive.
+    """
+    of_sets = problems_of_sets(arguments)
+    return (
+        *(arguments.problem or ()),
+        *(layer.problem for layer in of_sets for _ in range(layer.count if counted else 1)),
     )
-    group.add_argument("--samples", action="store_true", help="keep all raw samples in the JSON report")
 
 
-def add_timing_options(
-    parser: argparse.ArgumentParser, session: Session, default: RunOptions, *, time_option: str
-) -> argparse._ArgumentGroup:
-    """Add the options that runs and sweeps have in common, and return their group.
+def parsed_problems(
+    arguments: argparse.Namespace, session: Session, direction: Operation, *, counted: bool = False
+) -> list[ProblemCase]:
+    """Return the problems of ``--problem``, ``--problem-set`` and ``--problems``.
 
-    :param default: the values without options.
-    :param time_option: the option for the time that is spent on timing one kernel.
+    :param counted: those of sets as often as they occur in their network.
+    :raises InputError: a line is wrong, or asks for another direction.
+    """
+    given = given_problems(arguments, counted=counted)
+    return session.profiler.problems(direction.id, given, files=arguments.problems or ())
+
+
+def add_run_options(parser: argparse.ArgumentParser, usual: RunOptions) -> argparse._ArgumentGroup:
+    """Add the options that all commands have which run kernels.
+
+    :param usual: what holds without the options.
+    :returns: their group.
     """
     group = parser.add_argument_group("run")
-    group.add_argument(
-        "--init",
-        default=default.init.value,
-        choices=[kind.value for kind in InitKind],
-        help=f"what the operands hold (default: {default.init.value})",
-    )
-    group.add_argument(
-        "--seed", type=int, default=default.seed, help=f"seed of the operands (default: {default.seed})"
-    )
-    group.add_argument(
-        "--reference",
-        default=default.reference.value,
-        choices=[place.value for place in ReferencePlace],
-        help="where operands and reference are computed and results compared: host, out of reach of the "
-        "kernels; device, in double precision as well, without copies; auto: on the device where target and "
-        f"operation can (default: {default.reference.value})",
-    )
-    group.add_argument(
-        "--cache",
-        default=default.cache.value,
-        choices=[mode.value for mode in CacheMode],
-        help="state of the caches before each sample (default: cold)",
-    )
-    _add_sampling_options(group, default, time_option)
-    group.add_argument(
-        "--split-k",
-        metavar="N,N,...|all|auto",
-        help="splits of the reduction to run, one after the other; auto is deduced by the kernel, all is "
-        "auto and the powers of two up to 128 (default: what the problem line says, else 1)",
-    )
-    group.add_argument(
-        "--timeout",
-        type=float,
-        metavar="S",
-        help=f"seconds for one kernel's runs (default: {session.settings.timeout:g})",
-    )
-    group.add_argument(
-        "--threads",
-        type=int,
-        default=default.cpu_threads,
-        metavar="N",
-        help="CPU threads of the kernels (default: all)",
-    )
-    group.add_argument(
-        "--device",
-        type=int,
-        default=default.device,
-        metavar="N",
-        help=f"index of the device (default: {default.device})",
-    )
+    first = ("init", "seed", "reference", "cache", "min_samples", "min_time_s", "max_time_s", "criterion")
+    add_fields(group, type(usual), *first, "warmup", defaults=usual)
+    add_fields(group, RunPlanOptions, "splits")
+    add_fields(group, type(usual), "timeout_s", "cpu_threads", "device", defaults=usual)
     return group
 
 
-def _add_sampling_options(group: argparse._ArgumentGroup, default: RunOptions, time_option: str) -> None:
-    """Add the options that say how a kernel is sampled, and when that ends."""
-    group.add_argument(
-        "--min-samples",
-        type=int,
-        default=default.min_samples,
-        metavar="N",
-        help=f"samples before the criterion is asked (default: {default.min_samples})",
-    )
-    group.add_argument(
-        "--min-time",
-        type=float,
-        default=default.min_time_s,
-        metavar="S",
-        help=f"least measured kernel time in s (default: {default.min_time_s:g})",
-    )
-    group.add_argument(
-        time_option,
-        dest="kernel_time",
-        type=float,
-        default=default.max_time_s,
-        metavar="S",
-        help=f"most time spent on timing one kernel in s (default: {default.max_time_s:g})",
-    )
-    group.add_argument(
-        "--criterion",
-        default=default.criterion,
-        metavar="NAME[:KEY=VALUE,...]",
-        help=f"when sampling stops: {', '.join(CRITERIA)} (default: {default.criterion})",
-    )
-    group.add_argument(
-        "--warmup",
-        type=int,
-        default=default.warmup,
-        metavar="N",
-        help=f"untimed runs after the verified one (default: {default.warmup})",
-    )
+def chosen_plan(arguments: argparse.Namespace, usual: RunOptions, *, counted: bool = False) -> RunPlanOptions:
+    """Return what is run, and how.
 
-
-def chosen_run_options(arguments: argparse.Namespace, session: Session) -> RunOptions:
-    """Return what the options say, but for the splits.
-
-    :raises UsageError: a value is out of range, or the criterion is unknown.
+    :param usual: what holds without the options of the run.
+    :param counted: problems of sets are run as often as they occur in their network.
+    :raises CkprofError: a value is out of range, a problem set is wrong, or the criterion is unknown.
     """
-    criterion, _, parameters = arguments.criterion.partition(":")
-    return RunOptions(
-        verify=not getattr(arguments, "no_verify", False),
-        reference=ReferencePlace(arguments.reference),
-        seed=arguments.seed,
-        init=InitKind(arguments.init),
-        cache=CacheMode(arguments.cache),
-        warmup=arguments.warmup,
-        min_samples=arguments.min_samples,
-        min_time_s=arguments.min_time,
-        max_time_s=arguments.kernel_time,
+    return chosen(
+        arguments,
+        RunPlanOptions,
+        problems=given_problems(arguments, counted=counted),
+        run=_chosen_run_options(arguments, usual),
+    )
+
+
+def planned_run(
+    arguments: argparse.Namespace, session: Session, directions: Sequence[str], plan: RunPlanOptions
+) -> RunRequest:
+    """Choose the instances and problems of a command that runs kernels.
+
+    :param directions: ids or aliases; empty for that of the lists.
+    :raises CkprofError: a list, a problem or an option is wrong.
+    """
+    from ckprof.measure.run_plan import plan_run
+
+    query = chosen_query(arguments, session, directions)
+    return plan_run(session.profiler, query, chosen_build_options(arguments), plan)
+
+
+def chosen_rounds(arguments: argparse.Namespace) -> RoundOptions:
+    """Return the options of rounds; as many as there are at most are enough at least.
+
+    :raises UsageError: a value is out of range.
+    """
+    from ckprof.measure.rounds import RoundOptions
+
+    usual = RoundOptions()
+    least = usual.min_rounds if arguments.min_rounds is None else arguments.min_rounds
+    most = usual.max_rounds if arguments.max_rounds is None else arguments.max_rounds
+    return chosen(arguments, RoundOptions, min_rounds=min(least, most))
+
+
+def chosen_baselines(arguments: argparse.Namespace, session: Session) -> tuple[str, ...]:
+    """Return the ids of ``--baseline``, each once.
+
+    :raises UsageError: there is no such baseline.
+    """
+    names = dict.fromkeys(arguments.baseline or ())
+    return tuple(session.registry.baselines.find(name).id for name in names)
+
+
+def _chosen_run_options(arguments: argparse.Namespace, usual: RunOptions) -> RunOptions:
+    criterion, _, parameters = (arguments.criterion or usual.criterion).partition(":")
+    return chosen(
+        arguments,
+        type(usual),
+        defaults=usual,
         criterion=criterion,
-        criterion_parameters=tuple(_criterion_parameters(parameters)),
-        timeout_s=session.settings.timeout if arguments.timeout is None else arguments.timeout,
-        cpu_threads=arguments.threads,
-        device=arguments.device,
-        keep_samples=getattr(arguments, "samples", True),
-        rounds=getattr(arguments, "rounds", 1),
+        criterion_parameters=_criterion_parameters(parameters),
     )
 
 
-def chosen_splits(arguments: argparse.Namespace) -> tuple[int, ...]:
-    """Return the splits of ``--split-k``: ``1,2,4``, ``all`` or ``auto``; nothing without the option.
-
-    :raises UsageError: it is none of these.
-    """
-    text = arguments.split_k
-    if text is None:
-        return ()
-    if text == "all":
-        return ALL_SPLITS
-    try:
-        splits = tuple(
-            AUTO_SPLITS if part in ("auto", str(AUTO_SPLITS)) else int(part) for part in text.split(",")
-        )
-    except ValueError:
-        splits = ()
-    if not splits or any(split < 1 and split != AUTO_SPLITS for split in splits):
-        raise UsageError(f"--split-k: expected positive integers, all or auto, got {text!r}")
-    return splits
-
-
-def _criterion_parameters(text: str) -> list[tuple[str, float]]:
+def _criterion_parameters(text: str) -> tuple[tuple[str, float], ...]:
     """Parse ``key=value,key=value``.
 
     :raises UsageError: a part has no ``=`` or no number.
@@ -198,4 +171,4 @@ def _criterion_parameters(text: str) -> list[tuple[str, float]]:
             parameters.append((name, float(value)))
         except ValueError:
             raise UsageError(f"--criterion: expected KEY=NUMBER, got {part!r}") from None
-    return parameters
+    return tuple(parameters)

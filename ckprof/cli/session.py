@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ckprof.api.profiler import Profiler
 from ckprof.cli.console import Console
-from ckprof.config.settings import find_file
+from ckprof.profiler import Profiler
+from ckprof.settings import find_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from ckprof.api.events import Event, Listener
     from ckprof.cli.stop_signals import StopSignals
-    from ckprof.config.settings import Settings
+    from ckprof.events import Event, Listener
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.registry import Registry
+    from ckprof.settings import Settings
 
 
 class Session:
@@ -46,10 +46,42 @@ class Session:
         """
         return self.profiler.registry
 
+    def help_names(self) -> dict[str, Callable[[], str]]:
+        """Return what names in braces stand for in help; each is asked for where it is shown."""
+        registry, settings = self.registry, self.settings
+        return {
+            "baselines": lambda: ", ".join(registry.baselines.ids) or "none installed",
+            "strategies": lambda: _labels(registry.strategies),
+            "comparison_formats": lambda: _labels(registry.comparison_formats),
+            "parity_formats": lambda: _labels(registry.parity_formats),
+            "store_report_formats": lambda: _labels(registry.store_report_formats),
+            "revisions": _revisions,
+            "dtypes": _dtypes,
+            "compile_timeout": lambda: f"{settings.compile_timeout:g}",
+            "timeout": lambda: f"{settings.timeout:g}",
+        }
+
     def report_broken_plugins(self) -> None:
         """Warn of plugins that could not be loaded."""
         for plugin in self.manager.broken:
             self.console.warning(f"plugin {plugin.name} ({plugin.location}) is not active: {plugin.error}")
+
+
+def _labels(entries: Iterable[Any]) -> str:
+    return "; ".join(f"{entry.id}: {entry.label}" for entry in entries)
+
+
+def _dtypes() -> str:
+    from ckprof.model.types import DataType, spellings
+
+    return spellings(DataType)
+
+
+def _revisions() -> str:
+    from ckprof.model.strings.revision import all_revisions, default_revision
+
+    notes = "; ".join(f"{revision.name}: {revision.note}" for revision in all_revisions())
+    return f"(default: {default_revision().name}): {notes}"
 
 
 def open_session(

@@ -6,32 +6,39 @@ import math
 import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ckprof.api import events
-from ckprof.report.duration import duration
+from ckprof.plain_text import duration
+from ckprof.sweep.events import (
+    EngineProgress,
+    SweepMessage,
+    SweepPlanned,
+    SweepProgress,
+    SweepRound,
+    SweepWarning,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckprof.cli.console import Console
-    from ckprof.sweep.cluster.tally import ClusterProgress, ClusterSummary
-    from ckprof.sweep.engine import Progress, Summary
+    from ckprof.model.ranking import Standing
+    from ckprof.sweep.cluster.tally import ClusterSummary
+    from ckprof.sweep.sweep import Summary
 
 #: seconds between two progress lines when standard error is no terminal
 _LINE_INTERVAL_S: Final = 5.0
+#: rankings whose best is not decided that a summary names
+_MOST_OPEN: Final = 5
 
 SWEEP_EVENTS: Final = (
-    events.SweepPlanned,
-    events.SweepProgress,
-    events.EngineProgress,
-    events.SweepRound,
-    events.SweepWarning,
-    events.SweepMessage,
+    SweepPlanned,
+    SweepProgress,
+    EngineProgress,
+    SweepRound,
+    SweepWarning,
+    SweepMessage,
 )
 SweepEvent: TypeAlias = (
-    events.SweepPlanned
-    | events.SweepProgress
-    | events.EngineProgress
-    | events.SweepRound
-    | events.SweepWarning
-    | events.SweepMessage
+    SweepPlanned | SweepProgress | EngineProgress | SweepRound | SweepWarning | SweepMessage
 )
 
 
@@ -48,26 +55,26 @@ class SweepMessages:
     def __call__(self, event: SweepEvent) -> None:
         """Print what is worth it."""
         console = self._console
-        if isinstance(event, events.SweepProgress):
-            self._progress(event.progress)
-        elif isinstance(event, events.EngineProgress):
-            self._show(engine_text(event.progress))
-        elif isinstance(event, events.SweepPlanned):
+        if isinstance(event, SweepProgress):
+            self._progress(event)
+        elif isinstance(event, EngineProgress):
+            self._show(engine_text(event))
+        elif isinstance(event, SweepPlanned):
             from ckprof.sweep.plan import describe
 
             for line in describe(event.plan):
                 console.info(line)
-        elif isinstance(event, events.SweepRound):
+        elif isinstance(event, SweepRound):
             self._round(event)
-        elif isinstance(event, events.SweepWarning):
+        elif isinstance(event, SweepWarning):
             console.warning(event.text)
         else:
             console.info(event.text)
 
-    def _progress(self, progress: Progress) -> None:
+    def _progress(self, progress: SweepProgress) -> None:
         console = self._console
         last = progress.last
-        if last is not None and last.status.is_failure:
+        if last.status.is_failure:
             console.detail(f"{last.status.value}: {last.kernel.name} {last.reason}".rstrip())
         if console.verbosity >= 0:
             self._show(progress_text(progress))
@@ -83,7 +90,7 @@ class SweepMessages:
             self._last_line = time.monotonic()
             console.info(text)
 
-    def _round(self, event: events.SweepRound) -> None:
+    def _round(self, event: SweepRound) -> None:
         report, kernels = event.report, event.planned.kernels
         where = f"problem {event.planned.problem_index}, round {report.round}"
         if report.drifted and report.drift is not None:
@@ -92,14 +99,14 @@ class SweepMessages:
                 f"{where}: the reference kernel moved by {percent:+.1f} %; the round is repeated"
             )
         for cell, ratio in report.dropped.items():
-            name = kernels[cell.instance].info.name
+            name = kernels[cell.instance].name
             self._console.detail(f"{where}: {name} leaves, {ratio:.2f} times as slow as the best")
         if report.ending is not None:
-            best = kernels[report.best.instance].info.name if report.best is not None else "none"
+            best = kernels[report.best.instance].name if report.best is not None else "none"
             self._console.detail(f"{where}: {report.ending.value}, best: {best}")
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: SweepProgress) -> str:
     """Return one line: done, left, time, best so far, failures."""
     parts = [
         f"sweep: {progress.contests_done}/{progress.contests} rankings, {progress.attempts} attempts",
@@ -113,7 +120,7 @@ def progress_text(progress: Progress) -> str:
     return "; ".join(parts)
 
 
-def engine_text(progress: ClusterProgress) -> str:
+def engine_text(progress: EngineProgress) -> str:
     """Return one line for all workers: done, cards, time, cost of an outcome, failures."""
     cards = f"{progress.cards} card{'s' if progress.cards != 1 else ''}"
     if progress.quarantined:
@@ -147,9 +154,22 @@ def card_lines(summary: ClusterSummary) -> list[str]:
     return lines
 
 
+def standing_lines(standings: Sequence[tuple[int, Standing]]) -> list[str]:
+    """Return how many bests are decided, and what it would take to decide the others."""
+    from ckprof.report.figures import standing_text
+
+    if not standings:
+        return []
+    unsure = [(index, standing) for index, standing in standings if not standing.decided]
+    lines = [f"the best is decided in {len(standings) - len(unsure)} of {len(standings)} finished rankings"]
+    lines += [f"open: problem {index}: {standing_text(standing)}" for index, standing in unsure[:_MOST_OPEN]]
+    left = len(unsure) - _MOST_OPEN
+    return [*lines, f"open: {left} more, which ckprof report shows"] if left > 0 else lines
+
+
 def summary_lines(summary: Summary, store: str) -> list[str]:
     """Return what a sweep did, for people."""
-    from ckprof.sweep.engine import Stop
+    from ckprof.sweep.sweep import Stop
 
     ends = {
         Stop.DONE: "done",
@@ -162,7 +182,11 @@ def summary_lines(summary: Summary, store: str) -> list[str]:
         f"{summary.attempts} attempts in {duration(summary.wall_s)}" + (f": {statuses}" if statuses else ""),
         f"{summary.rounds} rounds, {summary.drifted_rounds} of them repeated for drift; "
         f"{summary.dropped} kernels left early",
+        *standing_lines(summary.standings),
         f"stored in {store}",
     ]
+    if summary.replaced:
+        took = f"{summary.replacing_s / summary.replaced:.2g} s each"
+        lines.insert(-1, f"{summary.replaced} worker processes took the place of others, {took}")
     lines += [f"warned of: {kind} ({count} times)" for kind, count in summary.warnings.items()]
     return lines

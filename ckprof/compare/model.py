@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from ckprof.compare.change import Change
+from ckprof.compare.common_moves import Shift
+from ckprof.compare.conditions import MachineState
+from ckprof.compare.options import ChangePolicy, FailOn
 from ckprof.compare.side import ProblemKey, Row, RowKey
+from ckprof.compare.verdict import Judgement, Verdict
 from ckprof.model.outcome import Status
-from ckprof.statistics.change import ChangePolicy
-from ckprof.statistics.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-
-
-class FailOn(Enum):
-    """What makes a comparison fail."""
-
-    #: a kernel is slower
-    SLOWER = "slower"
-    #: a kernel that worked does not any more
-    STATUS = "status"
-    #: a kernel of the old side is missing in the new one
-    MISSING = "missing"
-    #: a row is not settled
-    UNCLEAR = "unclear"
-    #: a kernel is faster: for tests of the machine itself
-    FASTER = "faster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +27,11 @@ class ComparedRow:
     new: Row
     #: ``None`` unless both sides have verified times
     judgement: Judgement | None = None
+
+    @property
+    def change(self) -> Change | None:
+        """How the time changed; ``None`` unless both sides have verified times."""
+        return self.judgement.change if self.judgement else None
 
     @property
     def status_changed(self) -> bool:
@@ -66,7 +58,7 @@ class ComparedProblem:
     new: Row
     #: new best time / old best time
     ratio: float
-    #: whether the best instance or its splits are others
+    #: the old side's best is none of those that share the first place on the new side
     changed: bool
     #: time of the old side's best on the new side / new best time; ``None`` where it has none
     old_best_now: float | None
@@ -108,6 +100,12 @@ class Comparison:
     problems: tuple[ComparedProblem, ...]
     #: ``None`` without a problem that both sides have verified times for
     geometric_mean: GeometricMean | None
+    #: what all rows changed by; ``None`` with too few rows to tell
+    shift: Shift | None
+    #: by how much processes are taken to differ where a side has one; ``None`` without such rows
+    process_noise: float | None
+    #: of both sides
+    states: tuple[MachineState, MachineState]
     what_changed: tuple[PartChange, ...]
     only_old: tuple[Row, ...]
     only_new: tuple[Row, ...]
@@ -124,13 +122,21 @@ class Comparison:
 
     def with_verdict(self, verdict: Verdict) -> list[ComparedRow]:
         """Return the rows with a verdict, the largest change first."""
-        found = [row for row in self.rows if row.judgement and row.judgement.verdict is verdict]
-        return sorted(found, key=_size, reverse=True)
+        rows = [row for row in self.rows if row.judgement and row.judgement.verdict is verdict]
+        return sorted(rows, key=_size, reverse=True)
 
     @property
     def status_changes(self) -> list[ComparedRow]:
         """Return the rows whose statuses differ, the worsened ones first."""
         return sorted((row for row in self.rows if row.status_changed), key=lambda row: not row.worsened)
+
+    @property
+    def slower_by_shift(self) -> int:
+        """How many rows are slower by a shift that all of them share, and that verdicts leave out."""
+        shift = self.shift
+        if shift is None or not shift.removed or shift.ratio <= 1 + self.policy.min_change:
+            return 0
+        return sum(row.judgement is not None for row in self.rows)
 
     def failures(self, fail_on: Collection[FailOn]) -> list[str]:
         """Return why the comparison fails, one phrase per reason; empty if it does not.
@@ -143,6 +149,7 @@ class Comparison:
             (FailOn.SLOWER in fail_on, verdicts[Verdict.SLOWER], "slower"),
             (FailOn.FASTER in fail_on, verdicts[Verdict.FASTER], "faster"),
             (FailOn.UNCLEAR in fail_on, verdicts[Verdict.UNCLEAR], "unclear"),
+            (FailOn.SHIFT in fail_on, self.slower_by_shift, "slower together"),
             (FailOn.MISSING in fail_on, len(self.only_old), "missing"),
             (FailOn.STATUS in fail_on, sum(not row.computes_wrong for row in worsened), "failing"),
             (True, sum(row.computes_wrong for row in worsened), "computing wrong numbers"),

@@ -1,4 +1,4 @@
-"""The test of a comparison: halves of one side must not differ, an injected change must show."""
+"""The test of a comparison: processes of one side must not differ, an injected change must show."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.compare import DEFAULT_POLICY, compare
-from ckprof.compare.side import Side, with_rounds
-from ckprof.statistics.change import ENOUGH_ROUNDS, ChangePolicy
-from ckprof.statistics.verdict import Verdict
+from ckprof.compare.side import Side, process_of, with_rounds
+from ckprof.compare.verdict import ROUNDS_EACH, Verdict
+from ckprof.errors import NothingLeftError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.compare.options import ChangePolicy
     from ckprof.compare.side import Row, RowKey
 
 #: verdicts that no half may have against the other
@@ -31,29 +32,32 @@ class SelfTest:
     #: seeds whose injected slowdown was found, and how many there were
     found: int
     injected: int
-    #: least and largest number of rounds of a half
-    rounds: tuple[int, int]
+    #: least and largest number of processes of a half
+    processes: tuple[int, int]
+
+    @property
+    def passed(self) -> bool:
+        """False where more than one row in a thousand got a verdict, or most slowdowns were not found."""
+        return self.false_verdicts <= self.rows / 1000 and 2 * self.found >= self.injected
 
 
 def halves(side: Side, seed: int) -> tuple[Side, Side]:
-    """Split every row's rounds into two random halves; rows with fewer than two rounds are left out.
+    """Split the processes of a side into two random halves.
 
-    Rounds of one place (session and number) go to the same half for all rows.
+    The rounds of a process go to the same half for all rows as far as each row has halves then. Rows with one
+    process are left out.
     """
-    generator = random.Random(seed)  # noqa: S311 - a split, no secret
-    orders: dict[tuple[str, int], float] = {}
+    names = sorted({process for row in side.rows.values() for process in row.processes})
+    random.Random(seed).shuffle(names)  # noqa: S311 - a split, no secret
+    order = {name: place for place, name in enumerate(names)}
     parts: tuple[dict[RowKey, Row], dict[RowKey, Row]] = ({}, {})
     for key, row in side.rows.items():
-        if len(row.rounds) < 2:
+        own = sorted(row.processes, key=order.__getitem__)
+        middle = len(own) // 2
+        if not middle:
             continue
-        drawn = [
-            orders.setdefault(one.place or ("", index), generator.random())
-            for index, one in enumerate(row.rounds)
-        ]
-        shuffled = [row.rounds[index] for index in sorted(range(len(drawn)), key=drawn.__getitem__)]
-        middle = len(shuffled) // 2
-        for part, rounds in zip(parts, (shuffled[:middle], shuffled[middle : 2 * middle]), strict=True):
-            part[key] = with_rounds(row, sorted(rounds, key=lambda one: one.started))
+        for part, chosen in zip(parts, (set(own[:middle]), set(own[middle:])), strict=True):
+            part[key] = with_rounds(row, [entry for entry in row.rounds if process_of(entry) in chosen])
     first, second = (
         Side(label=f"{side.label} ({name} half)", rows=part, sessions=side.sessions)
         for name, part in zip(("one", "other"), parts, strict=True)
@@ -64,7 +68,7 @@ def halves(side: Side, seed: int) -> tuple[Side, Side]:
 def slowed(side: Side, key: RowKey, factor: float) -> Side:
     """Return the side with one row whose times are multiplied."""
     row = side.rows[key]
-    rounds = [replace(one, median_ms=one.median_ms * factor) for one in row.rounds]
+    rounds = [replace(round_time, median_ms=round_time.median_ms * factor) for round_time in row.rounds]
     return Side(label=side.label, rows={**side.rows, key: with_rounds(row, rounds)}, sessions=side.sessions)
 
 
@@ -73,7 +77,10 @@ def self_test(
 ) -> SelfTest:
     """Compare halves of a side for each seed, as they are and with one row slowed down.
 
-    The row is another one for each seed, among those with enough rounds.
+    The row is another one for each seed, among those with at least two processes of
+    :data:`~ckprof.compare.verdict.ROUNDS_EACH` rounds in each half.
+
+    :raises NothingLeftError: there are too few processes to halve, or too few rounds to inject anything.
     """
     rows = false_verdicts = found = injected = 0
     sizes: list[int] = []
@@ -82,17 +89,33 @@ def self_test(
         verdicts = compare(first, second, policy).verdicts
         rows += sum(verdicts.values())
         false_verdicts += sum(verdicts[verdict] for verdict in _FALSE)
-        sizes += [len(row.rounds) for row in first.rows.values()]
-        eligible = [key for key, row in first.rows.items() if len(row.rounds) >= ENOUGH_ROUNDS]
+        sizes += [len(row.processes) for row in first.rows.values()]
+        eligible = [
+            key for key, row in first.rows.items() if _is_enough(row) and _is_enough(second.rows[key])
+        ]
         if eligible:
             key = eligible[seed % len(eligible)]
             again = compare(first, slowed(second, key, slowdown), policy)
             injected += 1
             found += any(row.key == key for row in again.with_verdict(Verdict.SLOWER))
+    if not rows:
+        raise NothingLeftError(
+            "no kernel was measured in two processes: there is nothing to halve; measure in several, "
+            "e.g. with 'ckprof sweep --sessions 4'"
+        )
+    if not injected:
+        raise NothingLeftError(
+            f"no kernel has four processes of {ROUNDS_EACH} rounds: no slowdown can be injected and found; "
+            f"measure more, e.g. with 'ckprof sweep --sessions 4 --min-rounds {4 * ROUNDS_EACH}'"
+        )
     return SelfTest(
         rows=rows,
         false_verdicts=false_verdicts,
         found=found,
         injected=injected,
-        rounds=(min(sizes, default=0), max(sizes, default=0)),
+        processes=(min(sizes), max(sizes)),
     )
+
+
+def _is_enough(row: Row) -> bool:
+    return sum(len(rounds) >= ROUNDS_EACH for rounds in row.processes.values()) >= 2

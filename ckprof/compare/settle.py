@@ -1,159 +1,150 @@
-"""Measuring unclear rows again, both sides interleaved, until they are settled.
-
-Pure logic over times: nothing here runs a kernel.
-"""
+"""Settling the unclear rows of a comparison: both sides are built again, and measured interleaved."""
 
 from __future__ import annotations
 
-import math
-import random
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.compare import compare
-from ckprof.compare.model import Comparison
-from ckprof.compare.side import ProblemKey, RoundTime, Row, RowKey, Side, with_rounds
-from ckprof.errors import UsageError
-from ckprof.statistics.change import ENOUGH_ROUNDS, ChangePolicy, RoundPair, estimate_changes
-from ckprof.statistics.verdict import Verdict, judge
+from ckprof.compare.settle_rounds import NEW, OLD, settle
+from ckprof.compare.verdict import Verdict
+from ckprof.errors import NothingLeftError, UsageError
+from ckprof.kernels.choose import choose_instances
+from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.measure.device import DeviceUse
+from ckprof.measure.instance_strings import build_checked_library
+from ckprof.model.reading import Reading
+from ckprof.sweep.events import SweepMessage
+from ckprof.sweep.opened_library import open_library, sweep_run_options
+from ckprof.sweep.requests import RoundRunOptions
 
-#: what the places of settling rounds are named by, in front of the number of the round
-PLACE: Final = "settle"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettleLimits:
-    """When settling ends."""
-
-    #: rounds of a row at most
-    max_rounds: int = 20
-    #: of the order within rounds
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.max_rounds < ENOUGH_ROUNDS:
-            raise UsageError(f"max_rounds is {self.max_rounds}, expected at least {ENOUGH_ROUNDS}")
+if TYPE_CHECKING:
+    from ckprof.compare.model import Comparison
+    from ckprof.compare.options import SettleOptions
+    from ckprof.compare.side import Side
+    from ckprof.kernels.choose import Selection
+    from ckprof.measure.rounds import KernelCell, Visit
+    from ckprof.measure.rounds_loop import KernelGroup
+    from ckprof.model.outcome import Outcome
+    from ckprof.session import Session
+    from ckprof.store.key import MeasurementKey
+    from ckprof.store.query import SharedKey
+    from ckprof.sweep.opened_library import OpenedLibrary
 
 
-class PairBench(Protocol):
-    """Where the kernels of both sides are measured."""
-
-    def open_problem(self, problem: ProblemKey) -> None:
-        """Prepare a problem on both sides."""
-
-    def measure(self, key: RowKey, *, new: bool) -> float | None:
-        """Measure a kernel once and return its time in milliseconds; ``None`` if it failed.
-
-        :param new: of the new side, else of the old one.
-        """
+#: what names the compilers of the old and of the new side on the command line
+_COMPILER_OPTIONS: Final = ("--old-compiler", "--compiler")
 
 
-@dataclass(slots=True)
-class _Pairs:
-    """The rounds of one row."""
-
-    old: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
-    started: list[float] = field(default_factory=list)
-
-    def pair(self) -> RoundPair:
-        return RoundPair(
-            old=tuple(map(math.log, self.old)), new=tuple(map(math.log, self.new)), interleaved=True
-        )
-
-    def rounds(self, times: Sequence[float]) -> Iterator[RoundTime]:
-        for number, (median_ms, started) in enumerate(zip(times, self.started, strict=True), start=1):
-            yield RoundTime(median_ms=median_ms, started=started, place=(PLACE, number))
-
-
-def settle(
-    comparison: Comparison,
-    sides: tuple[Side, Side],
-    keys: Sequence[RowKey],
-    bench: PairBench,
-    limits: SettleLimits,
+def settle_unclear(
+    session: Session, comparison: Comparison, sides: tuple[Side, Side], options: SettleOptions
 ) -> Comparison:
-    """Measure rows again and compare anew, with the new times in place of the old ones.
+    """Build what is unclear for both sides, measure it interleaved, and compare anew.
 
-    :param comparison: whose rows are meant.
-    :param sides: what was compared.
-    :param keys: the rows to measure, unclear ones that both sides can run.
+    :raises UsageError: a side cannot be run here as it was measured, or the query does not have its kernels.
+    :raises ToolchainError: no usable compiler.
     """
-    measured = measure_rows(keys, bench, comparison.policy, limits)
-    old, new = sides
-    return compare(
-        _replaced(old, {key: list(one.rounds(one.old)) for key, one in measured.items()}),
-        _replaced(new, {key: list(one.rounds(one.new)) for key, one in measured.items()}),
-        comparison.policy,
-        settled=len(measured),
+    unclear = comparison.with_verdict(Verdict.UNCLEAR)
+    if not unclear:
+        return comparison
+    directions = {row.key.problem.direction for row in unclear}
+    if len(directions) > 1:
+        raise UsageError(f"unclear rows are of {', '.join(sorted(directions))}: settle one with --direction")
+    selection = _unclear_kernels(
+        session, {row.key.instance for row in unclear}, directions.pop(), options.query
+    )
+    listed = {candidate.instance.key for candidate in selection.candidates}
+    keys = [row.key for row in unclear if row.key.instance in listed]
+    session.tell(SweepMessage(text=f"settling {len(keys)} of {len(unclear)} unclear rows"))
+    run = options.run or RoundRunOptions(timeout_s=session.settings.timeout)
+    with ExitStack() as stack:
+        libraries: list[OpenedLibrary] = []
+        for side, build, option in zip(sides, (options.old, options.new), _COMPILER_OPTIONS, strict=True):
+            key = side.rows[keys[0]].measurement
+            library = build_checked_library(session, selection, _as_measured(build, key))
+            how = sweep_run_options(run, library.recipe)
+            # one of the two sides takes the device's lock for both
+            device = DeviceUse(locks=not libraries)
+            opened = stack.enter_context(open_library(session, library, how, device=device))
+            _check_same(opened.shared, key, side.label, option)
+            libraries.append(opened)
+        return settle(comparison, sides, keys, _TwoBenches(*libraries), options.limits)
+
+
+def _unclear_kernels(
+    session: Session, instances: set[str], direction: str, query: InstanceQuery
+) -> Selection:
+    selection = choose_instances(session, replace(query, directions=direction))
+    unclear = tuple(candidate for candidate in selection.candidates if candidate.instance.key in instances)
+    if not unclear:
+        raise NothingLeftError(
+            "none of the unclear kernels is in the given list: name the one they come from"
+        )
+    return replace(selection, candidates=unclear)
+
+
+def _as_measured(build: BuildOptions, key: MeasurementKey) -> BuildOptions:
+    """Fill in target, architecture and API level of a measurement where the options name none."""
+    return replace(
+        build,
+        target=build.target or key.device.target,
+        arch=build.arch or key.device.arch or None,
+        api_level=build.api_level or key.operation.api_level or None,
     )
 
 
-def _replaced(side: Side, rounds: dict[RowKey, list[RoundTime]]) -> Side:
-    rows: dict[RowKey, Row] = dict(side.rows)
-    for key, some in rounds.items():
-        rows[key] = with_rounds(rows[key], some)
-    return Side(label=side.label, rows=rows, sessions=side.sessions)
+def _check_same(shared: SharedKey, key: MeasurementKey, label: str, option: str) -> None:
+    """Refuse to settle with other code, or elsewhere, than what was measured.
+
+    :raises UsageError: toolchain or device differ.
+    """
+    for what, here, there in (
+        ("compiler", shared.toolchain.compiler, key.toolchain.compiler),
+        ("flags", " ".join(shared.toolchain.flags), " ".join(key.toolchain.flags)),
+        ("headers", shared.toolchain.headers[:12], key.toolchain.headers[:12]),
+        ("device", shared.device.model, key.device.model),
+    ):
+        if there and here != there:
+            raise UsageError(
+                f"{label} cannot be measured again here: its {what} was {there!r}, here it is {here!r}; "
+                f"another compiler is named with {option}"
+            )
 
 
-def measure_rows(
-    keys: Sequence[RowKey], bench: PairBench, policy: ChangePolicy, limits: SettleLimits
-) -> dict[RowKey, _Pairs]:
-    """Return the rounds of each row that worked on both sides in every round."""
-    groups: dict[ProblemKey, list[RowKey]] = defaultdict(list)
-    for key in keys:
-        groups[key.problem].append(key)
-    generator = random.Random(limits.seed)  # noqa: S311 - an order, no secret
-    found: dict[RowKey, _Pairs] = {}
-    for problem, group in groups.items():
-        bench.open_problem(problem)
-        found |= _measure_problem(group, bench, policy, limits, generator)
-    return found
+class _TwoBenches:
+    """Both sides as one bench: a cell says which of them is meant."""
 
+    def __init__(self, old: OpenedLibrary, new: OpenedLibrary) -> None:
+        self._sides = {OLD: old, NEW: new}
+        self._groups: dict[str, KernelGroup] = {}
+        self._process = ""
 
-def _measure_problem(
-    keys: Sequence[RowKey],
-    bench: PairBench,
-    policy: ChangePolicy,
-    limits: SettleLimits,
-    generator: random.Random,
-) -> dict[RowKey, _Pairs]:
-    pairs = {key: _Pairs() for key in keys}
-    active = set(keys)
-    for number in range(1, limits.max_rounds + 1):
-        order = [key for key in keys if key in active]
-        generator.shuffle(order)
-        for key in order:
-            if not _measure_pair(key, pairs[key], bench, new_first=generator.random() < 0.5):
-                active.discard(key)
-                del pairs[key]
-        if number >= ENOUGH_ROUNDS:
-            active -= _settled({key: pairs[key] for key in active}, policy)
-        if not active:
-            break
-    return pairs
+    def open_group(self, group: KernelGroup) -> None:
+        """Prepare a problem on both sides."""
+        wanted = {cell.instance for cell in group.contest.cells}
+        for name, side in self._sides.items():
+            kernels = {kernel.key: kernel for kernel in side.library.kernels if kernel.key in wanted}
+            self._groups[name] = replace(group, kernels=kernels)
+            side.bench.open_group(self._groups[name])
 
+    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+        """Measure a kernel of one side once."""
+        side = self._sides[visit.cell.side]
+        outcome = side.bench.measure(self._groups[visit.cell.side], visit)
+        self._process = side.bench.process
+        side.hooks.after_outcome(group.problem, outcome)
+        return outcome
 
-def _measure_pair(key: RowKey, pairs: _Pairs, bench: PairBench, *, new_first: bool) -> bool:
-    """Measure both sides one right after the other; say whether both worked."""
-    started = time.time()
-    times: dict[bool, float] = {}
-    for new in (new_first, not new_first):
-        measured = bench.measure(key, new=new)
-        if measured is None or measured <= 0:
-            return False
-        times[new] = measured
-    pairs.old.append(times[False])
-    pairs.new.append(times[True])
-    pairs.started.append(started)
-    return True
+    def new_process(self) -> None:
+        """Have both sides measured in new processes."""
+        for side in self._sides.values():
+            side.bench.new_process()
 
+    @property
+    def process(self) -> str:
+        """The process of the side that was measured last."""
+        return self._process
 
-def _settled(pairs: dict[RowKey, _Pairs], policy: ChangePolicy) -> set[RowKey]:
-    keys = list(pairs)
-    changes = estimate_changes([pairs[key].pair() for key in keys], policy)
-    judged = judge(changes, policy)
-    return {key for key, one in zip(keys, judged, strict=True) if one.verdict is not Verdict.UNCLEAR}
+    def observe(self) -> Reading:
+        """Return nothing: both sides run under the same conditions."""
+        return Reading()

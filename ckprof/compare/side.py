@@ -1,20 +1,29 @@
-"""Everything that one input says, with one row per kernel and problem."""
+"""Everything that one input says: a row per kernel and problem, and the cards beside each other."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import geometric_mean, median
-from typing import Final
+from statistics import median
+from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.cards import CardCounter, CardRow
-from ckprof.model.outcome import Measurement, Status
+from ckprof.compare.conditions import MachineState, StateCounter
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.problem import Problem
-from ckprof.store.attempt import Attempt, KernelInfo, Mark, Session
+from ckprof.model.ranking import KernelTime, kernel_time, leads, shares_first_place
+from ckprof.store.attempt import REFERENCE_MS, Attempt, Mark, Session
 from ckprof.store.key import MeasurementKey
+
+if TYPE_CHECKING:
+    from ckprof.store.attempt import Attempt
+
+
+#: what the places of settling rounds are named by, in front of the number of the round
+SETTLED: Final = "settle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,31 +51,19 @@ class RowKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundTime:
-    """The time of one kernel in one round."""
-
-    median_ms: float
-    #: seconds since the epoch
-    started: float
-    #: (session, number of the round): equal for kernels that ran beside each other; empty for imports
-    place: tuple[str, int] | None = None
-    marks: tuple[Mark, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """What one side knows of one kernel on one problem."""
 
     key: RowKey
     #: the full key of the latest measurement
     measurement: MeasurementKey
-    kernel: KernelInfo
+    kernel: KernelRef
     #: of the latest attempt
     status: Status
     reason: str = ""
     requirements: tuple[str, ...] = ()
-    #: verified times, oldest first; empty unless the latest attempt may be ranked
-    rounds: tuple[RoundTime, ...] = ()
+    #: ``None`` without a verified time, or if the latest attempt failed
+    time: KernelTime | None = None
     #: largest error of the latest comparison with the reference
     max_error: float | None = None
     split_chosen: int | None = None
@@ -75,23 +72,35 @@ class Row:
 
     @property
     def ranked(self) -> bool:
-        """True for a kernel with verified times."""
-        return bool(self.rounds)
+        """True for a kernel with a verified time."""
+        return self.time is not None
 
     @property
-    def median_ms(self) -> float:
-        """Return the median over the rounds, in milliseconds; infinite without any."""
-        return median(one.median_ms for one in self.rounds) if self.rounds else math.inf
+    def rounds(self) -> tuple[RoundTime, ...]:
+        """Return the usable rounds, oldest first."""
+        return self.time.rounds if self.time else ()
 
     @property
-    def mean_ms(self) -> float:
-        """Return the geometric mean over the rounds: what ratios are taken of."""
-        return math.exp(sum(self.logs) / len(self.rounds)) if self.rounds else math.inf
+    def time_ms(self) -> float:
+        """Return the time in milliseconds; infinite without any."""
+        return self.time.time_ms if self.time else math.inf
 
     @property
-    def logs(self) -> tuple[float, ...]:
-        """Return the logarithms of the rounds' times in milliseconds."""
-        return tuple(math.log(one.median_ms) for one in self.rounds)
+    def processes(self) -> dict[str, list[float]]:
+        """Return the logarithms of the rounds' times in milliseconds, by process.
+
+        Rounds in which others used the machine, or its clock was low, count where their process has no other.
+        """
+        groups: dict[str, list[RoundTime]] = defaultdict(list)
+        for round_time in self.rounds:
+            groups[process_of(round_time)].append(round_time)
+        return {
+            process: [
+                math.log(round_time.median_ms)
+                for round_time in ([calm for calm in rounds if not calm.contended] or rounds)
+            ]
+            for process, rounds in groups.items()
+        }
 
 
 # Not slotted: views are computed once and kept.
@@ -106,6 +115,7 @@ class Side:
     sessions: tuple[Session, ...] = ()
     #: cards that they used, where a sweep used several; the slowest first
     cards: tuple[CardRow, ...] = ()
+    state: MachineState = field(default_factory=MachineState)
 
     @cached_property
     def by_problem(self) -> Mapping[ProblemKey, tuple[Row, ...]]:
@@ -113,7 +123,13 @@ class Side:
         groups: dict[ProblemKey, list[Row]] = defaultdict(list)
         for row in self.rows.values():
             groups[row.key.problem].append(row)
-        return {key: tuple(sorted(rows, key=lambda row: row.median_ms)) for key, rows in groups.items()}
+        return {key: tuple(sorted(rows, key=_ranking_order)) for key, rows in groups.items()}
+
+    def first_places(self, problem: ProblemKey) -> list[Row]:
+        """Return the rows of a problem that may be the fastest: the best, and those tied with it."""
+        rows = [row for row in self.by_problem.get(problem, ()) if row.ranked]
+        intervals = leads([row.time for row in rows if row.time is not None])
+        return [row for row, lead in zip(rows, intervals, strict=True) if shares_first_place(lead)]
 
     def best(self, problem: ProblemKey) -> Row | None:
         """Return the fastest verified row of a problem."""
@@ -130,17 +146,18 @@ def side_of(label: str, attempts: Iterable[Attempt], *, by_device: bool = False)
     """
     measured: dict[bytes, list[Attempt]] = defaultdict(list)
     sessions: dict[str, Session] = {}
-    cards = CardCounter()
+    cards, states = CardCounter(), StateCounter()
     for attempt in attempts:
         sessions.setdefault(attempt.session.uid, attempt.session)
         cards.add(attempt)
+        states.add(attempt)
         measured[attempt.key.digest].append(attempt)
     groups: dict[RowKey, list[list[Attempt]]] = defaultdict(list)
     for group in measured.values():
         groups[row_key(group[0], by_device=by_device)].append(group)
     rows = {key: _row(key, candidates) for key, candidates in groups.items()}
     ordered = sorted(sessions.values(), key=lambda session: (session.started, session.uid))
-    return Side(label=label, rows=rows, sessions=tuple(ordered), cards=cards.rows())
+    return Side(label=label, rows=rows, sessions=tuple(ordered), cards=cards.rows(), state=states.state())
 
 
 def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:
@@ -165,15 +182,26 @@ def device_name(key: MeasurementKey) -> str:
     return " ".join(dict.fromkeys(part for part in (device.target, device.model, device.arch) if part))
 
 
+def process_of(round_time: RoundTime) -> str:
+    """Return the process that measured a round; its session where nothing tells processes apart."""
+    place = round_time.place
+    return round_time.process or (place[0] if place else "")
+
+
+def _ranking_order(row: Row) -> tuple[float, str, int]:
+    return row.time_ms, row.key.instance, row.key.split_k
+
+
 def _order(attempt: Attempt) -> tuple[float, str, int]:
     return attempt.conditions.started, attempt.session.uid, attempt.sequence
 
 
 def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
-    attempts = max(measured, key=lambda group: max(map(_order, group)))
+    launched = [[one for one in group if Mark.NOT_LAUNCHED not in one.marks] for group in measured]
+    attempts = max([*filter(None, launched)] or measured, key=lambda group: max(map(_order, group)))
     attempts.sort(key=_order)
     last = attempts[-1]
-    rounds = () if last.status.is_failure else tuple(_rounds(attempts))
+    verified = () if last.status.is_failure else (attempt.round_time for attempt in attempts)
     verification = last.verification
     return Row(
         key=key,
@@ -182,48 +210,90 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
         status=last.status,
         reason=last.reason,
         requirements=last.requirements,
-        rounds=rounds,
+        time=kernel_time(round_time for round_time in verified if round_time is not None),
         max_error=verification.max_error if verification else None,
         split_chosen=last.split_chosen,
         superseded=len(measured) - 1,
     )
 
 
-#: marks of times that do not count where there are others
-_DOUBTFUL: Final = frozenset({Mark.DRIFT, Mark.SLOW_CARD})
-
-
-def _rounds(attempts: list[Attempt]) -> list[RoundTime]:
-    """Return the ranked rounds; those that were repeated for their drift only if there are no others.
-
-    A kernel that ran several times in one round, as the reference kernel does, has one time in it: their
-    geometric mean.
-    """
-    timed = [_round_time(one, one.measurement) for one in attempts if one.ranked and one.measurement]
-    timed = [one for one in timed if one.median_ms > 0]
-    steady = [one for one in timed if not _DOUBTFUL.intersection(one.marks)] or timed
-    groups: dict[object, list[RoundTime]] = {}
-    for index, one in enumerate(steady):
-        groups.setdefault(one.place or index, []).append(one)
-    return [_joined(group) for group in groups.values()]
-
-
-def _round_time(attempt: Attempt, measurement: Measurement) -> RoundTime:
-    conditions = attempt.conditions
-    return RoundTime(
-        median_ms=measurement.median_ms,
-        started=conditions.started,
-        place=(attempt.session.uid, conditions.round) if conditions.round else None,
-        marks=attempt.marks,
-    )
-
-
-def _joined(group: list[RoundTime]) -> RoundTime:
-    if len(group) == 1:
-        return group[0]
-    return replace(group[0], median_ms=geometric_mean(one.median_ms for one in group))
-
-
 def with_rounds(row: Row, rounds: Iterable[RoundTime]) -> Row:
     """Return the row with other rounds."""
-    return replace(row, rounds=tuple(rounds))
+    return replace(row, time=kernel_time(rounds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRow:
+    """What one card measured."""
+
+    #: ``host:name``
+    id: str
+    problems: int
+    attempts: int
+    #: median over the checks of the reference kernel in milliseconds; ``None`` without any
+    reference_ms: float | None
+    checks: int
+    #: that time divided by the median over all cards; ``None`` without checks
+    ratio: float | None
+    clock_mhz: float | None
+    temperature_c: float | None
+    #: attempts that do not count, since the card was found slow
+    slow: int
+
+
+@dataclass(slots=True)
+class _Seen:
+    problems: set[object] = field(default_factory=set)
+    attempts: int = 0
+    references: list[float] = field(default_factory=list)
+    clocks: list[float] = field(default_factory=list)
+    temperatures: list[float] = field(default_factory=list)
+    slow: int = 0
+
+
+class CardCounter:
+    """Counts attempts by the card that they ran on."""
+
+    def __init__(self) -> None:
+        self._cards: dict[str, _Seen] = defaultdict(_Seen)
+        #: session, number of the round and problem of checks that were counted
+        self._counted: set[tuple[str, float]] = set()
+
+    def add(self, attempt: Attempt) -> None:
+        """Count an attempt; those of sweeps on one device have no card."""
+        card = attempt.session.card
+        if not card:
+            return
+        seen, conditions = self._cards[card], attempt.conditions
+        seen.attempts += 1
+        seen.problems.add(attempt.key.problem)
+        seen.slow += Mark.SLOW_CARD in attempt.marks
+        if conditions.clock_mhz is not None:
+            seen.clocks.append(conditions.clock_mhz)
+        if conditions.temperature_c is not None:
+            seen.temperatures.append(conditions.temperature_c)
+        reference = conditions.extra.get(REFERENCE_MS)
+        if isinstance(reference, float) and (attempt.session.uid, reference) not in self._counted:
+            # all attempts of a round carry the check before it
+            self._counted.add((attempt.session.uid, reference))
+            seen.references.append(reference)
+
+    def rows(self) -> tuple[CardRow, ...]:
+        """Return the cards, the slowest first, those without a check last."""
+        medians = {card: median(seen.references) for card, seen in self._cards.items() if seen.references}
+        middle = median(medians.values()) if medians else 0.0
+        rows = [
+            CardRow(
+                id=card,
+                problems=len(seen.problems),
+                attempts=seen.attempts,
+                reference_ms=medians.get(card),
+                checks=len(seen.references),
+                ratio=medians[card] / middle if card in medians else None,
+                clock_mhz=median(seen.clocks) if seen.clocks else None,
+                temperature_c=max(seen.temperatures, default=None),
+                slow=seen.slow,
+            )
+            for card, seen in self._cards.items()
+        ]
+        return tuple(sorted(rows, key=lambda row: (-(row.ratio or 0.0), row.id)))

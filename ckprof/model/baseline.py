@@ -8,26 +8,8 @@ from typing import TYPE_CHECKING
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
-    from ckprof.model.compute_type import ComputeType
-    from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
     from ckprof.model.outcome import Outcome
-    from ckprof.model.problem import ConvProblem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineConvolution:
-    """What a baseline has to compute, and how its tensors lie in memory."""
-
-    #: id of the direction
-    direction: str
-    problem: ConvProblem
-    layout: ConvLayout
-    dtype: DataType
-    #: which of ``input``, ``weight``, ``output`` is computed
-    result: str
-    #: what operands may be rounded to before they are multiplied; ``None`` for nothing
-    compute_type: ComputeType | None = None
+    from ckprof.model.types import ComputeType, DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-# read when messages are decoded
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
+from ckprof.model.types import ComputeType, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec
-    from ckprof.model.type_set import TypeSet
+    from ckprof.model.types import TypeSet
+
+
+# read when messages are decoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class Computation:
     problem: dict[str, Any]
     #: the operands and, as the last one, the result
     tensors: tuple[TensorView, ...]
-    #: which variant of the 8-bit floating-point types is meant, see :class:`~ckprof.model.type_set.TypeSet`
+    #: which variant of the 8-bit floating-point types is meant, see :class:`~ckprof.model.types.TypeSet`
     ocp: bool
     #: what operands may be rounded to before they are multiplied; ``None`` for nothing
     compute_type: ComputeType | None = None
@@ -85,3 +87,30 @@ class Computation:
             ocp=types.ocp,
             compute_type=types.compute_type,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffineIndex:
+    """An index of an operand: ``(sum of factor * index of axis + offset) / divisor``.
+
+    It is one if it is an integer and within the axis.
+    """
+
+    #: (letter of an axis of the result or of a summed one, factor)
+    terms: tuple[tuple[str, int], ...]
+    offset: int = 0
+    divisor: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contraction:
+    """A sum of products.
+
+    Letters are those of :attr:`ckprof.model.tensor.TensorSpec.axes`. An axis of an operand without an entry
+    in :attr:`indices` is the axis of the result, or the summed one, with the same letter.
+    """
+
+    #: (letter, length) of what is summed, slowest first: the order of the sums
+    summed: tuple[tuple[str, int], ...]
+    #: operand -> letter of one of its axes -> which element along it
+    indices: Mapping[str, Mapping[str, AffineIndex]] = field(default_factory=dict)

@@ -1,38 +1,82 @@
-"""What a converter is asked and what it answers."""
+"""What converters are asked and what they answer: of a list, a folder of lists, or one line."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import UsageError
+from ckprof.option import option, same_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from pathlib import Path, PurePath
     from typing import BinaryIO
 
+    from ckprof.errors import InputError
     from ckprof.model.catalog import Catalog
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
+
 
 #: K extents of the MMA tiles of the half types, (for 32-wide, for all others), unless others are asked for
 MMA_K_TABLE: Final = (16, 32)
+
+
+def parse_mma_k_table(text: str) -> tuple[int, int]:
+    """Parse ``16/32``.
+
+    :raises UsageError: it is not two positive integers.
+    """
+    parts = text.split("/")
+    if len(parts) != 2 or not all(
+        part.isascii() and part.isdecimal() and 0 < int(part) < 10**6 for part in parts
+    ):
+        raise UsageError(f"expected two positive integers such as 16/32, got {text!r}")
+    return int(parts[0]), int(parts[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReading:
     """How lists are read."""
 
-    #: layout of lists whose lines and file names do not say it
-    layout: Layout | None = None
-    #: data type of lists whose lines and file names do not say it
-    dtype: DataType | None = None
-    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
-    mma_k_table: tuple[int, int] = MMA_K_TABLE
-    #: leave wrong lines out instead of failing
-    lenient: bool = False
-    #: lose a line with a comment mark anywhere in it, as upstream's converter does
-    upstream_comments: bool = False
+    layout: Layout | None = field(
+        default=None,
+        metadata=option(
+            "layout of lists whose lines and file names do not say it, e.g. nhwgc or rcr",
+            metavar="NAME",
+            parse=str,
+        ),
+    )
+    dtype: DataType | None = field(
+        default=None,
+        metadata=option(
+            "data type of lists whose lines and file names do not say it: {dtypes}; of a rule set, one or "
+            "several joined by commas (default: all)",
+            metavar="NAME",
+            parse=str,
+        ),
+    )
+    lenient: bool = field(
+        default=False,
+        metadata=option("leave wrong lines out, with a warning each, instead of stopping"),
+    )
+    mma_k_table: tuple[int, int] = field(
+        default=MMA_K_TABLE,
+        metadata=option(
+            "K of the half types' MMA tiles, for 32-wide and for all others (default: 16/32; "
+            "upstream's committed catalogs have 8/16)",
+            metavar="A/B",
+            parse=parse_mma_k_table,
+            several="store",
+        ),
+    )
+    upstream_comments: bool = field(
+        default=False,
+        metadata=option("lose a line with a # or ; anywhere in it, as upstream's converter does"),
+    )
 
     def request(
         self,
@@ -42,7 +86,7 @@ class ListReading:
         stream: Callable[[], BinaryIO] | None = None,
     ) -> ConversionRequest:
         """Return the request to convert some content this way; the parameters are fields of it."""
-        how: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(ListReading)}
+        how: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(ListReading)}
         return ConversionRequest(path=path, data=data, direction=direction, stream=stream, **how)
 
 
@@ -109,3 +153,143 @@ class Conversion:
     def dropped_by_rule(self) -> Counter[str]:
         """How many lines each rule dropped."""
         return Counter(line.rule for line in self.dropped) + Counter(self.unlisted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRequest:
+    """A folder to convert; the other fields mean the same as those of a conversion request."""
+
+    root: Path
+    mma_k_table: tuple[int, int] = field(
+        default=MMA_K_TABLE, metadata=same_option(ListReading, "mma_k_table")
+    )
+    upstream_comments: bool = field(default=False, metadata=same_option(ListReading, "upstream_comments"))
+    lenient: bool = field(default=False, metadata=same_option(ListReading, "lenient"))
+
+
+class ListState(Enum):
+    """What became of one list of a tree."""
+
+    CONVERTED = "converted"
+    FAILED = "failed"
+    #: no list at all, e.g. a link to a folder
+    SKIPPED = "skipped"
+    #: a list before it failed
+    NOT_REACHED = "not reached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeList:
+    """One list of a tree."""
+
+    path: Path
+    state: ListState
+    #: what the converter was asked and what it answered; ``None`` unless the list was converted
+    request: ConversionRequest | None = None
+    conversion: Conversion | None = None
+    #: why it failed
+    error: InputError | None = None
+    #: why it was skipped
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCatalog:
+    """One catalog of the tree's output, not written yet."""
+
+    #: where it belongs, relative to the output folder
+    place: PurePath
+    catalog: Catalog
+    #: the lists that it is made of, in order
+    sources: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreePlan:
+    """What a tree of lists gives.
+
+    The catalogs are those of all lists up to the first one that failed.
+    """
+
+    catalogs: tuple[PlannedCatalog, ...]
+    lists: tuple[TreeList, ...]
+
+    @property
+    def failures(self) -> tuple[InputError, ...]:
+        """Why lists failed."""
+        return tuple(item.error for item in self.lists if item.error is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainRequest:
+    """One line to explain.
+
+    :param text: the line as it stands in the file.
+    :param request: how the list is read; its path may say layout and data type, its data is not used.
+    """
+
+    text: str
+    request: ConversionRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedField:
+    """One argument of the line."""
+
+    #: one-based
+    position: int
+    name: str
+    text: str
+    #: one-based
+    column: int
+    #: false if the argument is checked but has no influence on the record
+    read: bool
+    #: what the text means; ``None`` if it is wrong
+    value: Any
+    #: keys of the record that follow from the argument, alone or together with others
+    becomes: tuple[str, ...]
+    #: what is wrong with it; empty if nothing is
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedKey:
+    """One key of the record that the line gives."""
+
+    name: str
+    value: Any
+    #: ``argument N``, ``fixed``, or the id of the rule that derived it
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedRule:
+    """A rule that derived keys of the record."""
+
+    id: str
+    #: a sentence
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedLine:
+    """What becomes of a line that stands alone in a list."""
+
+    text: str
+    #: id, title, direction and variant of the family; empty if there is none
+    family: str = ""
+    title: str = ""
+    direction: str = ""
+    variant: str = ""
+    fields: tuple[ExplainedField, ...] = ()
+    #: empty if the line gives no instance
+    record: tuple[ExplainedKey, ...] = ()
+    #: the rules that ``record`` names as origins, in the order of their use
+    rules: tuple[ExplainedRule, ...] = ()
+    #: rule that drops the line, and its sentence; empty if none does
+    rule: str = ""
+    reason: str = ""
+    #: (one-based column, message)
+    errors: tuple[tuple[int, str], ...] = ()
+    #: assumption that was made
+    note: str = ""

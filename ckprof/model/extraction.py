@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.option import option
+
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
 
@@ -28,18 +30,41 @@ class ExtractorOption:
 class ExtractRequest:
     """Which lists are wanted from which library."""
 
-    #: where the library is, in any form that the extractor knows; ``None`` searches the usual places
-    source: Path | None = None
+    #: in any form that the extractor knows; ``None`` searches the usual places
+    source: Path | None = field(
+        default=None,
+        metadata=option(
+            "include root, install prefix, source tree, archive (.a) or package (.deb) of the library",
+            flag="--from",
+            metavar="PATH",
+        ),
+    )
     #: id of the extractor; empty for the first one
     extractor: str = ""
-    #: ids of directions; empty for all
-    directions: tuple[str, ...] = ()
-    #: names of layouts; empty for all
-    layouts: tuple[str, ...] = ()
-    #: data types; empty for all
-    dtypes: tuple[str, ...] = ()
-    #: names of sets; empty for the usual ones of each direction
-    sets: tuple[str, ...] = ()
+    directions: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "only lists of this direction, see 'ckprof list directions' (repeatable)",
+            flag="--direction",
+            metavar="NAME",
+        ),
+    )
+    layouts: tuple[str, ...] = field(
+        default=(), metadata=option("only lists of this layout (repeatable)", flag="--layout", metavar="NAME")
+    )
+    dtypes: tuple[str, ...] = field(
+        default=(), metadata=option("only lists of this dtype (repeatable)", flag="--dtype", metavar="NAME")
+    )
+    sets: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "only these sets: profiler, tests, typestring (default: those that each direction usually has)",
+            flag="--set",
+            metavar="NAME[,NAME]",
+            parse=lambda text: text.split(","),
+            several="store",
+        ),
+    )
     #: option -> value, where it is not the default
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
 

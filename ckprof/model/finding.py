@@ -16,7 +16,7 @@ class FindingState(Enum):
     OPTIONAL = "optional"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something that was looked for, what was found, and what to do if it is missing."""
 

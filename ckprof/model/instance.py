@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import msgspec
 
 from ckprof.errors import PluginError
-from ckprof.model.accumulation import SplitSum
-from ckprof.model.type_set import TypeSet
+from ckprof.model.types import SplitSum, TypeSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
 
 
 class _Remembered:

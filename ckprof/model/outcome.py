@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar
 
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.standing import Standing
 
 #: ``stopped_by`` of the rules that are no criterion
 MAX_TIME: Final = "max-time"
@@ -81,23 +81,99 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """Result of one instance on one problem. Only a verified ``ok`` result may be ranked."""
+class RoundTime:
+    """The time of one kernel in one round, verified."""
+
+    #: of the round's samples, in milliseconds
+    median_ms: float
+    #: half the distance between the first and third quartile of the samples
+    spread_ms: float = 0.0
+    #: (session, number of the round): equal for kernels that ran beside each other; ``None`` where unknown
+    place: tuple[str, int] | None = None
+    #: rounds with more doubt count where a kernel has none with less: 0 for sound ones, 1 where each of
+    #: several cards ran a part of the kernels, 2 where the machine drifted or the card is slow
+    doubtful: int = 0
+    #: the kernel is the one that shows drift
+    reference: bool = False
+    #: seconds since the epoch; 0 where unknown
+    started: float = 0.0
+    #: others used the machine or the device, or the clock was below its base
+    contended: bool = False
+    #: identifies the worker process that measured it among those of all sessions; empty where unknown
+    process: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """When and under which conditions a kernel was measured. ``None`` and 0 stand for what is not known."""
+
+    #: seconds since the epoch
+    started: float
+    #: from 1; attempts of one session, problem and round ran one after the other; 0 where an import has none
+    round: int = 0
+    #: position within the round, from 0
+    order: int = 0
+    #: wall seconds of the whole attempt: loading, verification, flushes and samples
+    wall_s: float | None = None
+    #: load average over one minute
+    load: float | None = None
+    clock_mhz: float | None = None
+    temperature_c: float | None = None
+    #: further evidence from observers, as plain JSON values
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelResult:
+    """What became of a kernel on a problem, whatever names both."""
+
+    status: Status
+    #: why, for every status but ``ok``
+    reason: str = ""
+    #: with the raw samples in ``samples_ms`` if these are kept
+    measurement: Measurement | None = None
+    #: ``None``: the output was not compared
+    verification: Verification | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """True for a verified ``ok`` result with a time: only these may be ranked."""
+        return (
+            self.status is Status.OK
+            and self.measurement is not None
+            and self.verification is not None
+            and self.verification.passed
+        )
+
+    def without_samples(self: Result) -> Result:
+        """Return the result without raw samples."""
+        if self.measurement is None or not self.measurement.samples_ms:
+            return self
+        return replace(self, measurement=replace(self.measurement, samples_ms=()))
+
+
+Result = TypeVar("Result", bound=KernelResult)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(KernelResult):
+    """Result of one instance in a run."""
 
     #: content key of the instance
     key: str
     #: position of the problem in the run
     problem_index: int
-    status: Status
-    #: why, for every status but ``ok``
-    reason: str = ""
     #: for ``unsupported``: every condition that is not met, the one that decides first
     unmet_requirements: tuple[UnmetRequirement, ...] = ()
     #: splits of the reduction; less than 1 where the kernel was to choose and did not come to it
     split_k: int = 1
     #: whether the number of splits was left to the kernel
     split_k_deduced: bool = False
-    measurement: Measurement | None = None
-    verification: Verification | None = None
-    #: ``None`` where it was not measured in rounds
-    standing: Standing | None = None
+    #: of the visit that gave it; ``None`` where several visits are summed up, or none was made
+    conditions: Conditions | None = None
+    #: each measurement of it, oldest first; empty where there was at most one
+    rounds: tuple[RoundTime, ...] = ()
+    #: it left the rounds because it is surely slower than the best
+    left_early: bool = False
+    #: False where device or worker had failed before, which says nothing of the kernel
+    launched: bool = True

@@ -1,4 +1,4 @@
-"""Which types of problems there are: those of convolutions, and those that operations of plugins bring.
+"""Which types of problems there are: those that operations of plugins bring.
 
 Problems are kept as JSON objects of their fields. No two types have the same ones; one may have all those of
 another.
@@ -6,53 +6,66 @@ another.
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+import threading
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ckprof.errors import InputError
-from ckprof.model.problem import SIZE_NAMES, ConvProblem, Problem
+from ckprof.errors import InputError, PluginError
+from ckprof.model.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-#: names of the fields -> type
-_TYPES: dict[frozenset[str], type[object]] = {frozenset(SIZE_NAMES): ConvProblem}
 
-#: asked once for further types when a problem has fields that no known one has; the last one counts
-_SOURCE: list[Callable[[], Iterable[type[object]]]] = []
+class _Known:
+    """The types that are known, and where further ones may come from. Threads may share it."""
+
+    def __init__(self) -> None:
+        #: names of the fields -> type, those with the most fields first; replaced, never changed
+        self.types: Mapping[frozenset[str], type[object]] = {}
+        #: asked once for further types when a problem has fields that no known one has
+        self.source: Callable[[], Iterable[type[object]]] | None = None
+        self._lock = threading.RLock()
+
+    def add(self, kind: type[object]) -> None:
+        if not is_dataclass(kind):
+            raise PluginError(f"problem type {kind.__module__}.{kind.__qualname__}: expected a dataclass")
+        names = frozenset(field.name for field in fields(cast("Any", kind)))
+        with self._lock:
+            # what has all fields of a type is no problem of one that has fewer of them
+            pairs = {**self.types, names: kind}.items()
+            self.types = dict(sorted(pairs, key=lambda pair: len(pair[0]), reverse=True))
+
+    def ask(self, seen: Mapping[frozenset[str], type[object]]) -> bool:
+        """Ask the source, unless another thread has; say whether there are other types than were seen."""
+        with self._lock:
+            source, self.source = (self.source, None) if self.types is seen else (None, self.source)
+            for kind in source() if source is not None else ():
+                self.add(kind)
+            return self.types is not seen
+
+
+_KNOWN: Final = _Known()
 
 
 def ask_for_problem_types(source: Callable[[], Iterable[type[object]]]) -> None:
-    """Have this source, and no longer the one before, asked when a problem of no known type is met."""
-    _SOURCE[:] = [source]
+    """Ask this source, and no longer the one before, when a problem of no known type is met."""
+    _KNOWN.source = source
 
 
 def know_problem_type(kind: type[object]) -> None:
-    """Have problems of this type recognised from now on.
+    """Recognise problems of this type from now on.
 
     :param kind: a frozen dataclass with fields that JSON has.
+    :raises PluginError: it is no dataclass.
     """
-    names = (field.name for field in fields(cast("Any", kind)))
-    _TYPES[frozenset(names)] = kind
-    # what fits all fields of a type is no problem of one that has fewer of them
-    most_first = sorted(_TYPES, key=len, reverse=True)
-    _TYPES.update({key: _TYPES.pop(key) for key in most_first})
+    _KNOWN.add(kind)
 
 
-def has_other_type(values: Mapping[str, Any], others: frozenset[str] = frozenset()) -> bool:
-    """Say whether these are the fields of a problem of a known type that is no convolution.
-
-    :param others: fields that may be there as well.
-    """
-    if values.keys() >= set(SIZE_NAMES):
-        return False
-    while True:
-        if any(kind is not ConvProblem and names == values.keys() - others for names, kind in _TYPES.items()):
-            return True
-        if not _SOURCE:
-            return False
-        for kind in _SOURCE.pop()():
-            know_problem_type(kind)
+def known_problem_types() -> tuple[type[object], ...]:
+    """Return all types, those of the source as well."""
+    _KNOWN.ask(_KNOWN.types)
+    return tuple(_KNOWN.types.values())
 
 
 def problem_from(values: Mapping[str, Any]) -> Problem:
@@ -60,24 +73,50 @@ def problem_from(values: Mapping[str, Any]) -> Problem:
 
     :raises InputError: no known type has such fields, or a value is wrong.
     """
-    import msgspec
-
-    while True:
-        for names, kind in _TYPES.items():
-            if names <= values.keys():
-                try:
-                    given = {name: values[name] for name in names}
-                    return cast("Problem", msgspec.convert(given, kind))
-                except msgspec.ValidationError as exc:
-                    raise InputError(f"wrong problem: {exc}") from None
-        if not _SOURCE:
-            break
-        for kind in _SOURCE.pop()():
-            know_problem_type(kind)
+    types = _KNOWN.types
+    for names, kind in types.items():
+        if names <= values.keys():
+            return _made(kind, {name: values[name] for name in names})
+    if _KNOWN.ask(types):
+        return problem_from(values)
     raise InputError(
         f"no loaded plugin knows a problem with {', '.join(sorted(values))}: "
         "load the one that it was made with"
     )
+
+
+def exact_problem(values: Mapping[str, Any]) -> Problem:
+    """Return the problem with these fields and no others.
+
+    :raises InputError: no known type has just these, or a value is wrong.
+    """
+    types = _KNOWN.types
+    kind = types.get(frozenset(values))
+    if kind is None and _KNOWN.ask(types):
+        return exact_problem(values)
+    if kind is not None:
+        return _made(kind, values)
+    nearest = max(
+        types,
+        key=lambda names: (len(names & values.keys()), -len(names - values.keys())),
+        default=frozenset[str](),
+    )
+    if not nearest & values.keys():
+        raise InputError(f"no loaded plugin knows a problem with {', '.join(sorted(values)) or 'no sizes'}")
+    missing, unknown = sorted(nearest - values.keys()), sorted(values.keys() - nearest)
+    said = [
+        f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names
+    ]
+    raise InputError(f"wrong fields of a problem: {'; '.join(said)}")
+
+
+def _made(kind: type[object], values: Mapping[str, Any]) -> Problem:
+    import msgspec
+
+    try:
+        return cast("Problem", msgspec.convert(values, kind))
+    except msgspec.ValidationError as exc:
+        raise InputError(f"wrong problem: {exc}") from None
 
 
 def decode_problem(kind: type[object], value: object) -> object:

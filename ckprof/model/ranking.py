@@ -1,14 +1,270 @@
-"""The order of the outcomes of one problem, and which of them share the first place."""
+"""A kernel's time on a problem, the order of kernels by their times, and which of them share the first place.
+
+This is the only definition of these. The table of a run and its other formats, ``--best``, stores, reports,
+comparisons, tuning and :mod:`ckprof` itself take their times, winners and ties from here, so that the same
+measurements name the same winner everywhere.
+
+**What counts.** The unit is the round: samples of one round share the state of the machine and agree far
+better with one another than two rounds do. A kernel has one time per round, the median of its samples; where
+it ran several times in one round, as the reference kernel does, the geometric mean of these medians. Rounds
+count if the result was verified and they are not marked (drift, a slow card). A kernel whose latest
+measurement failed has no time.
+
+**The time** is the first quartile of these: the fastest of up to four rounds, the second fastest of up to
+eight. What disturbs a measurement makes it slower, hardly ever faster (Chen and Revels, "Robust benchmarking
+in noisy environments", 2016): a median follows as soon as every second round is disturbed, the quartile not
+before three of four are. No round is left out, and the luckiest of many does not decide. Without other work
+on the machine it agrees with the median within the noise.
+
+**Ties.** :class:`Field` gives the logarithm of the ratio to the best an interval, whose limits are what the
+rounds of all kernels together show of the noise (:mod:`ckprof.model.noise`). The best of several kernels that
+may be as fast was lucky: its limit is that of the luckiest of so many (Bonferroni). A kernel shares the first
+place unless its whole interval lies beyond :data:`TIE`: the noisier the machine, the more do.
+
+**Decided** is the first place if none is faster than the kernel that is named by more than a tie, as surely:
+the indifference zone of Bechhofer, "A single-sample multiple decision procedure for ranking means of normal
+populations with known variances" (1954). Sweeps end by it, and reports say it: :meth:`Field.standing`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+from statistics import fmean, geometric_mean, median
+from typing import TYPE_CHECKING, Final
 
-from ckprof.model.outcome import Outcome, Status
+from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile, quartile
+from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+#: half the distance of the quartiles, relative to the median, from which a time is called noisy
+NOISY_SHARE: Final = 0.05
+#: kernels that differ by no more than this share are as fast as each other
+TIE: Final = 0.02
+#: of the intervals of ratios
+CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTime:
+    """The time of one kernel on one problem."""
+
+    time_ms: float
+    #: half the distance of the quartiles: of the samples of a round, or of the times of the rounds that
+    #: count, whichever is larger
+    spread_ms: float
+    #: every usable round, oldest first, one entry each
+    rounds: tuple[RoundTime, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The logarithm of a ratio of times and the range that holds it."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def ratio(self) -> float:
+        """The ratio itself."""
+        return math.exp(self.estimate)
+
+
+def kernel_time(measured: Iterable[RoundTime]) -> KernelTime | None:
+    """Return the time of a kernel; ``None`` without a positive one.
+
+    :param measured: its verified measurements, oldest first.
+    """
+    timed = [round_time for round_time in measured if round_time.median_ms > 0]
+    if not timed:
+        return None
+    least = min(round_time.doubtful for round_time in timed)
+    rounds = _joined([round_time for round_time in timed if round_time.doubtful == least])
+    medians = sorted(round_time.median_ms for round_time in rounds)
+    return KernelTime(
+        time_ms=quartile(medians),
+        spread_ms=max(
+            median(round_time.spread_ms for round_time in rounds),
+            (quantile(medians, 0.75) - quantile(medians, 0.25)) / 2,
+        ),
+        rounds=rounds,
+    )
+
+
+def _joined(measured: Sequence[RoundTime]) -> tuple[RoundTime, ...]:
+    """Return one entry per round."""
+    groups: dict[object, list[RoundTime]] = {}
+    for index, round_time in enumerate(measured):
+        groups.setdefault(round_time.place or index, []).append(round_time)
+    return tuple(
+        group[0]
+        if len(group) == 1
+        else replace(
+            group[0],
+            median_ms=geometric_mean(round_time.median_ms for round_time in group),
+            spread_ms=fmean(round_time.spread_ms for round_time in group),
+        )
+        for group in groups.values()
+    )
+
+
+def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: bool) -> Measurement:
+    """Return median, spread, least and mean of samples in milliseconds.
+
+    Quartiles between two samples are interpolated linearly.
+    """
+    ordered = sorted(samples_ms)
+    return Measurement(
+        median_ms=quantile(ordered, 0.5),
+        spread_ms=(quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2,
+        min_ms=ordered[0],
+        mean_ms=math.fsum(ordered) / len(ordered),
+        samples=len(ordered),
+        stopped_by=stopped_by,
+        samples_ms=tuple(samples_ms) if keep_samples else (),
+    )
+
+
+def is_noisy(measured: Measurement | KernelTime) -> bool:
+    """Say whether the spread is more than :data:`NOISY_SHARE` of the time."""
+    time_ms = measured.time_ms if isinstance(measured, KernelTime) else measured.median_ms
+    return time_ms > 0 and measured.spread_ms / time_ms > NOISY_SHARE
+
+
+#: of the best to itself
+_SELF: Final = Interval(estimate=0.0, low=0.0, high=0.0)
+
+
+class Order(Enum):
+    """How sure it is which kernel of a problem is the fastest."""
+
+    #: the best alone: all others are surely slower by more than a tie
+    CLEAR = "clear"
+    #: others share the first place, but none is surely missed: the best is within a tie of the fastest
+    TIE = "tie"
+    #: another kernel may be faster than the best by more than a tie
+    OPEN = "open"
+    #: there is no other verified kernel
+    ALONE = "alone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of the first place."""
+
+    order: Order
+    #: kernels that share it, the best included
+    first: int
+    #: worker processes that measured the best
+    processes: int
+    #: rounds in all that would decide an open one, about; ``None`` where no number of them would in as many
+    #: processes
+    rounds: int | None = None
+
+    @property
+    def decided(self) -> bool:
+        """False where more measurements may name another best."""
+        return self.order is not Order.OPEN
+
+
+class Field:
+    """The kernels of a problem beside each other.
+
+    :param kernels: the fastest first.
+    """
+
+    def __init__(self, kernels: Sequence[KernelTime]) -> None:
+        self.kernels = kernels
+        self.noise = Noise([kernel.rounds for kernel in kernels])
+
+    def leads(
+        self, confidence: float = CONFIDENCE, *, process_sigma: float = PROCESS_SIGMA
+    ) -> list[Interval]:
+        """Return the intervals of the ratios of all kernels to the first one.
+
+        :param process_sigma: standard deviation of what a kernel keeps in a process, on a quiet machine.
+        """
+        if not self.noise.known:
+            others = [_of_samples(kernel, self.kernels[0]) for kernel in self.kernels[1:]]
+            return [_SELF, *others][: len(self.kernels)]
+        error = (1 - confidence) / 2
+        alone = self._leads(error, error, process_sigma)
+        near = sum(map(shares_first_place, alone)) - 1
+        # powers of two, so that few quantiles are needed
+        return self._leads(error, error / (1 << near.bit_length()), process_sigma) if near else alone
+
+    def _leads(self, error: float, lucky: float, process_sigma: float) -> list[Interval]:
+        noise, (best, *others) = self.noise, self.noise.tracks
+        of_best = noise.of_process(best, error, process_sigma)
+        low = math.hypot(noise.below(best, lucky), of_best)
+        high = math.hypot(noise.above(best, error), of_best)
+        found = [_SELF]
+        for track in others:
+            estimate, of_process = track.middle - best.middle, noise.of_process(track, error, process_sigma)
+            found.append(
+                Interval(
+                    estimate=estimate,
+                    low=estimate - math.hypot(noise.above(track, error), of_process, low),
+                    high=estimate + math.hypot(noise.below(track, error), of_process, high),
+                )
+            )
+        return found
+
+    def standing(self, tie: float = TIE, confidence: float = CONFIDENCE) -> Standing:
+        """Return what is known of the first place: sweeps end by it, and reports say it."""
+        leads = self.leads(confidence)
+        processes = len(self.noise.tracks[0].groups) if leads else 0
+        if len(leads) < 2:
+            return Standing(order=Order.ALONE, first=len(leads), processes=processes)
+        first = sum(shares_first_place(lead, tie) for lead in leads)
+        unsure = [index for index, lead in enumerate(leads) if lead.low < -math.log1p(tie)]
+        if not unsure:
+            order = Order.CLEAR if first == 1 else Order.TIE
+            return Standing(order=order, first=first, processes=processes)
+        needed = [self._rounds_for(index, leads[index], tie, confidence) for index in unsure]
+        rounds = None if None in needed else max(count for count in needed if count is not None)
+        return Standing(order=Order.OPEN, first=first, processes=processes, rounds=rounds)
+
+    def _rounds_for(self, index: int, lead: Interval, tie: float, confidence: float) -> int | None:
+        """Return how many rounds would show that a kernel is not faster by more than a tie, about."""
+        if not self.noise.known:
+            return None
+        best, track = self.noise.tracks[0], self.noise.tracks[index]
+        error = (1 - confidence) / 2
+        of_process = math.hypot(self.noise.of_process(best, error), self.noise.of_process(track, error))
+        wanted = (lead.estimate + math.log1p(tie)) ** 2 - of_process**2
+        if lead.estimate <= -math.log1p(tie) or wanted <= 0:
+            return None
+        noise = (lead.estimate - lead.low) ** 2 - of_process**2
+        # limits shrink with the square root of the rounds
+        return math.ceil(min(best.rounds, track.rounds) * noise / wanted)
+
+
+def _of_samples(kernel: KernelTime, best: KernelTime) -> Interval:
+    """Return the interval of kernels that have one round: the middle halves of samples must be apart."""
+    estimate = math.log(kernel.time_ms / best.time_ms)
+    reach = sum(side.spread_ms / side.time_ms for side in (kernel, best))
+    return Interval(estimate=estimate, low=estimate - reach, high=estimate + reach)
+
+
+def leads(kernels: Sequence[KernelTime]) -> list[Interval]:
+    """Return the intervals of the ratios of all kernels to the first one.
+
+    :param kernels: of one problem, the fastest first.
+    """
+    return Field(kernels).leads()
+
+
+def shares_first_place(lead: Interval, tie: float = TIE) -> bool:
+    """Say whether a kernel may be as fast as the best.
+
+    :param lead: of the kernel over the best.
+    """
+    return lead.low <= math.log1p(tie)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +276,24 @@ class Ranked:
     rank: int | None
     #: it shares the first place with a faster one
     tied: bool = False
+    #: time divided by that of the best; ``None`` where it is not ranked
+    ratio: float | None = None
+
+
+def time_of(outcome: Outcome) -> KernelTime | None:
+    """Return the time of an outcome that may be ranked: verified, ``ok`` and timed."""
+    measured = outcome.measurement
+    if outcome.status is not Status.OK or measured is None or outcome.verification is None:
+        return None
+    whole = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms)
+    return kernel_time(outcome.rounds or (whole,))
+
+
+def field_of(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Field]:
+    """Return the outcomes of a problem that may be ranked, the fastest first, and their times."""
+    timed = [(time, outcome) for outcome in outcomes if (time := time_of(outcome)) is not None]
+    timed.sort(key=lambda pair: (pair[0].time_ms, pair[1].key, pair[1].split_k))
+    return [outcome for _, outcome in timed], Field([time for time, _ in timed])
 
 
 def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[Ranked]:
@@ -28,45 +302,22 @@ def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[R
     Unverified ``ok`` outcomes (``--no-verify``) keep the order of the verified ones among themselves and
     follow them.
 
-    :param positions: content key -> position of the instance, which decides between equal times.
+    :param positions: content key -> position of the instance, which decides between those without a time.
     """
-
-    def order(outcome: Outcome) -> tuple[int, float, int]:
-        measured = outcome.measurement if outcome.status is Status.OK else None
-        kind = 0 if _is_ranked(outcome) else 1 if measured is not None else 2
-        return kind, measured.median_ms if measured is not None else 0.0, positions[outcome.key]
-
-    ordered = sorted(outcomes, key=order)
-    if not ordered or not _is_ranked(ordered[0]):
-        return [Ranked(outcome=outcome, rank=None) for outcome in ordered]
-    best = ordered[0]
-    verified = [one for one in ordered if _is_ranked(one)]
-    tied = [one for one in verified[1:] if are_tied(one, best)]
-    slower = [one for one in verified[1:] if not are_tied(one, best)]
-    return [
-        Ranked(outcome=best, rank=1),
-        *(Ranked(outcome=one, rank=1, tied=True) for one in tied),
-        *(Ranked(outcome=one, rank=rank) for rank, one in enumerate(slower, len(tied) + 2)),
-        *(Ranked(outcome=one, rank=None) for one in ordered[len(verified) :]),
-    ]
+    timed, field = field_of(outcomes)
+    times = [kernel.time_ms for kernel in field.kernels]
+    first = [shares_first_place(lead) for lead in field.leads()]
+    ranked = []
+    for position, index in enumerate(sorted(range(len(timed)), key=lambda number: not first[number]), 1):
+        rank, ratio = 1 if first[index] else position, times[index] / times[0]
+        tied = first[index] and position > 1
+        ranked.append(Ranked(outcome=timed[index], rank=rank, tied=tied, ratio=ratio))
+    with_time = {id(outcome) for outcome in timed}
+    others = [outcome for outcome in outcomes if id(outcome) not in with_time]
+    others.sort(key=lambda outcome: _unranked(outcome, positions))
+    return [*ranked, *(Ranked(outcome=outcome, rank=None) for outcome in others)]
 
 
-def are_tied(outcome: Outcome, best: Outcome) -> bool:
-    """Say whether it cannot be told which of the two is faster.
-
-    Of what was measured in the same rounds, these have told. Otherwise the middle halves of both samples must
-    overlap.
-    """
-    if outcome.standing is not None and best.standing is not None:
-        if outcome.standing.group == best.standing.group:
-            return outcome.standing.tied
-    first, second = outcome.measurement, best.measurement
-    if first is None or second is None:
-        return False
-    return first.median_ms - first.spread_ms <= second.median_ms + second.spread_ms
-
-
-def _is_ranked(outcome: Outcome) -> bool:
-    return (
-        outcome.status is Status.OK and outcome.measurement is not None and outcome.verification is not None
-    )
+def _unranked(outcome: Outcome, positions: Mapping[str, int]) -> tuple[bool, float, int]:
+    measured = outcome.measurement if outcome.status is Status.OK else None
+    return measured is None, measured.median_ms if measured is not None else 0.0, positions[outcome.key]

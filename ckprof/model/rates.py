@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ckprof.model.dtype import DataType
     from ckprof.model.problem import Problem
+    from ckprof.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

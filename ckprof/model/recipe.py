@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.model.dtype import DataType
+    from ckprof.model.types import DataType
 
 
 class CompilerFamily(Enum):
@@ -34,6 +34,8 @@ class Compiler:
     identity: str
     #: whether precompiled headers are known to work
     precompiles: bool = True
+    #: the words of ``command`` that the user has added to what calls the compiler: flags, variables
+    added_words: tuple[str, ...] = ()
 
 
 class Purpose(Enum):
@@ -82,7 +84,7 @@ class BuildRequest:
     api_level: str | None = None
     #: ``--compiler``, or ``None`` for the first usable one
     compiler: str | None = None
-    #: added behind the target's own flags
+    #: added after the target's own flags
     extra_flags: tuple[str, ...] = ()
     #: nothing will be compiled or run here: an architecture that this machine cannot serve is fine
     sources_only: bool = False
@@ -106,7 +108,7 @@ class BuildRecipe:
     support_sources: tuple[Path, ...]
     #: what ``-march=native`` and the like mean on this machine; part of every cache key
     machine_identity: str
-    #: added behind ``compile_flags`` for kernels and their prefix header, not for support sources
+    #: added after ``compile_flags`` for kernels and their prefix header, not for support sources
     kernel_flags: tuple[str, ...] = ()
     #: peak memory to budget for per compiler process
     compile_memory_bytes: int = 600 * 2**20
@@ -115,6 +117,8 @@ class BuildRecipe:
     #: most device functions of several kernels in one translation unit; with more than one, what kernels
     #: share is paid once
     functions_per_unit: int = 1
+    #: environment variables that change what its compiler makes, besides those that all compilers read
+    variables: tuple[str, ...] = ()
     #: fields of instances that make next to no difference in machine code: kernels that differ in nothing
     #: else share it, if they share a translation unit
     fields_without_code: frozenset[str] = frozenset()

@@ -1,45 +1,24 @@
-"""Everything that one run found out: the input of every report."""
+"""Everything that one run found out, or a batch of runs over many lists: the input of every report."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
+from ckprof.errors import ExitCode
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.ranking import Ranked, ranking
+from ckprof.model.ranking import Ranked, Standing, field_of, ranking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.baseline import BaselineOutcome
-    from ckprof.model.compute_type import ComputeType
     from ckprof.model.conversion import Conversion
-    from ckprof.model.dtype import DataType
+    from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.model.same_kernels import SameKernels, Substitution
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInstance:
-    """An instance as reports show it."""
-
-    key: str
-    #: position among the selected instances, from 0: what ``--instance`` takes
-    index: int
-    #: record id in its catalog
-    id: int
-    #: kernel name
-    name: str
-    #: CK Builder's text
-    instance_string: str
-    pipeline: str
-    dtype: DataType
-    #: ``file:line`` of the list it came from, empty for a catalog
-    source: str = ""
-    #: name of its layout
-    layout: str = ""
-    #: what its operands are rounded to before they are multiplied; ``None`` for nothing
-    compute_type: ComputeType | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +50,7 @@ class RunResults:
     #: properties needed to reproduce the run: host, compiler, flags, git state, seed, options
     environment: Mapping[str, object]
     conversions: tuple[Conversion, ...]
-    instances: tuple[RunInstance, ...]
+    instances: tuple[SelectedKernel, ...]
     problems: tuple[Problem, ...]
     build: BuildSummary
     outcomes: tuple[Outcome, ...]
@@ -95,7 +74,7 @@ class RunResults:
     @property
     def succeeded(self) -> bool:
         """False if an outcome failed, also of a baseline, or no instance could serve one of the problems."""
-        outcomes = (*self.outcomes, *(one.outcome for one in self.baselines))
+        outcomes = (*self.outcomes, *(baseline.outcome for baseline in self.baselines))
         if any(outcome.status.is_failure for outcome in outcomes):
             return False
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
@@ -104,11 +83,17 @@ class RunResults:
     def ranking(self, problem_index: int) -> list[Ranked]:
         """Return the outcomes of one problem with their places, best first."""
         positions = {instance.key: instance.index for instance in self.instances}
-        return ranking([one for one in self.outcomes if one.problem_index == problem_index], positions)
+        return ranking(
+            [outcome for outcome in self.outcomes if outcome.problem_index == problem_index], positions
+        )
+
+    def standing(self, problem_index: int) -> Standing:
+        """Return what is known of the first place on a problem."""
+        return field_of(o for o in self.outcomes if o.problem_index == problem_index)[1].standing()
 
     def of_problem(self, problem_index: int) -> list[Outcome]:
         """Return the outcomes of one problem, in the order of :meth:`ranking`."""
-        return [one.outcome for one in self.ranking(problem_index)]
+        return [ranked.outcome for ranked in self.ranking(problem_index)]
 
     def best(self, problem_index: int) -> Outcome | None:
         """Return the fastest verified outcome of a problem, or ``None``."""
@@ -116,3 +101,78 @@ class RunResults:
             if outcome.status is Status.OK and outcome.measurement and outcome.verification:
                 return outcome
         return None
+
+
+class Verdict(Enum):
+    """What became of one list."""
+
+    #: every instance that supports a problem was verified, and each problem had one
+    FINE = "fine"
+    #: an outcome failed, or no instance supports a problem
+    FAILED = "failed"
+    #: the list cannot be read
+    BROKEN = "broken"
+    #: nothing of it was asked for
+    SKIPPED = "skipped"
+
+    @property
+    def is_broken(self) -> bool:
+        """True when the list cannot be read."""
+        return self is Verdict.BROKEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListResult:
+    """One list of a batch."""
+
+    #: as a path below the root of the tree
+    name: str
+    #: empty for a broken list
+    direction: str
+    verdict: Verdict
+    #: why the list is broken or skipped
+    reason: str = ""
+    results: RunResults | None = None
+    #: wall seconds from reading to the last outcome
+    seconds: float = 0.0
+    #: what the command shall return because of a broken list
+    exit_code: ExitCode = ExitCode.OK
+
+    @property
+    def counts(self) -> Mapping[Status, int]:
+        """Outcomes by status."""
+        return Counter(outcome.status for outcome in self.results.outcomes) if self.results else Counter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResults:
+    """One call of ``ckprof run --tree``."""
+
+    root: str
+    #: name of the folders that lists were taken from; empty for all
+    set_name: str
+    #: lists that were found
+    found: int
+    #: those that the batch came to, in order
+    lists: tuple[ListResult, ...]
+    why: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """False when the batch was interrupted."""
+        return len(self.lists) == self.found and not any(
+            item.results is not None and item.results.partial for item in self.lists
+        )
+
+    @property
+    def counts(self) -> Mapping[Status, int]:
+        """Outcomes of all lists by status."""
+        total: Counter[Status] = Counter()
+        for item in self.lists:
+            total.update(item.counts)
+        return total
+
+    @property
+    def verdicts(self) -> Mapping[Verdict, int]:
+        """Lists by what became of them."""
+        return Counter(item.verdict for item in self.lists)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ckprof.errors import UsageError
-from ckprof.model.dtype import DataType
+from ckprof.model.types import DataType
 
 
 class RoofKind(Enum):
@@ -46,15 +46,15 @@ class Roof:
         try:
             values = [math.inf if part.strip() == "-" else float(part) for part in numbers.split(",")]
             gflops, gbytes = values
-            found = cls(kind=RoofKind(kind.strip()), gflops=gflops, gbytes_per_s=gbytes)
+            roof = cls(kind=RoofKind(kind.strip()), gflops=gflops, gbytes_per_s=gbytes)
         except ValueError:
-            known = " or ".join(one.value for one in RoofKind)
+            kinds = " or ".join(roof_kind.value for roof_kind in RoofKind)
             raise UsageError(
-                f"the roof {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {known}, e.g. measured=95000,1350"
+                f"the roof {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {kinds}, e.g. measured=95000,1350"
             ) from None
         if not min(values) > 0 or min(values) == math.inf:
             raise UsageError(f"the roof {text!r} needs positive numbers, and one of them at least")
-        return found
+        return roof
 
     def as_plain(self) -> dict[str, object]:
         """Return JSON values; ``None`` stands for what is not known."""
@@ -69,7 +69,7 @@ class Roof:
     def from_plain(cls, plain: Mapping[str, object]) -> Roof | None:
         """Return what :meth:`as_plain` wrote; ``None`` for anything else, as other versions may write."""
         rates = [math.inf if plain.get(name) is None else plain[name] for name in ("gflops", "gbytes_per_s")]
-        numbers = [float(one) for one in rates if isinstance(one, int | float) and one > 0]
+        numbers = [float(rate) for rate in rates if isinstance(rate, int | float) and rate > 0]
         if len(numbers) < 2 or min(numbers) == math.inf:
             return None
         try:

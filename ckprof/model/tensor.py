@@ -45,7 +45,7 @@ class TensorSpec:
 
     @property
     def has_blocks(self) -> bool:
-        """Whether what the slowest axis numbers does not lie one behind the other."""
+        """Whether what the slowest axis numbers does not lie one after the other."""
         return self.block_stride not in (0, self._block)
 
     @property
@@ -55,7 +55,7 @@ class TensorSpec:
 
     @property
     def stored_shape(self) -> tuple[int, ...]:
-        """Lengths of the axes with the gaps, one behind the last line among them.
+        """Lengths of the axes with the gaps, one after the last line among them.
 
         The lines of a block with a length of its own are one axis together.
         """

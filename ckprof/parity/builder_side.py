@@ -6,19 +6,20 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, UsageError
+from ckprof.lists.list_files import is_json
 from ckprof.model.parity import Skipped
-from ckprof.parity.side import Entry, Side
+from ckprof.parity.side import Entry, Side, is_library
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from ckprof.model.builder_list import BuilderList, BuilderString
     from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.parity import BuilderList, BuilderString
+    from ckprof.model.strings.grammar import StringGrammar
+    from ckprof.model.strings.kind import ParsedString
+    from ckprof.model.strings.revision import Revision
     from ckprof.plugin.registry import Registry
-    from ckprof.strings.kind import ParsedString
-    from ckprof.strings.revision import Revision
-    from ckprof.strings.string_grammar import StringGrammar
 
 NAME = "CK Builder"
 
@@ -33,8 +34,8 @@ def read_builder(request: ConversionRequest, registry: Registry, revision: Revis
             return reader.read(request, registry.strings, revision)
     if not request.data.strip():
         raise InputError("the file is empty, expected instance strings", request.path)
-    known = "; ".join(f"{reader.id}: {reader.label}" for reader in registry.builder_readers)
-    raise InputError(f"no instance list and no profiler output that a reader knows ({known})", request.path)
+    readers = "; ".join(f"{reader.id}: {reader.label}" for reader in registry.builder_readers)
+    raise InputError(f"no instance list and no profiler output that a reader knows ({readers})", request.path)
 
 
 def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str = NAME) -> Side:
@@ -47,12 +48,12 @@ def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str
     notes: list[str] = []
     paths: list[str] = []
     seen: set[object] = set()
-    for found in lists:
-        paths.append(str(found.path))
-        notes += [f"{found.path}: {note}" for note in found.notes]
+    for builder_list in lists:
+        paths.append(str(builder_list.path))
+        notes += [f"{builder_list.path}: {note}" for note in builder_list.notes]
         fresh = set()
-        for string in found.strings:
-            source = f"{found.path}:{string.line}"
+        for string in builder_list.strings:
+            source = f"{builder_list.path}:{string.line}"
             if string.skipped is not None:
                 parsed = strings.parse(string.expected) if string.expected else None
                 skipped.append((parsed, _skip(string, source)))
@@ -111,15 +112,15 @@ def explain_by_lists(side: Side, computed: Side) -> Side:
     entries: list[Entry] = []
     skipped = list(side.skipped)
     for entry in side.entries:
-        said = entry.said or entry.parsed
-        known = lines.get(said) if entry.origin is None else None
-        if known:
+        printed = entry.said or entry.parsed
+        candidates = lines.get(printed) if entry.origin is None else None
+        if candidates:
             # More copies than lines are copies of the last one.
-            line = known.pop(0) if len(known) > 1 else known[0]
+            line = candidates.pop(0) if len(candidates) > 1 else candidates[0]
             entries.append(replace(entry, identity=line.identity, origin=line.origin, parsed=line.parsed))
-        elif said in skips and said not in lines:
-            skip = replace(skips[said], source=entry.source)
-            skipped.append((said, skip))
+        elif printed in skips and printed not in lines:
+            skip = replace(skips[printed], source=entry.source)
+            skipped.append((printed, skip))
         else:
             entries.append(entry)
     return replace(side, entries=tuple(entries), skipped=tuple(skipped))
@@ -146,3 +147,35 @@ def _as_printed(side: Side) -> Side:
     entries = tuple(replace(entry, parsed=entry.said or entry.parsed, losses=()) for entry in side.entries)
     unknown = tuple(item for item in side.skipped if item[0] is None)
     return replace(side, entries=entries + invalid, skipped=unknown)
+
+
+def expected_side(
+    requests: Sequence[ConversionRequest],
+    against: ConversionRequest | None,
+    registry: Registry,
+    revision: Revision,
+) -> Side:
+    """Return CK Builder's side: computed from lists, or read from a file and explained by the lists.
+
+    :param requests: the lists.
+    :param against: the file.
+
+    :raises InputError: a file is wrong, or holds no instance.
+    :raises UsageError: a catalog stands for a list, which says nothing about CK Builder.
+    """
+    lists = [request for request in requests if not is_json(request.data)]
+    if against is None and len(lists) < len(requests):
+        named = next(request.path for request in requests if is_json(request.data))
+        raise UsageError(
+            f"{named} is a catalog, which does not say what CK Builder has: name CK Builder's strings with "
+            "--against"
+        )
+    read = [read_builder(request, registry, revision) for request in lists]
+    computed = builder_side(read, registry.strings) if read else None
+    if against is None:
+        assert computed is not None  # noqa: S101  # there is at least one list
+        return computed
+    if is_json(against.data) or is_library(against.data):
+        raise UsageError(f"--against {against.path}: expected CK Builder's strings or a profiler's log")
+    printed = builder_side([read_builder(against, registry, revision)], registry.strings)
+    return explain_by_lists(printed, computed) if computed is not None else printed

@@ -23,9 +23,10 @@ from ckprof.model.parity import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ckprof.model.strings.grammar import StringGrammar
+    from ckprof.model.strings.kind import ParsedString
     from ckprof.parity.side import Entry, Side
-    from ckprof.strings.kind import ParsedString
-    from ckprof.strings.string_grammar import StringGrammar
+
 
 #: different lines end in one instance
 COLLAPSED: Final = "collapsed"
@@ -119,11 +120,11 @@ class _Comparing:
         for entry in entries:
             copies.setdefault(entry.identity, []).append(entry)
         self._duplicates += [
-            Duplicate(text=found[0].text, side=side.name, sources=tuple(entry.source for entry in found))
-            for found in copies.values()
-            if len(found) > 1
+            Duplicate(text=group[0].text, side=side.name, sources=tuple(entry.source for entry in group))
+            for group in copies.values()
+            if len(group) > 1
         ]
-        return [found[0] for found in copies.values()]
+        return [group[0] for group in copies.values()]
 
     def _note_losses(self, entry: Entry, partner: Entry) -> None:
         for loss in entry.losses:
@@ -164,10 +165,10 @@ class _Comparing:
                 note=note,
             )
 
-    def _differences(self, one: ParsedString, other: ParsedString) -> tuple[FieldDifference, ...]:
+    def _differences(self, first: ParsedString, other: ParsedString) -> tuple[FieldDifference, ...]:
         return tuple(
             FieldDifference(field=name, first=a, second=b)
-            for name, a, b in self._strings.differences(one, other)
+            for name, a, b in self._strings.differences(first, other)
         )
 
 
@@ -206,10 +207,10 @@ def _collapsed(kept: Entry, lost: Entry, partner: Entry) -> Lossy:
     )
 
 
-def _origin_differences(one: Entry, other: Entry) -> tuple[FieldDifference, ...]:
-    if one.origin is None or other.origin is None:
+def _origin_differences(kept: Entry, other: Entry) -> tuple[FieldDifference, ...]:
+    if kept.origin is None or other.origin is None:
         return ()
-    first, second = one.origin, other.origin
+    first, second = kept.origin, other.origin
     if first.get("kernel") != second.get("kernel"):
         names: Iterable[str] = ("kernel",)
     else:
@@ -219,3 +220,58 @@ def _origin_differences(one: Entry, other: Entry) -> tuple[FieldDifference, ...]
         for name in names
         if first.get(name) != second.get(name)
     )
+
+
+def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> Comparison:
+    """Compare the strings of the same instances, found by their content keys.
+
+    :param computed: of the catalog, with keys.
+    :param built: of the library; instances that its rules rejected are skipped.
+    """
+    ours = {entry.key: entry for entry in computed.entries}
+    theirs = {entry.key: entry for entry in built.entries}
+    rejected = {skip.source: skip for _, skip in built.skipped}
+    matches: list[Match] = []
+    missing: list[Unmatched] = []
+    extra: list[Unmatched] = []
+    skipped: list[Skipped] = []
+    for key in {**ours, **theirs}:
+        left, right = ours.get(key), theirs.get(key)
+        if left is not None and right is not None and left.parsed == right.parsed:
+            matches.append(Match(text=right.text, source=right.source))
+        elif left is not None and right is None and left.source in rejected:
+            skipped.append(rejected[left.source])
+        else:
+            if left is not None:
+                note = "" if right is not None else "the library has no kernel for it"
+                missing.append(_unmatched(left, right, strings, note))
+            if right is not None:
+                note = "" if left is not None else "no instance of the lists has this kernel's key"
+                extra.append(_unmatched(right, left, strings, note, swap=True))
+    return Comparison(
+        title=title,
+        first=computed.name,
+        second=built.name,
+        first_count=len(ours),
+        second_count=len(theirs),
+        matches=tuple(matches),
+        missing=tuple(missing),
+        extra=tuple(extra),
+        skipped=tuple(skipped),
+    )
+
+
+def _unmatched(
+    entry: Entry, partner: Entry | None, strings: StringGrammar, note: str, *, swap: bool = False
+) -> Unmatched:
+    nearest = None
+    if partner is not None:
+        pair = (partner.parsed, entry.parsed) if swap else (entry.parsed, partner.parsed)
+        nearest = Nearest(
+            text=partner.text,
+            source=partner.source,
+            differences=tuple(
+                FieldDifference(field=name, first=a, second=b) for name, a, b in strings.differences(*pair)
+            ),
+        )
+    return Unmatched(text=entry.text, source=entry.source, nearest=nearest, note=note)

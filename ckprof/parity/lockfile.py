@@ -7,23 +7,23 @@ that they were made of, and a digest of its own content.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from ckprof.catalog.writer import write_atomically
 from ckprof.errors import InputError
+from ckprof.files import write_output
+from ckprof.model.strings.rendering import StringError
 from ckprof.parity.side import Entry, Side
 from ckprof.paths import conf_root
-from ckprof.strings.rendering import StringError
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.strings.string_grammar import StringGrammar
+    from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.strings.grammar import StringGrammar
 
 NAME: Final = "lock file"
 DEFAULT_PATH: Final = "parity.lock"
@@ -61,14 +61,6 @@ class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     expected: tuple[LockedStrings, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListContent:
-    """A list and its content, to be frozen."""
-
-    path: Path
-    data: bytes
-
-
 def digest(data: bytes) -> str:
     """Return the digest by which lists and strings are compared."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -80,16 +72,17 @@ def digest_of_strings(strings: Sequence[str]) -> str:
 
 
 def freeze(
-    direction: str, lists: Sequence[ListContent], strings: Sequence[str], folder: Path
+    direction: str, lists: Sequence[ConversionRequest], strings: Sequence[str], folder: Path
 ) -> LockedStrings:
     """Return the strings of one comparison as a lock holds them.
 
+    :param lists: with all of their content.
     :param folder: where the lock will be.
     """
     return LockedStrings(
         direction=direction,
         lists=tuple(
-            LockedList(path=_relative(content.path, folder), digest=digest(content.data)) for content in lists
+            LockedList(path=_relative(request.path, folder), digest=digest(request.data)) for request in lists
         ),
         digest=digest_of_strings(strings),
         strings=tuple(sorted(strings)),
@@ -111,7 +104,7 @@ def write_lock(path: Path, lock: Lock) -> bool:
     :raises InputError: it cannot be written.
     """
     text = msgspec.json.format(msgspec.json.encode(lock), indent=1).decode() + "\n"
-    return write_atomically(path, text)
+    return write_output(path, text)
 
 
 def read_lock(path: Path) -> Lock:

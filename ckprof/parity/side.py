@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.model.builder_list import Loss
-    from ckprof.model.parity import Skipped
-    from ckprof.strings.kind import ParsedString
+    from ckprof.model.parity import Loss, Skipped
+    from ckprof.model.strings.kind import ParsedString
+
+
+_ELF: Final = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +63,14 @@ class Side:
             raise InputError(f"no instance string at all on the side of {self.name}{why}", self.origin)
 
 
+def is_library(data: bytes) -> bool:
+    """Say whether the content is that of a shared library."""
+    return data.startswith(_ELF)
+
+
 def merge_copies(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return the entries of several files, those with equal identity once."""
-    found: dict[object, Entry] = {}
+    distinct: dict[object, Entry] = {}
     for entry in entries:
-        found.setdefault(entry.identity, entry)
-    return tuple(found.values())
+        distinct.setdefault(entry.identity, entry)
+    return tuple(distinct.values())

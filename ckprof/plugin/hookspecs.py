@@ -17,31 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest
-    from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
+    from ckprof.model.strings.kind import StringKind
+    from ckprof.model.types import DataType
     from ckprof.plugin.protocols import (
         Baseline,
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
         Converter,
-        Direction,
         ListExtractor,
+        Observer,
         Operation,
         ParityFormat,
         Pipeline,
         ReportFormat,
         RuleSet,
+        SearchStrategy,
+        StoreFormat,
         StoreReportFormat,
         Target,
     )
-    from ckprof.store.format import StoreFormat
-    from ckprof.strings.kind import StringKind
-    from ckprof.sweep.cluster.engine import Engine
-    from ckprof.sweep.observer import Observer
-    from ckprof.tune.strategy import SearchStrategy
+    from ckprof.plugin.protocols.engines import Engine
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -59,21 +58,20 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
 
 # --- registration -----------------------------------------------------------------------------------------
 
+# Each of these is called at most once per command, when objects of its kind are first needed, after all
+# plugins were loaded. Two objects of a kind with the same id are an error that names both plugins.
+
 
 @hookspec
-def ckprof_register_directions() -> Sequence[Direction]:
-    """Return the directions of convolution that the plugin adds.
-
-    Called once, after all plugins are loaded. Two directions with the same id are an error.
-    """
+def ckprof_register_directions() -> Sequence[Operation]:
+    """Return the directions of convolution that the plugin adds."""
 
 
 @hookspec
 def ckprof_register_operations() -> Sequence[Operation]:
     """Return what the plugin's kernels compute that is no convolution.
 
-    Called once, after all plugins are loaded. Two operations with the same id, or one with the id of a
-    direction, are an error.
+    Two with the same id, or one with the id of a direction, are an error.
     """
 
 
@@ -81,150 +79,101 @@ def ckprof_register_operations() -> Sequence[Operation]:
 def ckprof_register_pipelines() -> Sequence[Pipeline[NoReturn]]:
     """Return the kernel families that the plugin adds.
 
-    Called once, after all plugins are loaded. Two pipelines with the same id are an error.
     A family that reads one type of records is a ``Pipeline[ThatRecord]``.
     """
 
 
 @hookspec
 def ckprof_register_targets() -> Sequence[Target]:
-    """Return the places where kernels are built and run.
-
-    Called once, after all plugins are loaded. Two targets with the same id are an error.
-    """
+    """Return the places where kernels are built and run."""
 
 
 @hookspec
 def ckprof_register_baselines() -> Sequence[Baseline]:
-    """Return the libraries of others that instances can be compared with.
-
-    Called once, after all plugins are loaded. Two baselines with the same id are an error.
-    """
+    """Return the libraries of others that instances can be compared with."""
 
 
 @hookspec
 def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
-    """Return the kinds of catalog records that the plugin's pipelines or converters use.
-
-    Called once, after all plugins are loaded. Two variants with the same name are an error.
-    """
+    """Return the kinds of catalog records that the plugin's pipelines or converters use."""
 
 
 @hookspec
 def ckprof_register_converters() -> Sequence[Converter]:
-    """Return the converters that the plugin adds: each reads one or more dialects of instance lists.
-
-    Called once, after all plugins are loaded. Two converters with the same id are an error.
-    """
+    """Return the converters that the plugin adds: each reads one or more dialects of instance lists."""
 
 
 @hookspec
 def ckprof_register_extractors() -> Sequence[ListExtractor]:
-    """Return the extractors that the plugin adds: each derives instance lists from an installed library.
-
-    Called once, after all plugins are loaded. Two extractors with the same id are an error.
-    """
+    """Return the extractors that the plugin adds: each derives instance lists from an installed library."""
 
 
 @hookspec
 def ckprof_register_conf_families() -> Sequence[object]:
     """Return the grammar tables of conf line families that the plugin adds.
 
-    Called once, by the conf converter, which documents the type of a table:
+    The conf converter documents the type of a table:
     :class:`ckprof_converters.conf_family.ConfFamily`.
     """
 
 
 @hookspec
 def ckprof_register_rule_sets() -> Sequence[RuleSet]:
-    """Return the rule sets that the plugin adds: each enumerates instances for an architecture.
-
-    Called once, after all plugins are loaded. Two rule sets with the same id are an error.
-    """
+    """Return the rule sets that the plugin adds: each enumerates instances for an architecture."""
 
 
 @hookspec
 def ckprof_register_string_kinds() -> Sequence[StringKind]:
-    """Return the kinds of instance strings that the plugin's kernels, or the lists that it reads, have.
-
-    Called once, when strings are about to be compared. Two kinds with the same id are an error.
-    """
+    """Return the kinds of instance strings that the plugin's kernels, or the lists that it reads, have."""
 
 
 @hookspec
 def ckprof_register_builder_readers() -> Sequence[BuilderReader]:
-    """Return the readers that tell what a list means to CK Builder.
-
-    Called once, after all plugins are loaded. Two readers with the same id are an error.
-    """
+    """Return the readers that tell what a list means to CK Builder."""
 
 
 @hookspec
 def ckprof_register_parity_formats() -> Sequence[ParityFormat]:
-    """Return the output formats that the plugin adds to ``ckprof parity`` and ``ckprof diff``.
-
-    Called once, after all plugins are loaded. Two formats with the same id are an error.
-    """
+    """Return the output formats that the plugin adds to ``ckprof parity`` and ``ckprof diff``."""
 
 
 @hookspec
 def ckprof_register_report_formats() -> Sequence[ReportFormat]:
-    """Return the output formats that the plugin adds to ``--format``.
-
-    Called once, after all plugins are loaded. Two formats with the same id are an error.
-    """
+    """Return the output formats that the plugin adds to ``--format``."""
 
 
 @hookspec
 def ckprof_register_comparison_formats() -> Sequence[ComparisonFormat]:
-    """Return the output formats that the plugin adds to ``ckprof compare``.
-
-    Called once, after all plugins are loaded. Two formats with the same id are an error.
-    """
+    """Return the output formats that the plugin adds to ``ckprof compare``."""
 
 
 @hookspec
 def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
-    """Return the output formats that the plugin adds to ``ckprof report``.
-
-    Called once, after all plugins are loaded. Two formats with the same id are an error.
-    """
+    """Return the output formats that the plugin adds to ``ckprof report``."""
 
 
 @hookspec
 def ckprof_register_strategies() -> Sequence[SearchStrategy]:
-    """Return the ways to search that the plugin adds to ``ckprof tune``.
-
-    Called once per search. Two strategies with the same id are an error.
-    """
-
-
-# --- measurements that last -------------------------------------------------------------------------------
+    """Return the ways to search that the plugin adds to ``ckprof tune``."""
 
 
 @hookspec
 def ckprof_register_observers() -> Sequence[Observer]:
     """Return what reads evidence about the machine during sweeps, e.g. clocks, power or other processes.
 
-    Called once per sweep. What observers read is kept beside each outcome and never decides which
+    What observers read is kept beside each outcome and never decides which
     measurement it belongs to.
     """
 
 
 @hookspec
 def ckprof_register_engines() -> Sequence[Engine]:
-    """Return the engines that sweeps can run on, beside the one for several devices of one machine.
-
-    Called once per sweep with ``--engine``. Two engines with the same id are an error.
-    """
+    """Return the engines that sweeps can run on, beside the one for several devices of one machine."""
 
 
 @hookspec
 def ckprof_register_store_formats() -> Sequence[StoreFormat]:
-    """Return the formats that the plugin adds to ``ckprof results import`` and ``export``.
-
-    Called once per command. Two formats with the same id are an error.
-    """
+    """Return the formats that the plugin adds to ``ckprof results import`` and ``export``."""
 
 
 # --- conversion -------------------------------------------------------------------------------------------

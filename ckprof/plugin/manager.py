@@ -11,7 +11,6 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -24,15 +23,13 @@ import pluggy
 from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin import hookspecs
-from ckprof.plugin.failure import STOPPING, described, failed, import_failure
-from ckprof.plugin.former_names import accept_former_modules
+from ckprof.plugin.boundary import Boundary, import_failure, shown
 from ckprof.plugin.markers import NAME
-from ckprof.plugin.operations import problem_types_of
-from ckprof.plugin.value_types import check_of, shown, unfit_items
+from ckprof.plugin.members import check_of
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import FunctionType
 
 #: packages that ship with ckprof; each lists its hook modules in ``PLUGIN_MODULES``
@@ -40,9 +37,7 @@ BUILTIN_PACKAGES: Final = (
     "ckprof.report",
     "ckprof.store",
     "ckprof.sweep",
-    "ckprof.compare",
-    "ckprof.store_report",
-    "ckprof.tune",
+    "ckprof.tuning",
     "ckprof_converters",
     "ckprof_plugins",
 )
@@ -126,33 +121,40 @@ class PluginManager:
         """
         for package in BUILTIN_PACKAGES:
             for module in importlib.import_module(package).PLUGIN_MODULES:
-                load = partial(importlib.import_module, module)
-                self._load(module, Origin.BUILTIN, module, load, ("ckprof", __version__))
-        accept_former_modules()
+                entry = LoadedPlugin(name=module, origin=Origin.BUILTIN, location=module)
+                entry = replace(entry, distribution="ckprof", version=__version__)
+                self._load(entry, partial(importlib.import_module, module))
         points = importlib.metadata.entry_points(group=NAME)
         for point in sorted(points, key=lambda p: (p.name, p.value)):
-            dist = (point.dist.name, point.dist.version) if point.dist else ("", "")
-            self._load(point.name, Origin.ENTRY_POINT, point.value, point.load, dist)
+            entry = LoadedPlugin(name=point.name, origin=Origin.ENTRY_POINT, location=point.value)
+            if point.dist:
+                entry = replace(entry, distribution=point.dist.name, version=point.dist.version)
+            self._load(entry, point.load)
         for origin, names in ((Origin.CONFIG, configured), (Origin.COMMAND_LINE, requested)):
             for name in names:
-                self._load(name, origin, name, partial(_import_module_or_file, name), ("", ""))
+                entry = LoadedPlugin(name=name, origin=origin, location=name)
+                self._load(entry, partial(_import_module_or_file, name))
         for plugin in self.broken:
             if plugin.origin is Origin.COMMAND_LINE:
                 raise PluginError(f"--plugin {plugin.location}: {plugin.error}")
-        ask_for_problem_types(self._problem_types)
+        ask_for_problem_types(self.problem_types)
 
-    def _problem_types(self) -> Iterator[type[object]]:
+    def problem_types(self) -> Iterator[type[object]]:
         """Yield the types of problems of the operations that plugins add, of which nothing else is wanted."""
-        for _, operations in self.call("ckprof_register_operations"):
-            for operation in cast("Sequence[object]", operations):
-                yield from problem_types_of(operation)
+        for hook in ("ckprof_register_directions", "ckprof_register_operations"):
+            for plugin, operations in self.call(hook):
+                for operation in cast("Sequence[object]", operations):
+                    with Boundary(plugin, "operation: problem_types"):
+                        types = tuple(getattr(operation, "problem_types", ()))
+                    yield from types
 
     def register(self, plugin: object, name: str) -> None:
         """Register an object with hook implementations, as tests and embedding programs do.
 
         :raises PluginError: a hook has a wrong name or argument.
         """
-        self._load(name, Origin.COMMAND_LINE, name, lambda: plugin, ("", ""))
+        entry = LoadedPlugin(name=name, origin=Origin.COMMAND_LINE, location=name)
+        self._load(entry, lambda: plugin)
         if self._plugins[-1].error:
             raise PluginError(f"plugin {name}: {self._plugins[-1].error}")
 
@@ -168,82 +170,50 @@ class PluginManager:
             included, returned something else than the hook's declaration says, or put something else into a
             list that it may change.
         """
-        specification: FunctionType = getattr(hookspecs, hook)
-        returns = specification.__annotations__["return"]
-        changes = _lists_to_change(specification) if hook.startswith(_CHANGING) else {}
-        owners = {
-            implementation.plugin_name: implementation.plugin
-            for implementation in getattr(self._pm.hook, hook).get_hookimpls()
-        }
+        specification: FunctionType = vars(hookspecs)[hook]
+        callers = getattr(self._pm.hook, hook)
+        plugins = {entry.plugin_name: entry.plugin for entry in callers.get_hookimpls()}
         results: list[tuple[str, object]] = []
-        for plugin in self._plugins:
-            if plugin.name not in owners:
-                continue
+        for name in [plugin.name for plugin in self._plugins if plugin.name in plugins]:
             # One plugin at a time, so that an exception has an owner.
-            others = [other for name, other in owners.items() if name != plugin.name]
-            try:
+            others = [plugin for other, plugin in plugins.items() if other != name]
+            with Boundary(name, hook, self.culprit, (CkprofError,)):
                 answers = self._pm.subset_hook_caller(hook, others)(**arguments)
-            except (CkprofError, *STOPPING):
-                raise
-            except BaseException as exc:
-                raise failed(plugin.name, hook, exc, self.culprit(exc, plugin.name)) from exc
-            for answer in answers:
-                if returns != "None" and not check_of(returns)(answer):
-                    expected = "a list" if hook.startswith(_REGISTERING) else returns
-                    raise PluginError(
-                        f"plugin {plugin.name}: {hook} returned {shown(answer)}, expected {expected}"
-                    )
-                results.append((plugin.name, answer))
-            for argument, annotation in changes.items():
-                found = unfit_items(arguments[argument], annotation)
-                if found:
-                    raise PluginError(
-                        f"plugin {plugin.name}: {hook} left {found} in {argument}, expected {annotation}"
-                    )
+            results += [(name, _checked_answer(name, specification, answer)) for answer in answers]
+            if hook.startswith(_CHANGING):
+                _check_lists(name, specification, arguments)
         return results
 
-    @contextmanager
-    def blaming(self, place: str) -> Iterator[None]:
-        """Report what leaves the block as the failure of a plugin, if it was raised in a plugin's code.
+    def blaming(self, activity: str) -> Boundary:
+        """Return a context that reports as the failure of a plugin what was raised in a plugin's code.
 
         Guards and hooks report most of what plugins do; what is left is data with functions in it, which
         ckprof calls itself.
 
-        :param place: what was being done, for the message.
-        :raises PluginError: a plugin raised something that is not a :class:`CkprofError`.
+        :param activity: what is being done, for the message.
         """
-        try:
-            yield
-        except (CkprofError, *STOPPING):
-            raise
-        except BaseException as exc:
-            culprit = self.culprit(exc, "")
-            if not culprit:
-                raise
-            raise PluginError(f"plugin {culprit}: {described(exc)} during {place}") from exc
+        return Boundary("", activity, self.culprit, (CkprofError,))
 
-    def culprit(self, error: BaseException, provider: str) -> str:
+    def culprit(self, error: BaseException, called: str) -> str:
         """Return the plugin in whose code an exception was raised, if it is not the one that was called.
 
         Plugins call each other's code: a converter, for instance, the functions of another plugin's families.
 
-        :param provider: the plugin that was called.
+        :param called: the plugin that was called; empty for none.
         :returns: an empty text if it was that one, or part of ckprof.
         """
         import traceback
 
         files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
         for file in reversed(files):
-            found = [name for name, root in self._roots.items() if file.startswith(root)]
-            if provider in found:
-                return ""
-            if found:
-                return found[0]
+            owners = [name for name, root in self.roots.items() if file.startswith(root)]
+            if owners:
+                return "" if called in owners else owners[0]
         return ""
 
     @property
-    def _roots(self) -> dict[str, str]:
-        """Plugin name -> the file that it is, or the folder of the package that it belongs to."""
+    def roots(self) -> dict[str, str]:
+        """The file, or the folder of the package, of each plugin that is no part of ckprof, by its name."""
         roots: dict[str, str] = {}
         for entry in self._plugins:
             plugin = self._pm.get_plugin(entry.name)
@@ -253,26 +223,13 @@ class PluginManager:
             module = sys.modules.get(name)
             package = sys.modules.get(name.partition(".")[0])
             folder = next(iter(getattr(package, "__path__", ())), None)
-            place = f"{folder}{os.sep}" if folder else getattr(module, "__file__", None)
-            if place:
-                roots[entry.name] = place
+            root = f"{folder}{os.sep}" if folder else getattr(module, "__file__", None)
+            if root:
+                roots[entry.name] = root
         return roots
 
-    def _load(
-        self,
-        name: str,
-        origin: Origin,
-        location: str,
-        load: Callable[[], object],
-        distribution: tuple[str, str],
-    ) -> None:
-        entry = LoadedPlugin(
-            name=name,
-            origin=origin,
-            location=location,
-            distribution=distribution[0],
-            version=distribution[1],
-        )
+    def _load(self, entry: LoadedPlugin, load: Callable[[], object]) -> None:
+        name = entry.name
         if name in self._disabled:
             self._plugins.append(replace(entry, error=f"disabled by {DISABLE_VARIABLE}"))
             return
@@ -284,7 +241,7 @@ class PluginManager:
             except pluggy.PluginValidationError:
                 self._pm.unregister(plugin)
                 raise
-        except STOPPING:
+        except KeyboardInterrupt:
             raise
         # A plugin may fail in any way while it is imported, SystemExit included.
         except BaseException as exc:
@@ -294,9 +251,32 @@ class PluginManager:
         self._plugins.append(replace(entry, hooks=tuple(hooks)))
 
 
-def _lists_to_change(specification: FunctionType) -> dict[str, str]:
-    """Return the parameters of a hook that are lists, with their annotations."""
-    return {name: text for name, text in specification.__annotations__.items() if text.startswith("list[")}
+def _checked_answer(plugin: str, specification: FunctionType, answer: object) -> object:
+    """Return what a hook has returned; what is in the lists of registering hooks is checked one by one.
+
+    :raises PluginError: it is of another type than the hook declares.
+    """
+    hook, expected = specification.__name__, specification.__annotations__["return"]
+    if hook.startswith(_REGISTERING):
+        fits, expected = isinstance(answer, (list, tuple)), "a list"
+    else:
+        fits = expected == "None" or check_of(expected)(answer)
+    if not fits:
+        raise PluginError(f"plugin {plugin}: {hook} returned {shown(answer)}, expected {expected}")
+    return answer
+
+
+def _check_lists(plugin: str, specification: FunctionType, arguments: Mapping[str, object]) -> None:
+    """Check the lists that a hook may have changed.
+
+    :raises PluginError: there is an item of another type.
+    """
+    for name, annotation in specification.__annotations__.items():
+        if annotation.startswith("list[") and not check_of(annotation)(arguments[name]):
+            raise PluginError(
+                f"plugin {plugin}: {specification.__name__} left something else in {name}, "
+                f"expected {annotation}"
+            )
 
 
 def _import_module_or_file(name: str) -> ModuleType:

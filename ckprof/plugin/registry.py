@@ -3,207 +3,273 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.model.problem_types import know_problem_type
-from ckprof.model.suggestion import unknown_name
-from ckprof.plugin.contracts import CONTRACTS
-from ckprof.plugin.guard import guarded
-from ckprof.plugin.operations import problem_types_of
-from ckprof.plugin.protocols import DirectionUser, FamilyReader
-from ckprof.plugin.value_types import shown
+from ckprof.model.strings.kind import StringKind
+from ckprof.plugin import protocols, timing
+from ckprof.plugin.boundary import Boundary, guarded, shown
+from ckprof.plugin.kinds import Kind, RegistryEntries
+from ckprof.plugin.members import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.strings.grammar import StringGrammar
     from ckprof.plugin.manager import PluginManager
-    from ckprof.plugin.protocols import (
-        Baseline,
-        BuilderReader,
-        CatalogVariant,
-        ComparisonFormat,
-        Converter,
-        Direction,
-        ListExtractor,
-        Operation,
-        ParityFormat,
-        Pipeline,
-        ReportFormat,
-        RuleSet,
-        StoreReportFormat,
-        Target,
-    )
-    from ckprof.strings.kind import StringKind
-    from ckprof.strings.string_grammar import StringGrammar
-
 
 T = TypeVar("T")
 
 
-class RegistryEntries(Generic[T]):
-    """What plugins provide of one kind, sorted by id.
+def _use_directions(registry: Registry, pipelines: RegistryEntries[Any]) -> None:
+    for pipeline in pipelines:
+        if isinstance(pipeline, protocols.DirectionUser):
+            pipeline.use_directions(registry.directions.as_mapping())
 
-    :param kind: singular name for messages.
-    :param entries: (id, plugin name, what it provides).
-    :raises PluginError: two entries have the same id; the message names both plugins.
+
+def _use_families(registry: Registry, readers: RegistryEntries[Any]) -> None:
+    """Give the grammar tables of list lines to what reads lists with them.
+
+    :raises PluginError: a table is of another type, or contradicts itself.
     """
+    families = registry.families
+    for reader in readers:
+        if isinstance(reader, protocols.FamilyReader):
+            for id_, family in families.as_mapping().items():
+                if not isinstance(family, reader.family_type):
+                    raise PluginError(
+                        f"plugin {families.provider(id_)}: ckprof_register_conf_families returned "
+                        f"{shown(family)}, expected {reader.family_type.__name__}"
+                    )
+            reader.use_families(tuple(families))
 
-    def __init__(self, kind: str, entries: Sequence[tuple[str, str, T]]) -> None:
-        self._kind = kind
-        self._providers: dict[str, str] = {}
-        self._entries: dict[str, T] = {}
-        for id_, provider, entry in sorted(entries, key=lambda item: (item[0], item[1])):
-            if id_ in self._entries:
-                raise PluginError(
-                    f"two plugins provide the {kind} {id_!r}: {self._providers[id_]} and {provider}; "
-                    "disable one of them with CKPROF_DISABLE_PLUGINS"
-                )
-            self._providers[id_] = provider
-            self._entries[id_] = entry
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._entries.values())
+def _know_problem_types(registry: Registry, operations: RegistryEntries[Any]) -> None:
+    for operation in operations:
+        for kind in operation.problem_types:
+            know_problem_type(kind)
 
-    def __len__(self) -> int:
-        return len(self._entries)
 
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """All ids, sorted."""
-        return tuple(self._entries)
+def _record_type_problem(variant: protocols.CatalogVariant) -> str:
+    """Return what is wrong with the record type of a variant; empty if nothing is."""
+    import msgspec
 
-    def get(self, id_: str) -> T | None:
-        """Return the entry with this id, or ``None``."""
-        return self._entries.get(id_)
+    kind = variant.record_type
+    if not issubclass(kind, msgspec.Struct):
+        return f"record_type {kind.__name__} is not a msgspec.Struct; derive it from CatalogRecord"
+    fields = kind.__struct_fields__
+    if fields[:1] != ("id",):
+        return f"record_type {kind.__name__} must have 'id' as its first field (has {', '.join(fields)})"
+    keyword_only = [name for name in fields if name not in kind.__match_args__]
+    if keyword_only:
+        return (
+            f"record_type {kind.__name__} takes {', '.join(keyword_only)} by keyword only, but records are "
+            "made from values in the order of the fields: remove kw_only"
+        )
+    if not kind.__struct_config__.forbid_unknown_fields:
+        return f"record_type {kind.__name__} must be declared with forbid_unknown_fields=True"
+    return ""
 
-    def provider(self, id_: str) -> str:
-        """Return the name of the plugin that provides ``id_``."""
-        return self._providers[id_]
 
-    def as_mapping(self) -> dict[str, T]:
-        """Return id -> entry."""
-        return dict(self._entries)
-
-    def find(self, id_: str) -> T:
-        """Return the entry with this id.
-
-        :raises UsageError: there is none; the message suggests near names and lists the known ones.
-        """
-        if id_ in self._entries:
-            return self._entries[id_]
-        raise UsageError(unknown_name(self._kind, id_, self._entries, "none: no plugin provides any"))
+#: what operations may be able to do besides
+_OPERATION_ABILITIES: Final = (
+    protocols.FurtherOperands,
+    protocols.TolerantOperation,
+    protocols.LineWriter,
+    protocols.LogReader,
+    protocols.TableReader,
+    protocols.ProblemSampler,
+    protocols.SyntheticProblems,
+    protocols.ContractingOperation,
+    timing.ProductOperation,
+)
 
 
 class Registry:
-    """Everything that plugins register: each kind asked for when it is first used, checked and kept.
+    """Everything that plugins register, by kind.
 
     A command so loads, and depends on, only the kinds that it works with.
 
     Entries stand for the objects of plugins: whatever an object raises or returns that its protocol does not
-    allow becomes a :class:`~ckprof.errors.PluginError`; see :mod:`ckprof.plugin.guard`. Every attribute
-    raises that error, too, where ids clash or a plugin registers something that does not fulfil its contract.
+    allow becomes a :class:`~ckprof.errors.PluginError`; see :mod:`ckprof.plugin.boundary`. Every attribute
+    raises that error, too, where ids clash or a plugin registers something that its protocol does not allow.
     """
+
+    #: the operations that families of convolutions are told of
+    directions = Kind[protocols.Operation](
+        "direction",
+        "ckprof_register_directions",
+        protocols.Operation,
+        _OPERATION_ABILITIES,
+        prepare=_know_problem_types,
+    )
+    #: what else kernels compute
+    further_operations = Kind[protocols.Operation](
+        "operation",
+        "ckprof_register_operations",
+        protocols.Operation,
+        _OPERATION_ABILITIES,
+        prepare=_know_problem_types,
+    )
+    #: the kernel families, which know all directions
+    pipelines = Kind[protocols.Pipeline](
+        "pipeline",
+        "ckprof_register_pipelines",
+        protocols.Pipeline,
+        (
+            protocols.DirectionUser,
+            protocols.MatrixPipeline,
+            protocols.NamedPipeline,
+            protocols.RecordingPipeline,
+            timing.NamedFields,
+            timing.NamedKernels,
+            timing.TimedPipeline,
+        ),
+        prepare=_use_directions,
+    )
+    #: where kernels are built and run
+    targets = Kind[protocols.Target](
+        "target",
+        "ckprof_register_targets",
+        protocols.Target,
+        (
+            protocols.DeviceIdentifier,
+            protocols.FieldIgnoringTarget,
+            protocols.InspectableTarget,
+            protocols.ModellingTarget,
+            protocols.RoofTarget,
+            protocols.SubstitutingTarget,
+            timing.TimedTarget,
+        ),
+    )
+    #: other libraries to measure
+    baselines = Kind[protocols.Baseline]("baseline", "ckprof_register_baselines", protocols.Baseline)
+    #: what makes instances from rules
+    rule_sets = Kind[protocols.RuleSet](
+        "rule set", "ckprof_register_rule_sets", protocols.RuleSet, (protocols.OnDemandRuleSet,)
+    )
+    #: where sweeps run
+    engines = Kind[protocols.Engine]("engine", "ckprof_register_engines", protocols.Engine)
+    #: what reads evidence while kernels are measured
+    observers = Kind[protocols.Observer]("observer", "ckprof_register_observers", protocols.Observer)
+    #: ways to search for the best kernels
+    strategies = Kind[protocols.SearchStrategy](
+        "strategy", "ckprof_register_strategies", protocols.SearchStrategy
+    )
+    #: formats of the results of runs
+    formats = Kind[protocols.ReportFormat]("format", "ckprof_register_report_formats", protocols.ReportFormat)
+    #: formats of comparisons of instance strings
+    parity_formats = Kind[protocols.ParityFormat](
+        "parity format", "ckprof_register_parity_formats", protocols.ParityFormat
+    )
+    #: formats of comparisons of measurements
+    comparison_formats = Kind[protocols.ComparisonFormat](
+        "comparison format", "ckprof_register_comparison_formats", protocols.ComparisonFormat
+    )
+    #: formats of reports on stores
+    store_report_formats = Kind[protocols.StoreReportFormat](
+        "store report format", "ckprof_register_store_report_formats", protocols.StoreReportFormat
+    )
+    #: formats that stores import and export
+    store_formats = Kind[protocols.StoreFormat](
+        "store format", "ckprof_register_store_formats", protocols.StoreFormat
+    )
+    #: what derives lists from installed libraries
+    extractors = Kind[protocols.ListExtractor](
+        "extractor", "ckprof_register_extractors", protocols.ListExtractor
+    )
+    #: the kinds of catalogs
+    variants = Kind[protocols.CatalogVariant](
+        "catalog variant",
+        "ckprof_register_catalog_variants",
+        protocols.CatalogVariant,
+        identifier="name",
+        further_check=_record_type_problem,
+    )
+    #: grammar tables of list lines
+    families = Kind[object]("conf family", "ckprof_register_conf_families")
+    #: what reads instance lists; each has the grammar tables of all plugins
+    converters = Kind[protocols.Converter](
+        "converter",
+        "ckprof_register_converters",
+        protocols.Converter,
+        (
+            protocols.FamilyReader,
+            protocols.LineExplainer,
+            protocols.StreamingConverter,
+            protocols.TreeConverter,
+        ),
+        prepare=_use_families,
+    )
+    #: what reads the same lists as CK Builder does; each has the grammar tables of all plugins
+    builder_readers = Kind[protocols.BuilderReader](
+        "builder reader",
+        "ckprof_register_builder_readers",
+        protocols.BuilderReader,
+        (protocols.FamilyReader,),
+        prepare=_use_families,
+    )
+    #: the kinds of instance strings
+    string_kinds = Kind[StringKind]("kind of instance string", "ckprof_register_string_kinds", StringKind)
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager
+        self._entries: dict[str, RegistryEntries[Any]] = {}
+
+    def entries(self, kind: Kind[T]) -> RegistryEntries[T]:
+        """Return what plugins provide of a kind.
+
+        :raises PluginError: ids clash, or an object is not what its protocol says.
+        """
+        if kind.hook not in self._entries:
+            entries = RegistryEntries(kind.name, list(self._registered(kind)))
+            if kind.prepare is not None:
+                kind.prepare(self, entries)
+            self._entries[kind.hook] = entries
+        return self._entries[kind.hook]
 
     def check_all(self) -> Registry:
-        """Ask for every kind, and return the registry.
+        """Ask for every kind and every attribute, and return the registry.
 
-        :raises PluginError: ids clash, or a plugin registers something that does not fulfil its contract.
+        :raises PluginError: ids clash, or an object is not what its protocol says.
         """
-        for name, member in vars(Registry).items():
-            if isinstance(member, cached_property):
-                getattr(self, name)
+        for kind in KINDS:
+            for entry in self.entries(kind):
+                for protocol in (kind.protocol or object, *kind.abilities):
+                    for member in members_of(protocol):
+                        getattr(entry, member.name, None)
+        _ = self.operations, self.strings
         return self
 
-    @cached_property
-    def directions(self) -> RegistryEntries[Direction]:
-        """The directions of convolution."""
-        return self._entries_of("ckprof_register_directions")
+    def _registered(self, kind: Kind[T]) -> Iterator[tuple[str, str, T]]:
+        """Yield id, plugin and guarded object of each object of a kind."""
+        registered = self.manager.call(kind.hook)
+        for plugin, item in ((name, item) for name, items in registered for item in cast("list[T]", items)):
+            boundary = Boundary(plugin, kind.name, self.manager.culprit)
+            with boundary.member(kind.identifier):
+                id_ = getattr(item, kind.identifier, None)
+            if not isinstance(id_, str) or not id_:
+                raise PluginError(
+                    f"plugin {plugin}: {kind.hook} returned {shown(item)}, which has no {kind.identifier}"
+                )
+            boundary = Boundary(plugin, f"{kind.name} {id_!r}", self.manager.culprit)
+            entry = item if kind.protocol is None else guarded(item, boundary, kind.protocol, kind.abilities)
+            problem = kind.further_check(entry) if kind.further_check is not None else ""
+            if problem:
+                raise boundary.wrong(problem)
+            yield id_, plugin, cast("T", entry)
 
     @cached_property
-    def operations(self) -> RegistryEntries[Operation]:
-        """The directions of convolution and all other operations."""
-        others: RegistryEntries[Operation] = self._entries_of("ckprof_register_operations")
-        for one in others:
-            for kind in problem_types_of(one):
-                know_problem_type(kind)
-        entries: list[tuple[str, str, Operation]] = [
-            (one.id, self.directions.provider(one.id), one) for one in self.directions
+    def operations(self) -> RegistryEntries[protocols.Operation]:
+        """Everything that is computed: the directions of convolution and all other operations."""
+        entries = [
+            (operation.id, registered.provider(operation.id), operation)
+            for registered in (self.directions, self.further_operations)
+            for operation in registered.registered
         ]
-        entries += [(one.id, others.provider(one.id), one) for one in others]
         return RegistryEntries("direction", entries)
-
-    @cached_property
-    def pipelines(self) -> RegistryEntries[Pipeline]:
-        """The kernel families, which know all directions."""
-        found: RegistryEntries[Pipeline] = self._entries_of("ckprof_register_pipelines")
-        for pipeline in found:
-            if isinstance(pipeline, DirectionUser):
-                pipeline.use_directions(self.directions.as_mapping())
-        return found
-
-    @cached_property
-    def targets(self) -> RegistryEntries[Target]:
-        """Where kernels are built and run."""
-        return self._entries_of("ckprof_register_targets")
-
-    @cached_property
-    def baselines(self) -> RegistryEntries[Baseline]:
-        """Other libraries to measure."""
-        return self._entries_of("ckprof_register_baselines")
-
-    @cached_property
-    def rule_sets(self) -> RegistryEntries[RuleSet]:
-        """What makes instances from rules."""
-        return self._entries_of("ckprof_register_rule_sets")
-
-    @cached_property
-    def formats(self) -> RegistryEntries[ReportFormat]:
-        """Formats of the results of runs."""
-        return self._entries_of("ckprof_register_report_formats")
-
-    @cached_property
-    def parity_formats(self) -> RegistryEntries[ParityFormat]:
-        """Formats of comparisons of instance strings."""
-        return self._entries_of("ckprof_register_parity_formats")
-
-    @cached_property
-    def comparison_formats(self) -> RegistryEntries[ComparisonFormat]:
-        """Formats of comparisons of measurements."""
-        return self._entries_of("ckprof_register_comparison_formats")
-
-    @cached_property
-    def store_report_formats(self) -> RegistryEntries[StoreReportFormat]:
-        """Formats of reports on stores."""
-        return self._entries_of("ckprof_register_store_report_formats")
-
-    @cached_property
-    def extractors(self) -> RegistryEntries[ListExtractor]:
-        """What derives lists from installed libraries."""
-        return self._entries_of("ckprof_register_extractors")
-
-    @cached_property
-    def variants(self) -> RegistryEntries[CatalogVariant]:
-        """The kinds of catalogs."""
-        return self._entries_of("ckprof_register_catalog_variants")
-
-    @cached_property
-    def converters(self) -> RegistryEntries[Converter]:
-        """What reads instance lists; each has the grammar tables of all plugins."""
-        found: RegistryEntries[Converter] = self._entries_of("ckprof_register_converters")
-        self._hand_over_families(found)
-        return found
-
-    @cached_property
-    def builder_readers(self) -> RegistryEntries[BuilderReader]:
-        """What reads the same lists as CK Builder does; each has the grammar tables of all plugins."""
-        found: RegistryEntries[BuilderReader] = self._entries_of("ckprof_register_builder_readers")
-        self._hand_over_families(found)
-        return found
 
     @cached_property
     def strings(self) -> StringGrammar:
@@ -212,12 +278,11 @@ class Registry:
         :raises PluginError: ids clash.
         """
         # Only commands that compare strings need it.
-        from ckprof.strings.string_grammar import StringGrammar
+        from ckprof.model.strings.grammar import StringGrammar
 
-        kinds: RegistryEntries[StringKind] = self._entries_of("ckprof_register_string_kinds")
-        return StringGrammar([*kinds])
+        return StringGrammar([*self.string_kinds])
 
-    def operation(self, name: str) -> Operation:
+    def operation(self, name: str) -> protocols.Operation:
         """Return the operation with this id or alias.
 
         :raises UsageError: there is none.
@@ -227,11 +292,7 @@ class Registry:
                 return operation
         return self.operations.find(name)
 
-    def direction(self, name: str) -> Operation:
-        """Return the same; the name that :meth:`operation` had before there were others than directions."""
-        return self.operation(name)
-
-    def pipeline_of(self, catalog: Catalog, record: CatalogRecord) -> Pipeline:
+    def pipeline_of(self, catalog: Catalog, record: CatalogRecord) -> protocols.Pipeline:
         """Return the one pipeline that claims a record.
 
         :raises UsageError: none does, e.g. because its plugin is not installed.
@@ -248,38 +309,6 @@ class Registry:
             f"(loaded pipelines: {', '.join(self.pipelines.ids)})"
         )
 
-    def _hand_over_families(self, readers: RegistryEntries[T]) -> None:
-        """Give the grammar tables of list lines to what reads lists with them.
 
-        :raises PluginError: an item is no such table, or two contradict each other.
-        """
-        families = self._families
-        for reader in readers:
-            if not isinstance(reader, FamilyReader):
-                continue
-            for provider, item in families:
-                if not isinstance(item, reader.family_type):
-                    raise PluginError(
-                        f"plugin {provider}: ckprof_register_conf_families returned {shown(item)}, "
-                        f"expected {reader.family_type.__name__}"
-                    )
-            reader.use_families(tuple(item for _, item in families))
-
-    @cached_property
-    def _families(self) -> tuple[tuple[str, object], ...]:
-        """Plugin and table, of all grammar tables of list lines."""
-        found = self.manager.call("ckprof_register_conf_families")
-        return tuple((plugin, item) for plugin, items in found for item in cast("Sequence[object]", items))
-
-    def _entries_of(self, hook: str) -> RegistryEntries[T]:
-        """Return what plugins register with a hook.
-
-        Entries are of the type that the hook declares, which :func:`guarded` makes sure of.
-        """
-        contract = CONTRACTS[hook]
-        entries: list[tuple[str, str, T]] = []
-        for provider, provided in self.manager.call(hook):
-            for item in cast("Sequence[object]", provided):
-                entry = guarded(item, contract, provider, self.manager.culprit)
-                entries.append((str(getattr(entry, contract.identifier)), provider, cast("T", entry)))
-        return RegistryEntries(contract.kind, entries)
+#: every kind that plugins can register
+KINDS = tuple(kind for kind in vars(Registry).values() if isinstance(kind, Kind))

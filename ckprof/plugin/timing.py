@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.dtype import DataType
-    from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.product import Product
+    from ckprof.model.gemm_work import KernelTraits, Product
+    from ckprof.model.types import DataType
 
 
 @runtime_checkable
@@ -24,6 +23,7 @@ class ProductOperation(Protocol):
         ``+ - * //`` and :func:`math.prod`, and do not compare.
 
         :param dtype: of the operands.
+        :raises InputError: there are no such products.
         """
 
 
@@ -87,6 +87,8 @@ class TimedTarget(Protocol):
         """Return what the kernel really does there.
 
         Kernels with the same machine code should have equal traits.
+
+        :raises ToolchainError: what tells it cannot be compiled here.
         """
 
     def device_name(self) -> str:

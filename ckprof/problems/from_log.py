@@ -1,6 +1,6 @@
 """Problems out of what users have: logs, driver scripts, CSV tables.
 
-Commands are looked for anywhere in a line: behind a log's prefix, behind the path of the program, in front of
+Commands are looked for anywhere in a line: after a log's prefix, after the path of the program, in front of
 redirections. Lines without a command are passed over and counted; a command that cannot be understood is
 reported with its place, and the others are kept.
 """
@@ -9,28 +9,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.plugin.operations import directions_among
-from ckprof.plugin.protocols import OwnProblems
-from ckprof.problems.counted import CountedProblem, merged
-from ckprof.problems.csv_problems import looks_like_csv, read_csv
-from ckprof.problems.miopen_flags import BASES
-from ckprof.problems.parse_line import parse_problem, words_of
-from ckprof.problems.tokens import ProblemLine
+from ckprof.model.problem_case import ProblemCase, merged
+from ckprof.model.problem_line import OtherOperationError, ProblemLine
+from ckprof.plugin.protocols import LogReader, TableReader
+from ckprof.problems.parse_line import first_word, parse_problem, programs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.plugin.protocols import Direction, Operation
-
-#: a program call, with or without a path in front of it
-_CALL: Final = re.compile(
-    r"(?:^|[\s\"'(/=\]}])(?P<program>MIOpenDriver|ckProfiler)(?:\.exe)?[\"']?\s+(?P<rest>\S.*)"
-)
+    from ckprof.model.problem_line import Token
+    from ckprof.plugin.protocols import Operation
 
 #: what ends a command in a shell script: redirections, comments, pipes, further commands
 _END: Final = re.compile(r"\s\d?[<>#].*|[;&|].*")
@@ -38,15 +31,13 @@ _END: Final = re.compile(r"\s\d?[<>#].*|[;&|].*")
 #: shell quoting that stays around flags such as ``-!``
 _QUOTING: Final = re.compile(r"[\\\"']")
 
-_FORW: Final = re.compile(r"(?:^|\s)(?:-F|--forw)[=\s]+(\d+)(?=\s|$)")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogProblems:
     """What a log holds."""
 
     #: without duplicates, in the order of their first occurrence
-    problems: tuple[CountedProblem, ...]
+    problems: tuple[ProblemCase, ...]
     #: lines that hold a command of a known program
     commands: int
     #: commands for something that no operation computes, by name
@@ -58,27 +49,37 @@ class LogProblems:
 
     def directions(self) -> list[str | None]:
         """Return the ids of all directions that occur, in the order of their first occurrence."""
-        return list(dict.fromkeys(one.direction for one in self.problems))
+        return list(dict.fromkeys(case.direction for case in self.problems))
 
 
 @dataclass(slots=True)
 class _Reading:
     """A log while it is read."""
 
-    directions: tuple[Direction, ...]
-    #: all operations
-    known: tuple[Operation, ...]
-    #: first words of ckProfiler's arguments -> the operation with problems of its own that they ask for
-    own: Mapping[str, Operation]
-    #: such words of all operations
-    words: frozenset[str]
+    operations: tuple[Operation, ...]
+    path: Path | str
+    #: every line is a problem
+    bare: bool
+    #: reads lines that name no operation
+    asked: Operation | None
+    #: finds a program call, with or without a path in front of it
+    call: re.Pattern[str] = field(init=False)
+    #: first arguments that ask for an operation
+    words: frozenset[str] = field(init=False)
     #: logs repeat their commands: command -> its problems
-    parsed: dict[str, list[CountedProblem]] = field(default_factory=dict)
-    found: list[CountedProblem] = field(default_factory=list)
+    parsed: dict[str, list[ProblemCase]] = field(default_factory=dict)
+    cases: list[ProblemCase] = field(default_factory=list)
     others: Counter[str] = field(default_factory=Counter)
     errors: list[InputError] = field(default_factory=list)
     commands: int = 0
     other_lines: int = 0
+
+    def __post_init__(self) -> None:
+        programs = "|".join(map(re.escape, sorted(programs_of(self.operations)))) or "(?!)"
+        self.call = re.compile(
+            rf"(?:^|[\s\"'(/=\]}}])(?P<program>{programs})(?:\.exe)?[\"']?\s+(?P<rest>\S.*)"
+        )
+        self.words = frozenset(word for operation in self.operations for word in operation.line_words)
 
 
 def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblems:
@@ -95,35 +96,31 @@ def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblem
 
 
 def problems_from_text(
-    text: str, path: Path | str, operations: Iterable[Operation], *, bare: bool = False
+    text: str,
+    path: Path | str,
+    operations: Iterable[Operation],
+    *,
+    bare: bool = False,
+    asked: Operation | None = None,
 ) -> LogProblems:
     """Do the same for text that was read before.
 
     :param path: for messages.
-    :param bare: every line is a problem, also one with the convolution parameters alone.
+    :param bare: every line is a problem, also one that names no program and no operation.
+    :param asked: what reads such lines; ``None``: the first operation that can.
     """
-    known = tuple(operations)
-    reading = _Reading(
-        directions=directions_among(known),
-        known=known,
-        own={word: one for one in known if isinstance(one, OwnProblems) for word in words_of(one)},
-        words=frozenset(word for one in known for word in words_of(one)),
-    )
+    reading = _Reading(operations=tuple(operations), path=path, bare=bare, asked=asked)
     lines = text.splitlines()
-    if looks_like_csv(lines):
-        found, errors = read_csv(lines, path, reading.directions)
-        return LogProblems(
-            problems=tuple(merged(found)), commands=len(found) + len(errors), errors=tuple(errors)
-        )
+    for operation in reading.operations:
+        if isinstance(operation, TableReader) and operation.is_table(lines):
+            cases, errors = operation.read_table(lines, path, reading.operations)
+            return LogProblems(
+                problems=tuple(merged(cases)), commands=len(cases) + len(errors), errors=tuple(errors)
+            )
     for number, line in _joined(lines):
-        if bare and line.strip()[:1].isdigit():
-            line = f"ckProfiler {line}"
-        before = reading.other_lines
-        _read_line(line, number, path, reading)
-        if bare and reading.other_lines > before and not line.lstrip().startswith("#"):
-            reading.errors.append(InputError("this is no problem line", path, number))
+        _read_line(line, number, reading)
     return LogProblems(
-        problems=tuple(merged(reading.found)),
+        problems=tuple(merged(reading.cases)),
         commands=reading.commands,
         other_commands=dict(sorted(reading.others.items())),
         other_lines=reading.other_lines,
@@ -146,65 +143,77 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         yield start, parts
 
 
-def _read_line(line: str, number: int, path: Path | str, reading: _Reading) -> None:
+def _read_line(line: str, number: int, reading: _Reading) -> None:
     bare = line.strip()
-    call = None if bare.startswith("#") else _CALL.search(line)
-    operations = reading.words
+    call = None if bare.startswith("#") else reading.call.search(line)
     if call is None:
-        first = bare.split(maxsplit=1)[0] if bare else ""
-        if first not in operations and first not in BASES:
+        word = bare.split(maxsplit=1)[0] if bare else ""
+        if word in reading.words or (reading.bare and word and not word.startswith("#")):
+            _read_command(bare, number, reading)
+        else:
             reading.other_lines += bool(bare)
-            return
-        program, rest = ("MIOpenDriver" if first in BASES else "ckProfiler"), bare
-    else:
-        program, rest = call["program"], call["rest"]
-    rest = _QUOTING.sub("", _END.sub("", rest))
-    reading.commands += 1
-    operation = rest.split(maxsplit=1)[0] if rest.split() else ""
-    known = BASES if program == "MIOpenDriver" else operations
-    if operation not in known and not operation.startswith(("conv", "grouped_conv", "$", *"123")):
-        reading.others[f"{program} {operation}".strip()] += 1
         return
-    command = ProblemLine(text=f"{program} {rest}", path=path, line=number)
+    program, rest = call["program"], call["rest"]
+    first = _QUOTING.sub("", _END.sub("", rest)).split(maxsplit=1)[:1]
+    if first and any(
+        isinstance(operation, LogReader) and operation.is_command(program, first[0])
+        for operation in reading.operations
+    ):
+        _read_command(f"{program} {rest}", number, reading)
+    else:
+        reading.commands += 1
+        reading.others[" ".join((program, *first))] += 1
+
+
+def _read_command(text: str, number: int, reading: _Reading) -> None:
+    reading.commands += 1
+    command = ProblemLine(text=_QUOTING.sub("", _END.sub("", text)).strip(), path=reading.path, line=number)
     try:
         if command.text not in reading.parsed:
-            reading.parsed[command.text] = list(_problems_of(command, rest, reading))
-        reading.found += reading.parsed[command.text]
+            reading.parsed[command.text] = _cases_of(command, reading)
+        reading.cases += reading.parsed[command.text]
     except InputError as exc:
         # a column would count in the command, not in the line of the log
         reading.errors.append(InputError(exc.message, exc.path, exc.line))
 
 
-def _problems_of(command: ProblemLine, rest: str, reading: _Reading) -> Iterator[CountedProblem]:
-    if "$" in rest.replace("-$", ""):
+def _cases_of(command: ProblemLine, reading: _Reading) -> list[ProblemCase]:
+    """Return the problems of a command: one for each operation that it asks for.
+
+    :raises InputError: it cannot be understood.
+    """
+    if "$" in command.text.replace("-$", ""):
         raise command.error(
             "the command has shell variables: run the script with echo in front of its commands"
         )
-    own = reading.own.get(rest.split(maxsplit=1)[0])
-    asked: list[Operation] = (
-        [own] if own is not None else [*_directions_of(command, rest, reading.directions)]
-    )
-    for direction in asked or reading.directions[:1]:
-        parsed = parse_problem(command, direction, reading.known)
-        yield CountedProblem(
-            problem=parsed.problem,
-            name=f"line {command.line}",
-            direction=direction.id if asked else None,
-            dtype=parsed.dtype,
-            layout=parsed.layout,
-            splits=parsed.splits,
-        )
+    operations = reading.operations
+    word = first_word(command.tokens(), programs_of(operations))
+    owners = [operation for operation in operations if word is not None and word.text in operation.line_words]
+    if not owners:
+        reader = reading.asked or _reader_of(word, operations)
+        if reader is None:
+            raise command.error("this is no problem line")
+        return [parse_problem(command, reader, operations)]
+    cases: list[ProblemCase] = []
+    refusals: list[OtherOperationError] = []
+    for operation in owners:
+        try:
+            case = parse_problem(command, operation, operations)
+        except OtherOperationError as exc:
+            refusals.append(exc)
+            continue
+        cases.append(replace(case, name=f"line {command.line}"))
+        if case.direction is None:
+            break  # it means all operations alike
+    if not cases:
+        raise refusals[0]
+    return cases
 
 
-def _directions_of(command: ProblemLine, rest: str, directions: tuple[Direction, ...]) -> list[Direction]:
-    """Return the directions that a command asks for; none if it means all of them alike."""
-    operation = rest.split(maxsplit=1)[0]
-    named = [one for one in directions if operation in one.positional_form.operations]
-    if named:
-        return named
-    forw = _FORW.search(rest)
-    flags = int(forw[1]) if forw else 0
-    asked = [one for one in directions if flags & one.miopen_flag]
-    if flags and not asked:
-        raise command.error(f"-F {flags} asks for none of {', '.join(one.id for one in directions)}")
-    return asked
+def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation | None:
+    """Return the first operation that takes a line that begins with a word for its own, or ``None``."""
+    for operation in operations:
+        if isinstance(operation, LogReader) and word is not None:
+            if any(operation.is_command(program, word.text) for program in operation.programs):
+                return operation
+    return None

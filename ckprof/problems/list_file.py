@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.dtype import DataType
-from ckprof.model.problem import ConvProblem, sizes_of
-from ckprof.model.problem_types import has_other_type, problem_from
-from ckprof.plugin.operations import as_direction
-from ckprof.plugin.protocols import LineWriter, OwnProblems
-from ckprof.problems.counted import CountedProblem
-from ckprof.problems.line_forms import to_miopen, to_positional, to_record
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_types import exact_problem, sizes
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import LineWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ckprof.plugin.protocols import Operation
@@ -28,9 +25,8 @@ SCHEMA: Final = "ckprof.problems"
 #: raised whenever a field changes its meaning or vanishes
 VERSION: Final = 1
 
-#: forms in which problems can be written
-LineForm = Literal["miopen", "ckprofiler", "json"]
-FORMS: Final[tuple[LineForm, ...]] = ("miopen", "ckprofiler", "json")
+#: the form that holds every problem
+JSON: Final = "json"
 
 
 class Remarks(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,21 +38,6 @@ class Remarks(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str | None = None
     layout: str | None = None
     splits: tuple[int, ...] = ()
-
-
-class ProblemRecord(Remarks, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """One convolution of a JSON list. Channels count those of one group."""
-
-    groups: int
-    batch: int
-    out_channels: int
-    in_channels: int
-    filter: tuple[int, ...]
-    input: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    left_pads: tuple[int, ...]
-    right_pads: tuple[int, ...]
 
 
 _REMARKS: Final = frozenset(Remarks.__struct_fields__)
@@ -77,11 +58,19 @@ class Rendered:
 
     text: str
     #: (problem, why)
-    inexpressible: tuple[tuple[CountedProblem, str], ...] = ()
+    inexpressible: tuple[tuple[ProblemCase, str], ...] = ()
+
+
+def line_forms(operations: Iterable[Operation]) -> tuple[str, ...]:
+    """Return the forms in which problems can be written: lines of operations, and JSON."""
+    forms = (
+        form for operation in operations if isinstance(operation, LineWriter) for form in operation.line_forms
+    )
+    return (*dict.fromkeys(forms), JSON)
 
 
 def render_problems(
-    problems: Sequence[CountedProblem],
+    cases: Sequence[ProblemCase],
     form: str | None,
     operations: Sequence[Operation],
     origin: str = "",
@@ -90,48 +79,68 @@ def render_problems(
 
     In the line forms, a comment line in front of each problem gives its name and its count.
 
-    :param form: one of :data:`FORMS`; ``None`` for the usual lines of each operation.
-    :param operations: all known ones, to look up those of the problems.
+    :param form: one of :func:`line_forms`; ``None`` for the usual lines of each operation.
+    :param operations: all of them, to look up those of the problems.
     :param origin: where the problems come from; written into the file.
     :raises UsageError: there is no such form.
     """
-    if form == "json":
-        return Rendered(text=_render_json(problems, origin))
-    if form is not None and form not in FORMS:
-        raise UsageError(f"unknown form {form!r}: expected one of {', '.join(FORMS)}")
-    by_id = {operation.id: operation for operation in operations}
+    if form == JSON:
+        return Rendered(text=_render_json(cases, origin))
+    forms = line_forms(operations)
+    if form is not None and form not in forms:
+        raise UsageError(f"unknown form {form!r}: expected one of {', '.join(forms)}")
     lines = [f"# {origin}"] if origin else []
     inexpressible = []
-    for one in problems:
+    for case in cases:
         try:
-            line = _line(one, form, by_id[one.direction] if one.direction else None)
+            line = _line(case, form, operations)
         except InputError as exc:
-            inexpressible.append((one, exc.message))
+            inexpressible.append((case, exc.message))
             continue
-        comment = ", ".join(filter(None, (one.name, f"{one.count} times" if one.count > 1 else "")))
+        comment = ", ".join(filter(None, (case.name, f"{case.count} times" if case.count > 1 else "")))
         lines += [f"# {comment}", line] if comment else [line]
     return Rendered(text="".join(f"{line}\n" for line in lines), inexpressible=tuple(inexpressible))
 
 
-def _line(one: CountedProblem, form: str | None, operation: Operation | None) -> str:
-    """Return the line of a problem.
+def _line(case: ProblemCase, form: str | None, operations: Sequence[Operation]) -> str:
+    """Return the line of a problem, as the first operation writes it that has such problems.
 
     :raises InputError: the form cannot say it.
     """
-    if form != "miopen" and isinstance(operation, LineWriter):
-        return operation.problem_line(one)
-    direction = None if operation is None or isinstance(operation, OwnProblems) else as_direction(operation)
-    return to_positional(one, direction) if form == "ckprofiler" else to_miopen(one, direction)
+    for operation in operations:
+        named = case.direction in (None, operation.id)
+        if named and isinstance(case.problem, operation.problem_types) and isinstance(operation, LineWriter):
+            if form is not None and form not in operation.line_forms:
+                forms = ", ".join((*operation.line_forms, JSON))
+                raise InputError(f"problems of {operation.id} cannot be written as {form}, only as {forms}")
+            return operation.problem_line(case, form or operation.line_forms[0])
+    raise InputError(f"{case.problem.describe()}: no loaded plugin writes lines of such problems")
 
 
-def _render_json(problems: Sequence[CountedProblem], origin: str) -> str:
-    rows = ",\n".join(f"    {json.dumps(to_record(one))}" for one in problems)
+def _render_json(problems: Sequence[ProblemCase], origin: str) -> str:
+    rows = ",\n".join(f"    {json.dumps(_record(case))}" for case in problems)
     body = f"[\n{rows}\n  ]" if rows else "[]"
     head = f'  "schema": "{SCHEMA}",\n  "version": {VERSION},\n  "origin": {json.dumps(origin)},\n'
     return f'{{\n{head}  "problems": {body}\n}}\n'
 
 
-def parse_problem_list(data: bytes, path: Path | str) -> list[CountedProblem]:
+def _record(case: ProblemCase) -> dict[str, object]:
+    """Return a problem as plain JSON values; what its source does not say is left out."""
+    record: dict[str, object] = {"name": case.name} if case.name else {}
+    record["count"] = case.count
+    record |= sizes(case.problem)
+    if case.direction is not None:
+        record["direction"] = case.direction
+    if case.dtype is not None:
+        record["dtype"] = case.dtype.value
+    if case.layout is not None:
+        record["layout"] = case.layout
+    if case.splits:
+        record["splits"] = list(case.splits)
+    return record
+
+
+def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:
     """Read a JSON list of problems.
 
     :param path: for messages.
@@ -145,12 +154,15 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[CountedProblem]:
         raise InputError(f"the schema is {record.schema!r}, expected {SCHEMA!r}", path)
     if record.version != VERSION:
         raise InputError(f"version {record.version} is not known, expected {VERSION}", path)
-    return [_counted(one, index, path) for index, one in enumerate(record.problems)]
+    return [_counted(record_of, index, path) for index, record_of in enumerate(record.problems)]
 
 
-def read_any(path: Path, operations: Sequence[Operation]) -> list[CountedProblem]:
+def read_any(
+    path: Path, operations: Sequence[Operation], asked: Operation | None = None
+) -> list[ProblemCase]:
     """Read a problem file of any form: a JSON list, problem lines, a script, a table.
 
+    :param asked: what lines that name no operation are for; ``None``: the first operation that reads them.
     :raises InputError: the file cannot be read, has no problem, or a line is wrong.
     """
     from ckprof.problems.from_log import problems_from_text
@@ -160,43 +172,42 @@ def read_any(path: Path, operations: Sequence[Operation]) -> list[CountedProblem
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     if data.lstrip().startswith(b"{"):
-        found = parse_problem_list(data, path)
+        cases = parse_problem_list(data, path)
     else:
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as exc:
             raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
-        log = problems_from_text(text, path, operations, bare=True)
+        log = problems_from_text(text, path, operations, bare=True, asked=asked)
         if log.errors:
             raise log.errors[0]
-        found = list(log.problems)
-    if not found:
+        cases = list(log.problems)
+    if not cases:
         raise InputError("no problem in this file; expected one a line", path)
-    return found
+    return cases
 
 
-def _counted(values: dict[str, Any], index: int, path: Path | str) -> CountedProblem:
-    own = has_other_type(values, _REMARKS)
+def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCase:
     try:
-        record = msgspec.convert(values, Remarks if own else ProblemRecord)
+        remarks = msgspec.convert(values, Remarks)
     except msgspec.ValidationError as exc:
         raise InputError(f"not a list of problems: problem {index}: {exc}", path) from None
-    where = f"problem {index}" + (f" ({record.name})" if record.name else "")
-    if record.count < 1:
-        raise InputError(f"{where}: count is {record.count}, expected at least 1", path)
+    where = f"problem {index}" + (f" ({remarks.name})" if remarks.name else "")
+    if remarks.count < 1:
+        raise InputError(f"{where}: count is {remarks.count}, expected at least 1", path)
     try:
-        problem = problem_from(values) if own else ConvProblem(**sizes_of(record))
-        dtype = DataType.parse(record.dtype) if record.dtype is not None else None
+        problem = exact_problem({name: value for name, value in values.items() if name not in _REMARKS})
+        dtype = DataType.parse(remarks.dtype) if remarks.dtype is not None else None
     except InputError as exc:
         raise InputError(f"{where}: {exc.message}", path) from None
     except UsageError as exc:
         raise InputError(f"{where}: {exc}", path) from None
-    return CountedProblem(
+    return ProblemCase(
         problem=problem,
-        count=record.count,
-        name=record.name,
-        direction=record.direction,
+        count=remarks.count,
+        name=remarks.name,
+        direction=remarks.direction,
         dtype=dtype,
-        layout=record.layout,
-        splits=record.splits,
+        layout=remarks.layout,
+        splits=remarks.splits,
     )

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.problem import ConvProblem
-from ckprof.problems.counted import CountedProblem
+from ckprof.model.problem import LayerProblem
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_types import known_problem_types
 
 if TYPE_CHECKING:
-    from ckprof.problems.set_schema import LayerRecord, SetRecord
+    from collections.abc import Mapping
+
+    from ckprof.model.problem import Problem
 
 SCHEMA: Final = "ckprof.problem_set"
 
@@ -24,16 +29,43 @@ VERSION: Final = 1
 _FOLDER: Final = "sets"
 
 
+class LayerRecord(msgspec.Struct, frozen=True):
+    """What the JSON form of a set says of every layer; the sizes stand beside it."""
+
+    name: str
+    count: int
+    transposed: bool = False
+
+
+class SetRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The JSON form of a whole set."""
+
+    schema: str
+    version: int
+    id: str
+    label: str
+    ndim: int
+    origin: str
+    notes: tuple[str, ...]
+    layers: tuple[dict[str, Any], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A layer shape of a network for a batch of 1."""
+    """A layer shape of a network."""
 
     name: str
     #: how many layers of the network have this shape
     count: int
-    problem: ConvProblem
-    #: the layer is the backward-data pass of ``problem``
+    #: what the set says of it beside name and count
+    sizes: Mapping[str, Any]
+    #: the layer is the backward-data pass of its problem
     transposed: bool = False
+
+    @property
+    def problem(self) -> Problem:
+        """The layer for a batch of 1."""
+        return _problem(self.sizes, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +87,13 @@ class ProblemSet:
         """Number of spatial dimensions of all layers."""
         return self.layers[0].problem.ndim
 
-    def problems(self, batch: int) -> list[CountedProblem]:
+    def problems(self, batch: int) -> list[ProblemCase]:
         """Return the layers for a batch size, in the order of the network.
 
         :raises InputError: the batch size is not positive.
         """
         return [
-            CountedProblem(problem=_with_batch(layer.problem, batch), count=layer.count, name=layer.name)
+            ProblemCase(problem=_problem(layer.sizes, batch), count=layer.count, name=layer.name)
             for layer in self.layers
         ]
 
@@ -86,10 +118,10 @@ def find_set(name: str) -> ProblemSet:
 
 @lru_cache
 def _shipped(name: str) -> ProblemSet:
-    known = set_names()
-    if name not in known:
+    names = set_names()
+    if name not in names:
         raise UsageError(
-            f"unknown problem set {name!r}: expected one of {', '.join(known)}, or a file that ends in .json"
+            f"unknown problem set {name!r}: expected one of {', '.join(names)}, or a file that ends in .json"
         )
     file = resources.files("ckprof.problems") / _FOLDER / f"{name}.json"
     return _parse(file.read_bytes(), f"problem set {name}")
@@ -108,10 +140,6 @@ def read_set(path: Path) -> ProblemSet:
 
 
 def _parse(data: bytes, path: Path | str) -> ProblemSet:
-    import msgspec
-
-    from ckprof.problems.set_schema import SetRecord
-
     try:
         record = msgspec.json.decode(data, type=SetRecord)
     except msgspec.MsgspecError as exc:
@@ -131,32 +159,38 @@ def _parse(data: bytes, path: Path | str) -> ProblemSet:
     )
 
 
-def _layer(record: LayerRecord, owner: SetRecord, path: Path | str) -> Layer:
+def _layer(values: dict[str, Any], owner: SetRecord, path: Path | str) -> Layer:
+    names = LayerRecord.__struct_fields__
+    try:
+        record = msgspec.convert(values, LayerRecord)
+    except msgspec.ValidationError as exc:
+        raise InputError(f"not a problem set: layer {values.get('name', '')}: {exc}", path) from None
     if record.count < 1:
         raise InputError(f"layer {record.name}: count is {record.count}, expected at least 1", path)
-    if len(record.filter) != owner.ndim:
-        raise InputError(
-            f"layer {record.name}: the filter has {len(record.filter)} axes, the set says {owner.ndim}", path
-        )
+    sizes = {name: value for name, value in values.items() if name not in names}
+    layer = Layer(name=record.name, count=record.count, sizes=sizes, transposed=record.transposed)
     try:
-        problem = ConvProblem(
-            groups=record.groups,
-            batch=1,
-            out_channels=record.out_channels,
-            in_channels=record.in_channels,
-            filter=record.filter,
-            input=record.input,
-            strides=record.strides,
-            dilations=record.dilations,
-            left_pads=record.pads,
-            right_pads=record.pads,
-        )
+        ndim = layer.problem.ndim
     except InputError as exc:
         raise InputError(f"layer {record.name}: {exc.message}", path) from None
-    return Layer(name=record.name, count=record.count, problem=problem, transposed=record.transposed)
+    if ndim != owner.ndim:
+        raise InputError(f"layer {record.name}: it has {ndim} spatial axes, the set says {owner.ndim}", path)
+    return layer
 
 
-def _with_batch(problem: ConvProblem, batch: int) -> ConvProblem:
-    from dataclasses import replace
+def _problem(sizes: Mapping[str, Any], batch: int) -> Problem:
+    """Return the problem of a layer.
 
-    return replace(problem, batch=batch)
+    :raises InputError: no type of problems has such layers, or there is no such problem.
+    """
+    kinds = _layer_types()
+    for kind in kinds:
+        if kind.layer_fields == sizes.keys():
+            return kind.of_layer(sizes, batch)
+    expected = " or ".join(", ".join(sorted(kind.layer_fields)) for kind in kinds)
+    raise InputError(f"the sizes are {', '.join(sorted(sizes))}, expected {expected}")
+
+
+def _layer_types() -> list[LayerProblem]:
+    kinds: tuple[object, ...] = known_problem_types()
+    return [kind for kind in kinds if isinstance(kind, LayerProblem)]

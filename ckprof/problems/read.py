@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError
-from ckprof.model.list_error import Diagnostic, ListError
+from ckprof.errors import Diagnostic, InputError, ListError
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.problems.parse_line import parse_problem
-from ckprof.problems.tokens import OtherDirectionError, ParsedProblem, ProblemLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ _PIPE_LIMIT: Final = 1 << 26
 class ProblemFile:
     """What a file of problem lines holds for one direction."""
 
-    problems: tuple[ParsedProblem, ...]
+    problems: tuple[ProblemCase, ...]
     #: why other lines are not for it -> how many
     skipped: Counter[str] = field(default_factory=Counter)
 
@@ -45,14 +45,14 @@ def read_problem_file(path: Path, direction: Operation, directions: Iterable[Ope
     """
     if holds_json(path):
         return _listed(path, direction)
-    known = tuple(directions)
-    problems: list[ParsedProblem] = []
+    operations = tuple(directions)
+    problems: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
     wrong: list[Diagnostic] = []
     for line in _lines(path):
         try:
-            problems.append(parse_problem(line, direction, known))
-        except OtherDirectionError:
+            problems.append(parse_problem(line, direction, operations))
+        except OtherOperationError:
             skipped[f"not for {direction.id}"] += 1
         except InputError as error:
             wrong.append(
@@ -119,16 +119,6 @@ def _listed(path: Path, direction: Operation) -> ProblemFile:
     listed = parse_problem_list(data, path)
     if not listed:
         raise InputError("no problem in this list", path)
-    problems = tuple(
-        ParsedProblem(
-            problem=one.problem,
-            dtype=one.dtype,
-            layout=one.layout,
-            splits=one.splits,
-            count=one.count,
-        )
-        for one in listed
-        if one.direction in (None, direction.id)
-    )
+    problems = tuple(case for case in listed if case.direction in (None, direction.id))
     skipped = Counter({f"not for {direction.id}": len(listed) - len(problems)})
     return ProblemFile(problems=problems, skipped=+skipped)

@@ -1,4 +1,4 @@
-"""Results as tables, JSON, CSV and Markdown."""
+"""Results as tables, JSON, CSV, Markdown, HTML and images."""
 
 from __future__ import annotations
 

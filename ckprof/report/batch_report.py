@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from dataclasses import dataclass
+from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from tabulate import tabulate
-
-from ckprof.model.batch_results import Verdict
 from ckprof.model.outcome import Status
-from ckprof.plain_text import csv_cell, markdown_cell, one_line
-from ckprof.report.json_report import as_json
-from ckprof.report.rows import RequirementCount, rates, reason_of, requirement_counts
+from ckprof.model.results import Verdict
+from ckprof.report.document import Document
+from ckprof.report.rows import RequirementCount, reason_of, requirement_counts, rows_of_problem
+from ckprof.report.run_data import as_json
 from ckprof.report.run_table import status_counts, why_table
+from ckprof.report.table import ESSENTIAL, Align, Column, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ckprof.model.batch_results import BatchResults, ListResult
+    from ckprof.model.results import BatchResults, ListResult
+    from ckprof.report.rows import Row
 
 #: the name that stored reports have
 SCHEMA: Final = "ckprof.tour"
 
 #: raised whenever a key changes its meaning or vanishes; new keys do not raise it
 VERSION: Final = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Best:
-    """The fastest verified outcome of a list, over all its problems."""
-
-    gflops: float
-    median_ms: float
-    name: str
-    split_k: int
 
 
 _COLUMNS: Final = (
@@ -46,23 +35,18 @@ _COLUMNS: Final = (
 
 
 def render_batch_table(batch: BatchResults) -> str:
-    """Render the batch for a terminal."""
-    return _render(batch, "simple")
+    """Render the batch as text."""
+    return batch_document(batch).text()
 
 
 def render_batch_markdown(batch: BatchResults) -> str:
     """Render the batch as Markdown."""
-    return _render(batch, "github")
+    return batch_document(batch).markdown()
 
 
 def render_batch_csv(batch: BatchResults) -> str:
     """Render one row per list; empty cells where there is no such figure."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for item in batch.lists:
-        writer.writerow({name: csv_cell(value) for name, value in _properties(item).items()})
-    return buffer.getvalue()
+    return csv_text([_properties(item) for item in batch.lists], _COLUMNS)
 
 
 def render_batch_json(batch: BatchResults) -> str:
@@ -101,10 +85,10 @@ def _properties(item: ListResult) -> dict[str, Any]:
         "ok": counts.get(Status.OK, 0) if results else None,
         "unsupported": counts.get(Status.UNSUPPORTED, 0) if results else None,
         "failed": sum(n for status, n in counts.items() if status.is_failure) if results else None,
-        "best_gflops": best.gflops if best else None,
-        "best_ms": best.median_ms if best else None,
-        "best_split_k": best.split_k if best else None,
-        "best_instance": best.name if best else None,
+        "best_gflops": best and (best.gflops or 0.0),
+        "best_ms": best and best.measurement and best.measurement.median_ms,
+        "best_split_k": best and best.outcome.split_k,
+        "best_instance": best and best.instance.name,
         "build_s": results.stages_s.get("build") if results else None,
         "run_s": results.stages_s.get("run") if results else None,
         "total_s": item.seconds if results else None,
@@ -112,54 +96,43 @@ def _properties(item: ListResult) -> dict[str, Any]:
     }
 
 
-def _best(item: ListResult) -> _Best | None:
-    results = item.results
-    if results is None:
+def _best(item: ListResult) -> Row | None:
+    """Return the fastest verified outcome of a list, over all its problems."""
+    if item.results is None:
         return None
-    instances = {instance.key: instance for instance in results.instances}
-    found = []
-    for index, problem in enumerate(results.problems):
-        outcome = results.best(index)
-        if outcome is None or outcome.measurement is None:
-            continue
-        instance = instances[outcome.key]
-        timed = rates(problem, instance, outcome)
-        median_ms = outcome.measurement.median_ms
-        found.append(
-            _Best(
-                gflops=timed.gflops if timed else 0.0,
-                median_ms=median_ms,
-                name=instance.name,
-                split_k=outcome.split_k,
-            )
-        )
-    return max(found, key=lambda best: best.gflops, default=None)
+    problems = (rows_of_problem(item.results, index) for index in range(len(item.results.problems)))
+    best = [rows[0] for rows in problems if rows and rows[0].rank is not None]
+    return max(best, key=lambda row: row.gflops or 0.0, default=None)
 
 
-def _render(batch: BatchResults, style: str) -> str:
-    columns = (
-        *("list", "direction", "instances", "ok", "unsupported", "failed", "best_gflops"),
-        *("build_s", "run_s", "total_s", "verdict"),
-    )
-    headers = [*columns[:6], "best [GFLOP/s]", "build [s]", "run [s]", "total [s]", "verdict"]
+def batch_document(batch: BatchResults) -> Document:
+    """Return one line per list and a total, failures in full, what was not met if that was asked for."""
     rows = [_properties(item) for item in batch.lists]
-    rows.append(_total_row(rows))
-    table = tabulate(
-        [[_text(_cell(row[column]), style) for column in columns] for row in rows],
-        headers=headers,
-        tablefmt=style,
-        disable_numparse=True,
-        colalign=["left", "left", *["right"] * 8, "left"],
-    )
-    parts = [table, "", *_section("Not run:", _not_run(batch)), *_section("Failed:", _failures(batch))]
-    if batch.why:
-        found = _requirement_counts(batch)
-        parts += [*why_table(found, style), ""] if found else []
-    return "\n".join([*parts, *_closing_lines(batch)]) + "\n"
+    document = Document([Table(_shown_columns(), [*rows, _total_row(rows)])])
+    document.add(_section("Not run:", _not_run(batch)), _section("Failed:", _failures(batch)))
+    counts = _requirement_counts(batch) if batch.why else []
+    if counts:
+        document.add(why_table(counts))
+    document.add(_closing_line(batch))
+    return document
 
 
-def _text(text: str, style: str) -> str:
-    return markdown_cell(text) if style == "github" else one_line(text)
+def _shown_columns() -> list[Column[dict[str, Any]]]:
+    def column(
+        key: str, name: str = "", unit: str = "", *, priority: int = ESSENTIAL
+    ) -> Column[dict[str, Any]]:
+        align: Align = "left" if key in ("list", "direction", "verdict") else "right"
+        form = ".1f" if unit else ""
+        return Column(name or key, itemgetter(key), unit=unit, align=align, form=form, priority=priority)
+
+    return [
+        *map(column, ("list", "direction", "instances", "ok", "unsupported", "failed")),
+        column("best_gflops", "best", "GFLOP/s", priority=4),
+        column("build_s", "build", "s", priority=1),
+        column("run_s", "run", "s", priority=2),
+        column("total_s", "total", "s", priority=3),
+        column("verdict"),
+    ]
 
 
 def _total_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -174,14 +147,8 @@ def _total_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def _section(title: str, lines: list[str]) -> list[str]:
-    return [title, *(f"  {line}" for line in lines), ""] if lines else []
+def _section(title: str, lines: list[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
 
 
 def _not_run(batch: BatchResults) -> list[str]:
@@ -212,8 +179,8 @@ def _failures_of(item: ListResult) -> Iterator[str]:
             split = f", split-K {outcome.split_k}" if outcome.split_k != 1 else ""
             yield f"{where}{split}: {outcome.status.value}: {reason_of(outcome, why=False)}"
     for index, problem in enumerate(results.problems):
-        found = results.of_problem(index)
-        if (found or not results.partial) and all(o.status is Status.UNSUPPORTED for o in found):
+        outcomes = results.of_problem(index)
+        if (outcomes or not results.partial) and all(o.status is Status.UNSUPPORTED for o in outcomes):
             yield f"no instance supports problem {index}: {problem.describe()}"
 
 
@@ -224,19 +191,19 @@ def _requirement_counts(batch: BatchResults) -> list[RequirementCount]:
         if item.results is None:
             continue
         for index in range(len(item.results.problems)):
-            for one in requirement_counts(item.results, index):
-                known = total.get(one.condition)
-                total[one.condition] = RequirementCount(
-                    condition=one.condition,
-                    instances=one.instances + (known.instances if known else 0),
-                    alone=one.alone + (known.alone if known else 0),
-                    example=known.example if known else f"{item.name}: {one.example}",
-                    example_instance=known.example_instance if known else one.example_instance,
+            for count in requirement_counts(item.results, index):
+                before = total.get(count.condition)
+                total[count.condition] = (
+                    replace(
+                        before, instances=before.instances + count.instances, alone=before.alone + count.alone
+                    )
+                    if before
+                    else replace(count, example=f"{item.name}: {count.example}")
                 )
-    return sorted(total.values(), key=lambda one: (-one.instances, one.condition))
+    return sorted(total.values(), key=lambda count: (-count.instances, count.condition))
 
 
-def _closing_lines(batch: BatchResults) -> list[str]:
+def _closing_line(batch: BatchResults) -> str:
     verdicts = ", ".join(
         f"{batch.verdicts[verdict]} {verdict.value}" for verdict in Verdict if batch.verdicts.get(verdict)
     )
@@ -244,6 +211,6 @@ def _closing_lines(batch: BatchResults) -> list[str]:
     if not batch.finished:
         lists = f"interrupted: {len(batch.lists)} of {batch.found} lists"
     outcomes = status_counts(batch.counts)
-    return [
-        f"{lists}: {verdicts}" + (f"; {sum(batch.counts.values())} outcomes: {outcomes}" if outcomes else "")
-    ]
+    return f"{lists}: {verdicts}" + (
+        f"; {sum(batch.counts.values())} outcomes: {outcomes}" if outcomes else ""
+    )

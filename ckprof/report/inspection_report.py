@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import operator
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from tabulate import tabulate
-
 from ckprof.errors import UsageError
-from ckprof.plain_text import csv_cell
+from ckprof.report.document import Document
+from ckprof.report.table import ESSENTIAL, Align, Column, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.kernels.inspection import Change, Comparison, InspectedKernel, Inspection
+    from ckprof.model.device import DeviceKernel
     from ckprof.model.gemm_work import Estimate
-    from ckprof.model.inspection import Comparison, InspectedKernel, Inspection
 
 #: column of tables -> field of a row
 _SHOWN: Final = {
@@ -44,6 +41,8 @@ _ESTIMATED: Final = {
     "bound us": "bound_us",
     "eff bound": "efficiency_bound",
 }
+#: fields whose columns stay however narrow the terminal is
+_ESSENTIAL: Final = ("name", "vgprs", "spills", "waves_per_simd", "limited_by", "bound_us")
 _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -143,8 +142,8 @@ def condition(text: str) -> Callable[[Mapping[str, object]], bool]:
 
     def test(row: Mapping[str, object]) -> bool:
         if field not in row:
-            known = ", ".join(sorted(row))
-            raise UsageError(f"--where {text!r}: no field {field!r} (known: {known})")
+            fields = ", ".join(sorted(row))
+            raise UsageError(f"--where {text!r}: no field {field!r} (known: {fields})")
         value = row[field]
         if isinstance(value, str):
             if sign not in ("=", "!="):
@@ -171,28 +170,33 @@ def sort_rows(rows: list[dict[str, object]], field: str) -> list[dict[str, objec
     return sorted(rows, key=lambda row: cast("float", row[field]), reverse=True)
 
 
-def render_table(inspection: Inspection, rows: Sequence[Mapping[str, object]]) -> str:
+def inspection_document(inspection: Inspection, rows: Sequence[Mapping[str, object]]) -> Document:
     """Return the table with what it is about above it and what it means below."""
-    columns = {name: field for name, field in _SHOWN.items()}
     estimated = any("bound_us" in row for row in rows)
-    if estimated:
-        columns |= _ESTIMATED
-    body = [[_cell(row.get(field)) for field in columns.values()] + [row["name"]] for row in rows]
-    head = f"{inspection.arch}, {inspection.compiler}, CK Tile API level {inspection.api_level}" + (
-        f"\nproblem: {inspection.problem}" if inspection.problem else ""
-    )
-    table = tabulate(
-        body, headers=[*columns, "kernel"], disable_numparse=True, colalign=("right",) * len(columns)
-    )
+    fields = _SHOWN | _ESTIMATED if estimated else _SHOWN
+    columns = [*map(_column, fields, fields.values()), _column("kernel", "name", align="left")]
+    about = f"{inspection.arch}, {inspection.compiler}, CK Tile API level {inspection.api_level}"
+    if inspection.problem:
+        about += f"\nproblem: {inspection.problem}"
     notes = [f"{len(rows)} rows; of kernels with several device functions the most demanding one"]
     if estimated:
         notes.append("bounds are estimates from instruction counts and peak rates: nothing was run")
     for kernel in inspection.kernels:
         notes += [f"{kernel.name}: {text}" for text in kernel.warnings]
     if inspection.unattributed:
-        names = ", ".join(inspection.unattributed)
-        notes.append(f"no device function found of: {names}")
-    return "\n".join([head, "", table, "", *notes])
+        notes.append(f"no device function found of: {', '.join(inspection.unattributed)}")
+    table = Table(columns, rows, elsewhere="--format csv has every figure")
+    return Document([about, table, "\n".join(notes)])
+
+
+def _column(name: str, field: str, align: Align = "right") -> Column[Mapping[str, object]]:
+    return Column(
+        name,
+        lambda row: row.get(field),
+        align=align,
+        text=lambda row: _cell(row.get(field)),
+        priority=ESSENTIAL if field in _ESSENTIAL else 1,
+    )
 
 
 def _cell(value: object) -> str:
@@ -205,38 +209,27 @@ def _cell(value: object) -> str:
 
 def render_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """Return one line per row, all fields."""
-    stream = io.StringIO()
-    fields = [
-        "name",
-        *(field for field in dict.fromkeys(key for row in rows for key in row) if field != "name"),
-    ]
-    writer = csv.DictWriter(stream, fieldnames=fields, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
-    return stream.getvalue()
+    return csv_text(rows, [*dict.fromkeys(("name", *(field for row in rows for field in row)))])
 
 
-def render_comparison(comparison: Comparison) -> str:
+def comparison_document(comparison: Comparison) -> Document:
     """Return what differs between two builds; what is worse comes first."""
     before, after = comparison.before, comparison.after
-    lines = [
-        f"before: {before.arch}, {before.compiler}, API level {before.api_level}",
-        f"after:  {after.arch}, {after.compiler}, API level {after.api_level}",
-        "",
+    about = (
+        f"before: {before.arch}, {before.compiler}, API level {before.api_level}\n"
+        f"after:  {after.arch}, {after.compiler}, API level {after.api_level}"
+    )
+    columns: list[Column[Change]] = [
+        Column("", lambda change: "worse" if change.worse else ""),
+        Column("figure", lambda change: change.field),
+        Column("before", lambda change: change.before),
+        Column("after", lambda change: change.after),
+        Column("kernel", lambda change: change.name),
     ]
     ordered = sorted(comparison.changes, key=lambda change: (not change.worse, change.name, change.field))
-    body = [
-        ["worse" if change.worse else "", change.field, change.before, change.after, change.name]
-        for change in ordered
-    ]
-    if body:
-        lines.append(
-            tabulate(body, headers=("", "figure", "before", "after", "kernel"), disable_numparse=True)
-        )
-        lines.append("")
-    for title, names in (("only before", comparison.only_before), ("only after", comparison.only_after)):
-        lines += [f"{title}: {name}" for name in names]
+    lines = [f"only before: {name}" for name in comparison.only_before]
+    lines += [f"only after: {name}" for name in comparison.only_after]
     changed = len({change.name for change in comparison.changes})
     worse = len({change.name for change in comparison.worse})
     lines.append(f"{changed} kernels differ, {worse} of them with new spills or lost occupancy")
-    return "\n".join(lines)
+    return Document([about, *([Table(columns, ordered)] if ordered else []), "\n".join(lines)])

@@ -1,22 +1,24 @@
-"""Comparisons of instance strings as text for a terminal and as Markdown."""
+"""Comparisons of instance strings as text, Markdown, JSON and JUnit XML."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from typing import TYPE_CHECKING, Final
-
-from tabulate import tabulate
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import ParityFinding
+from ckprof.report.junit import JUnit, add
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ckprof.model.parity import Comparison, FieldDifference, Lossy, ParityReport, Unmatched
 
-#: what follows the counts of all comparisons
-_COLUMNS = ("matched", *(trouble.value for trouble in ParityFinding))
-
+SCHEMA: Final = "ckprof-parity"
+#: raised when a key changes its meaning or vanishes; new keys do not raise it
+VERSION: Final = 1
 
 #: instances with the same loss that are shown one by one
 _MOST_ALIKE: Final = 8
@@ -24,7 +26,7 @@ _MOST_ALIKE: Final = 8
 
 def render_parity_table(report: ParityReport) -> str:
     """Render a summary of all comparisons, then every finding."""
-    parts = [_summary(report, "simple"), ""]
+    parts = [_summary(report).text(), ""]
     for comparison in report.comparisons:
         lines = list(_findings(comparison))
         if lines:
@@ -35,7 +37,7 @@ def render_parity_table(report: ParityReport) -> str:
 
 def render_parity_markdown(report: ParityReport) -> str:
     """Render the same for a pull request: findings are folded away, but for those that fail it."""
-    parts = [f"**{verdict(report)}**", "", _summary(report, "github"), ""]
+    parts = [f"**{verdict(report)}**", "", _summary(report).markdown(), ""]
     for comparison in report.comparisons:
         lines = list(_findings(comparison))
         if not lines:
@@ -50,33 +52,34 @@ def verdict(report: ParityReport) -> str:
     """Return one sentence with all counts."""
     matched = sum(comparison.matched for comparison in report.comparisons)
     counts = {
-        trouble: sum(comparison.counts[trouble] for comparison in report.comparisons)
-        for trouble in ParityFinding
+        finding: sum(comparison.counts[finding] for comparison in report.comparisons)
+        for finding in ParityFinding
     }
-    found = ", ".join(f"{count} {trouble.value}" for trouble, count in counts.items())
+    listed = ", ".join(f"{count} {finding.value}" for finding, count in counts.items())
     plural = "" if len(report.comparisons) == 1 else "s"
     return (
-        f"{'parity holds' if report.passed else 'PARITY FAILS'}: {matched} matched, {found} "
+        f"{'parity holds' if report.passed else 'PARITY FAILS'}: {matched} matched, {listed} "
         f"in {len(report.comparisons)} comparison{plural}, CK revision {report.revision}"
     )
 
 
-def _summary(report: ParityReport, style: str) -> str:
+def _summary(report: ParityReport) -> Table[Comparison]:
     first, second = report.comparisons[0].first, report.comparisons[0].second
     if any((c.first, c.second) != (first, second) for c in report.comparisons):
         first, second = "first", "second"
-    rows = [
-        [
-            _word(comparison, report),
-            comparison.title,
-            comparison.first_count,
-            comparison.second_count,
-            comparison.matched,
-            *comparison.counts.values(),
-        ]
-        for comparison in report.comparisons
+    columns: list[Column[Comparison]] = [
+        Column("", lambda comparison: _word(comparison, report)),
+        Column("what", lambda comparison: comparison.title),
+        Column(first, lambda comparison: comparison.first_count, align="right"),
+        Column(second, lambda comparison: comparison.second_count, align="right"),
+        Column("matched", lambda comparison: comparison.matched, align="right"),
+        *map(_count_column, ParityFinding),
     ]
-    return tabulate(rows, headers=["", "what", first, second, *_COLUMNS], tablefmt=style)
+    return Table(columns, report.comparisons)
+
+
+def _count_column(finding: ParityFinding) -> Column[Comparison]:
+    return Column(finding.value, lambda comparison: comparison.counts[finding], align="right")
 
 
 def _word(comparison: Comparison, report: ParityReport) -> str:
@@ -131,3 +134,66 @@ def _unmatched(word: str, where: str, items: Sequence[Unmatched]) -> Iterator[st
 def differences(items: Sequence[FieldDifference]) -> str:
     """Return e.g. ``tile_m (64 -> 128), scheduler (Intrawave -> Interwave)``."""
     return ", ".join(f"{item.field} ({item.first} -> {item.second})" for item in items)
+
+
+def render_parity_json(report: ParityReport) -> str:
+    """Render everything that was found."""
+    content = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "ckprof_version": report.ckprof_version,
+        "revision": report.revision,
+        "fail_on": [finding.value for finding in report.fail_on],
+        "passed": report.passed,
+        "comparisons": [_comparison(comparison) for comparison in report.comparisons],
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    values = asdict(comparison)
+    matches = values.pop("matches")
+    counts = {finding.value: count for finding, count in comparison.counts.items()}
+    return {**values, "counts": {"matched": comparison.matched, **counts}, "matches": matches}
+
+
+def render_parity_junit(report: ParityReport) -> str:
+    """Render one suite per comparison; what does not fail the comparison is a passed or skipped case."""
+    junit = JUnit("ckprof parity")
+    for comparison in report.comparisons:
+        suite = junit.suite(comparison.title)
+        for finding, text, source, about in _cases(comparison):
+            case = add(suite, "testcase", classname=comparison.title, name=f"{source} {text}")
+            if finding in report.fail_on:
+                add(case, "failure", text, type=finding.value, message=about)
+            elif finding is ParityFinding.SKIPPED:
+                add(case, "skipped", message=about)
+            elif finding is not None:
+                add(case, "system-out", f"{finding.value}: {about}")
+    return junit.render()
+
+
+def _cases(comparison: Comparison) -> Iterator[tuple[ParityFinding | None, str, str, str]]:
+    """Yield what is found, the instance string, where it is from, and what is to be said of it."""
+    for match in comparison.matches:
+        yield None, match.text, match.source, ""
+    for item in comparison.missing:
+        yield ParityFinding.MISSING, item.text, item.source, _about(item, comparison.first)
+    for item in comparison.extra:
+        yield ParityFinding.EXTRA, item.text, item.source, _about(item, comparison.second)
+    for copy in comparison.duplicates:
+        about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
+        yield ParityFinding.DUPLICATE, copy.text, copy.sources[0], about
+    for loss in comparison.lossy:
+        changed = differences(loss.differences)
+        about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
+        yield ParityFinding.LOSSY, loss.text, loss.sources[-1], about
+    for skip in comparison.skipped:
+        yield ParityFinding.SKIPPED, skip.text, skip.source, f"{skip.rule}: {skip.reason}"
+
+
+def _about(item: Unmatched, side: str) -> str:
+    parts = [f"only in {side}", item.note]
+    if item.nearest is not None:
+        parts.append(f"nearest {item.nearest.source}: {differences(item.nearest.differences)}")
+    return "; ".join(part for part in parts if part)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
+from ckprof.model.ranking import is_noisy
 from ckprof.model.rates import rates_of
-from ckprof.model.results import RunInstance
+from ckprof.model.types import TypeSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.baseline import BaselineOutcome
-    from ckprof.model.outcome import Measurement, Outcome
+    from ckprof.model.outcome import Measurement, Outcome, Verification
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Ranked
     from ckprof.model.rates import Rates
     from ckprof.model.results import RunResults
-
-
-#: half the distance of the quartiles, relative to the median, from which a time is called noisy
-NOISY_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +29,12 @@ class Row:
     #: from 1 among the verified ``ok`` outcomes of a problem, 1 for all that are tied with the best; ``None``
     #: for all others
     rank: int | None
-    instance: RunInstance
+    instance: SelectedKernel
     outcome: Outcome
     #: ``None`` without a positive time
     rates: Rates | None
+    #: time / time of the best; ``None`` for what is not ranked
+    ratio: float | None = None
     #: what readers of the time should know, e.g. ``tied with the best, noisy``; empty if nothing
     note: str = ""
     #: id of the baseline that this is the row of; empty for an instance
@@ -46,6 +46,16 @@ class Row:
     def title(self) -> str:
         """Number and name, or which baseline it is."""
         return self.instance.name if self.baseline else f"[{self.instance.index}] {self.instance.name}"
+
+    @property
+    def measurement(self) -> Measurement | None:
+        """The times; ``None`` for what was not timed."""
+        return self.outcome.measurement
+
+    @property
+    def verification(self) -> Verification | None:
+        """The comparison with the reference; ``None`` for what was not verified."""
+        return self.outcome.verification
 
     @property
     def gflops(self) -> float | None:
@@ -62,13 +72,14 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
     """Return the rows of one problem, best first."""
     instances = {instance.key: instance for instance in results.instances}
     problem = results.problems[problem_index]
-    compared = [one for one in results.baselines if one.outcome.problem_index == problem_index]
+    compared = [timed for timed in results.baselines if timed.outcome.problem_index == problem_index]
     return [
         Row(
             rank=ranked.rank,
             instance=instances[ranked.outcome.key],
             outcome=ranked.outcome,
             rates=rates(problem, instances[ranked.outcome.key], ranked.outcome),
+            ratio=ranked.ratio,
             note=_note(ranked),
             ratios=_ratios(instances[ranked.outcome.key], ranked.outcome, compared),
         )
@@ -79,70 +90,73 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
 def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
     """Return the rows of the baselines of one problem, in the order in which they were measured."""
     problem = results.problems[problem_index]
-    several = len({_computed(one) for one in results.baselines}) > 1
+    several = len({_computed(measured) for measured in results.baselines}) > 1
     rows = []
-    for one in results.baselines:
-        if one.outcome.problem_index != problem_index:
+    for measured in results.baselines:
+        if measured.outcome.problem_index != problem_index:
             continue
-        types = one.dtype.value if one.compute_type is None else f"{one.dtype.value} {one.compute_type.value}"
-        of = f" ({types} {one.layout})" if several or one.compute_type else ""
-        instance = RunInstance(
-            key=one.baseline,
-            index=-1,
-            id=-1,
-            name=f"baseline {one.baseline}{of}: {one.description}",
-            instance_string="",
-            pipeline="",
-            dtype=one.dtype,
-            layout=one.layout,
-            compute_type=one.compute_type,
+        types = (
+            measured.dtype.value
+            if measured.compute_type is None
+            else f"{measured.dtype.value} {measured.compute_type.value}"
+        )
+        of = f" ({types} {measured.layout})" if several or measured.compute_type else ""
+        instance = SelectedKernel(
+            key=measured.baseline,
+            name=f"baseline {measured.baseline}{of}: {measured.description}",
+            dtype=measured.dtype,
+            layout=measured.layout,
+            ndim=problem.ndim,
+            types=replace(TypeSet.shared(measured.dtype), compute_type=measured.compute_type),
         )
         rows.append(
             Row(
                 rank=None,
                 instance=instance,
-                outcome=one.outcome,
-                rates=rates(problem, instance, one.outcome),
-                note=_noise(one.outcome.measurement),
-                baseline=one.baseline,
-                ratios={one.baseline: 1.0} if one.median_ms else {},
+                outcome=measured.outcome,
+                rates=rates(problem, instance, measured.outcome),
+                note=_noise(measured.outcome.measurement),
+                baseline=measured.baseline,
+                ratios={measured.baseline: 1.0} if measured.median_ms else {},
             )
         )
     return rows
 
 
 def rows_with_baselines(results: RunResults, problem_index: int) -> list[Row]:
-    """Return all rows of one problem: instances best first, each baseline behind the faster ones of them."""
+    """Return all rows of one problem: instances best first, each baseline after the faster ones of them."""
     rows = rows_of_problem(results, problem_index)
     for row in baseline_rows(results, problem_index):
-        own = row.outcome.measurement
+        measured = row.outcome.measurement
         faster = [
             position
             for position, other in enumerate(rows)
-            if own is not None
+            if measured is not None
             and other.rank is not None
             and other.outcome.measurement is not None
-            and other.outcome.measurement.median_ms <= own.median_ms
+            and other.outcome.measurement.median_ms <= measured.median_ms
         ]
         ranked = sum(other.rank is not None for other in rows)
-        rows.insert(max(faster, default=-1) + 1 if own is not None else ranked, row)
+        rows.insert(max(faster, default=-1) + 1 if measured is not None else ranked, row)
     return rows
 
 
-def _ratios(instance: RunInstance, outcome: Outcome, compared: Sequence[BaselineOutcome]) -> dict[str, float]:
+def _ratios(
+    instance: SelectedKernel, outcome: Outcome, compared: Sequence[BaselineOutcome]
+) -> dict[str, float]:
     measured = outcome.measurement
     if outcome.status is not Status.OK or measured is None or measured.median_ms <= 0:
         return {}
     return {
-        one.baseline: one.median_ms / measured.median_ms
-        for one in compared
-        if one.median_ms and _computed(one) == _computed(instance)
+        baseline.baseline: baseline.median_ms / measured.median_ms
+        for baseline in compared
+        if baseline.median_ms and _computed(baseline) == _computed(instance)
     }
 
 
-def _computed(one: BaselineOutcome | RunInstance) -> tuple[object, ...]:
+def _computed(kernel: BaselineOutcome | SelectedKernel) -> tuple[object, ...]:
     """Return what must be equal for times to be compared."""
-    return one.dtype, one.compute_type, one.layout
+    return kernel.dtype, kernel.compute_type, kernel.layout
 
 
 def _noise(measured: Measurement | None) -> str:
@@ -151,28 +165,21 @@ def _noise(measured: Measurement | None) -> str:
 
 def _note(ranked: Ranked) -> str:
     """Return what a reader of a time should know."""
-    measured, standing = ranked.outcome.measurement, ranked.outcome.standing
-    if measured is None or measured.median_ms <= 0:
+    outcome = ranked.outcome
+    if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return ""
-    notes = []
-    if ranked.tied:
-        notes.append("tied with the best")
-    if standing is not None and standing.left_early:
-        notes.append(f"{standing.ratio:.2f} x the best, left after {_rounds(standing.taken)}")
-    notes += filter(None, [_noise(measured)])
-    return ", ".join(notes)
+    notes = ["tied with the best"] if ranked.tied else []
+    if outcome.left_early:
+        ratio = f"{ranked.ratio:.2f} x the best, " if ranked.ratio is not None else ""
+        notes.append(f"{ratio}left after {_rounds(len(outcome.rounds))}")
+    return ", ".join([*notes, *filter(None, [_noise(outcome.measurement)])])
 
 
 def _rounds(count: int) -> str:
     return f"{count} round{'s' if count != 1 else ''}"
 
 
-def is_noisy(measured: Measurement) -> bool:
-    """Say whether half the distance of the quartiles is more than :data:`NOISY_SHARE` of the median."""
-    return measured.median_ms > 0 and measured.spread_ms / measured.median_ms > NOISY_SHARE
-
-
-def rates(problem: Problem, instance: RunInstance, outcome: Outcome) -> Rates | None:
+def rates(problem: Problem, instance: SelectedKernel, outcome: Outcome) -> Rates | None:
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None
@@ -228,7 +235,7 @@ def requirement_counts(results: RunResults, problem_index: int) -> list[Requirem
             examples.setdefault(rejection.rule, (rejection.message, numbers[outcome.key]))
             if len(conditions) == 1:
                 alone.setdefault(rejection.rule, set()).add(outcome.key)
-    found = [
+    counts = [
         RequirementCount(
             condition=condition,
             instances=len(keys),
@@ -238,4 +245,4 @@ def requirement_counts(results: RunResults, problem_index: int) -> list[Requirem
         )
         for condition, keys in rejected.items()
     ]
-    return sorted(found, key=lambda one: (-one.instances, one.condition))
+    return sorted(counts, key=lambda count: (-count.instances, count.condition))

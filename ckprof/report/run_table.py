@@ -1,29 +1,27 @@
-"""Tables for a terminal and for Markdown."""
+"""Runs for people: the ranked table of each problem, and what else is to be known of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tabulate import tabulate
-
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
-from ckprof.plain_text import markdown_cell, one_line
+from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
+from ckprof.report.document import Block, Document, Heading
 from ckprof.report.rows import (
-    NOISY_SHARE,
     baseline_rows,
-    is_noisy,
     rates,
     reason_of,
     requirement_counts,
     rows_with_baselines,
 )
+from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.outcome import Outcome
+    from ckprof.model.ranking import Standing
     from ckprof.model.results import RunResults
     from ckprof.report.rows import RequirementCount, Row
 
@@ -33,86 +31,82 @@ PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
 
 def render_table(results: RunResults) -> str:
-    """Render all problems for a terminal."""
-    return _render(results, "simple")
+    """Render all problems as text, with every row and column."""
+    return run_document(results).text()
 
 
 def render_markdown(results: RunResults) -> str:
     """Render all problems as Markdown tables."""
-    return _render(results, "github")
+    return run_document(results).markdown()
 
 
-def _render(results: RunResults, style: str) -> str:
-    parts = []
-    for index, problem in enumerate(results.problems):
-        heading = f"Problem {index}: {results.direction} {problem.describe()}"
-        columns = columns_of(results)
-        table = tabulate(
-            [
-                [_text(column.cell(row), style) for column in columns]
-                for row in rows_with_baselines(results, index)
-            ],
-            headers=[column.title for column in columns],
-            tablefmt=style,
-            disable_numparse=True,
-            colalign=[column.align for column in columns],
-        )
-        parts += [f"### {heading}" if style == "github" else heading, "", table, ""]
-        parts += [*closing_lines(results, index, style), ""]
+def run_document(results: RunResults) -> Document:
+    """Return all problems with all their rows."""
+    document = Document()
+    for index in range(len(results.problems)):
+        table = Table(run_columns(results), rows_with_baselines(results, index))
+        document.add(problem_heading(results, index), table)
+        add_closing(document, results, index)
     if results.partial:
-        parts.append(PARTIAL)
-    return "\n".join(parts).rstrip() + "\n"
+        document.add(PARTIAL)
+    return document
 
 
-def closing_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
-    """Return what follows the table of a problem: counts, conditions that were not met, the best kernel.
+def problem_heading(results: RunResults, problem_index: int) -> Heading:
+    """Return what stands above the table of a problem."""
+    described = results.problems[problem_index].describe()
+    return Heading(f"Problem {problem_index}: {results.direction} {described}")
 
-    :param style: of tables, as ``tabulate`` calls it.
-    """
-    return [
+
+def add_closing(document: Document, results: RunResults, problem_index: int) -> None:
+    """Add what follows the table of a problem: counts, conditions that were not met, the best kernel."""
+    lines = [
         counts_line(results, problem_index),
         *_verification_lines(results, problem_index),
         *_timing_lines(results, problem_index),
         *_baseline_lines(results, problem_index),
-        *_why_lines(results, problem_index, style),
-        *_best_lines(results, problem_index, style),
     ]
+    if results.why:
+        counts = requirement_counts(results, problem_index)
+        document.add("\n".join(lines), *([why_table(counts)] if counts else []))
+        lines = _same_kernel_lines(results, problem_index)
+    best = _best_lines(results, problem_index)
+    if isinstance(best, str):
+        document.add("\n".join([*lines, best]))
+    else:
+        document.add("\n".join(lines), best)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column of the table."""
-
-    title: str
-    align: str
-    cell: Callable[[Row], str]
-
-
-def _text(text: str, style: str) -> str:
-    return markdown_cell(text) if style == "github" else one_line(text)
-
-
-def columns_of(results: RunResults) -> list[Column]:
+def run_columns(results: RunResults) -> list[Column[Row]]:
     """Return the columns; the number of splits is shown where any kernel was run with more than one."""
-    split = Column(title="SplitK", align="right", cell=lambda row: _split(row.outcome))
+    split: list[Column[Row]] = [
+        Column("SplitK", lambda row: row.outcome.split_k, align="right", text=lambda row: _split(row.outcome))
+    ]
     return [
-        Column(title="rank", align="right", cell=lambda row: "" if row.rank is None else str(row.rank)),
-        Column(title="instance", align="left", cell=lambda row: row.title),
-        *([split] if any(_names_split(outcome) for outcome in results.outcomes) else []),
-        Column(title="status", align="left", cell=_status),
-        Column(title="time [ms]", align="right", cell=_time),
+        Column("rank", lambda row: row.rank, align="right"),
+        Column("instance", lambda row: row.title),
+        *(split if any(_names_split(outcome) for outcome in results.outcomes) else []),
+        Column("status", _status),
+        Column("time", _time, unit="ms", align="right"),
         *(_ratio_column(id_) for id_ in results.baseline_ids),
-        Column(title="GFLOP/s", align="right", cell=lambda row: _figure(row.gflops)),
-        Column(title="GB/s", align="right", cell=lambda row: _figure(row.gbytes)),
-        Column(title="max error", align="right", cell=_max_error),
-        Column(
-            title="reason", align="left", cell=lambda row: reason_of(row.outcome, why=results.why) or row.note
-        ),
+        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
+        Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
+        Column("max error", _max_error, align="right", form=".2e", priority=1),
+        Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=4),
     ]
 
 
-def _ratio_column(baseline: str) -> Column:
-    return Column(title=f"vs {baseline}", align="right", cell=lambda row: _figure(row.ratios.get(baseline)))
+def row_style(row: Row) -> str:
+    """Return the style of a row: the best, and what did not work."""
+    if row.rank == 1:
+        return "good"
+    if row.outcome.status.is_failure:
+        return "bad"
+    return "warning" if row.outcome.status is Status.UNSUPPORTED else ""
+
+
+def _ratio_column(baseline: str) -> Column[Row]:
+    return Column(f"vs {baseline}", lambda row: row.ratios.get(baseline), align="right", form=".2f")
 
 
 def _names_split(outcome: Outcome) -> bool:
@@ -135,12 +129,8 @@ def _time(row: Row) -> str:
     return f"{measurement.median_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
 
 
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _max_error(row: Row) -> str:
-    return f"{row.outcome.verification.max_error:.2e}" if row.outcome.verification else ""
+def _max_error(row: Row) -> float | None:
+    return row.outcome.verification.max_error if row.outcome.verification else None
 
 
 def counts_line(results: RunResults, problem_index: int) -> str:
@@ -155,8 +145,8 @@ def counts_line(results: RunResults, problem_index: int) -> str:
 
 def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return where results were verified, if that was not in this process."""
-    seen = (one.verification for one in results.of_problem(problem_index))
-    if any(one is not None and one.reference == DEVICE_REFERENCE for one in seen):
+    verifications = (outcome.verification for outcome in results.of_problem(problem_index))
+    if any(seen is not None and seen.reference == DEVICE_REFERENCE for seen in verifications):
         return ["verified on the device, against its reference in double precision"]
     return []
 
@@ -164,17 +154,11 @@ def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
 def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
     outcomes = results.of_problem(problem_index)
-    timed = [one.measurement for one in outcomes if one.measurement]
-    left = sum(one.standing is not None and one.standing.left_early for one in outcomes)
-    tied = sum(one.tied for one in results.ranking(problem_index))
-    cut = sum(one.stopped_by in CUT_OFF for one in timed)
-    noisy = sum(is_noisy(one) for one in timed)
-    lines = []
-    if tied:
-        lines.append(
-            f"{tied} of {len(timed)} times are tied with the best: which of these kernels is the fastest is "
-            "not known; more --rounds and --max-time may tell"
-        )
+    timed = [outcome.measurement for outcome in outcomes if outcome.measurement]
+    left = sum(outcome.left_early for outcome in outcomes)
+    cut = sum(measurement.stopped_by in CUT_OFF for measurement in timed)
+    noisy = sum(map(is_noisy, timed))
+    lines = _order_lines(results.standing(problem_index), len(timed)) if timed else []
     if left:
         lines.append(
             f"{left} of {len(timed)} kernels left the rounds early because they are surely slower; "
@@ -194,6 +178,35 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
 
 
+def _order_lines(standing: Standing, timed: int) -> list[str]:
+    """Return how sure the first place is.
+
+    :param timed: outcomes with a time.
+    """
+    if standing.order is Order.CLEAR:
+        lines = [
+            f"the best is faster than all others by more than {TIE:.0%}, as 95 of 100 such runs would find"
+        ]
+    elif standing.order is Order.ALONE:
+        return []
+    else:
+        lines = [f"{standing.first - 1} of {timed} times are tied with the best: {_known(standing)}"]
+    if standing.processes == 1:
+        lines.append(
+            "one worker process measured: what times owe to it was allowed for, not measured; "
+            "--sessions measures it"
+        )
+    return lines
+
+
+def _known(standing: Standing) -> str:
+    if standing.order is Order.TIE:
+        return f"any of them may be the fastest, the first is slower than that by at most {TIE:.0%}"
+    if standing.rounds is None:
+        return "which one is the fastest is not known; more --rounds in several --sessions may tell"
+    return f"which one is the fastest is not known; about {standing.rounds} --rounds would tell"
+
+
 def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what the rows of baselines mean, and why one that was asked for has no time."""
     if not results.baseline_ids:
@@ -211,21 +224,19 @@ def status_counts(counts: Mapping[Status, int]) -> str:
     return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts.get(status))
 
 
-def _why_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
-    """Return the table of conditions and the instances that are one kernel, if that was asked for."""
-    found = requirement_counts(results, problem_index) if results.why else []
-    lines = ["", *why_table(found, style)] if found else []
-    here = [outcome for outcome in results.outcomes if outcome.problem_index == problem_index]
+def _same_kernel_lines(results: RunResults, problem_index: int) -> list[str]:
+    """Return which instances are one kernel, if that was asked for."""
+    here = results.of_problem(problem_index)
     indices = _indices(results, here)
     ran = _indices(results, [outcome for outcome in here if outcome.status is Status.OK])
     substituted = [
-        one.describe(ran)
-        for one in results.substitutions
-        if one.problem_index == problem_index and ran.intersection(one.instances)
+        substitution.describe(ran)
+        for substitution in results.substitutions
+        if substitution.problem_index == problem_index and ran.intersection(substitution.instances)
     ]
-    same = [one.describe() for one in results.same_kernels if len(indices.intersection(one.instances)) > 1]
-    notes = [*substituted, *same]
-    return [*lines, "", *notes] if notes else lines
+    return substituted + [
+        same.describe() for same in results.same_kernels if len(indices.intersection(same.instances)) > 1
+    ]
 
 
 def _indices(results: RunResults, outcomes: Iterable[Outcome]) -> set[int]:
@@ -234,44 +245,49 @@ def _indices(results: RunResults, outcomes: Iterable[Outcome]) -> set[int]:
     return {instance.index for instance in results.instances if instance.key in keys}
 
 
-def why_table(found: Sequence[RequirementCount], style: str) -> list[str]:
-    """Return the lines of a table of conditions, with what its columns mean."""
-    table = tabulate(
-        [
-            [one.condition, one.instances, one.alone, f"{one.example} (instance {one.example_instance})"]
-            for one in found
-        ],
-        headers=["not met", "instances", "only this", "for example"],
-        tablefmt=style,
-        disable_numparse=True,
-        colalign=["left", "right", "right", "left"],
-    )
-    return [table, "", "'only this': instances that would be supported if this one condition were met."]
+def why_table(counts: Sequence[RequirementCount]) -> Table[RequirementCount]:
+    """Return the table of the conditions that are not met, with what its columns mean."""
+    note = "'only this': instances that would be supported if this one condition were met."
+    columns: list[Column[RequirementCount]] = [
+        Column("not met", lambda count: count.condition),
+        Column("instances", lambda count: count.instances, align="right"),
+        Column("only this", lambda count: count.alone, align="right"),
+        Column("for example", _example),
+    ]
+    return Table(columns, counts, notes=lambda left_out: ["", note])
 
 
-def _best_lines(results: RunResults, problem_index: int, style: str) -> list[str]:
+def _example(count: RequirementCount) -> str:
+    return f"{' '.join(count.example.split())} (instance {count.example_instance})"
+
+
+def _best_lines(results: RunResults, problem_index: int) -> str | Block:
     """Return the block that ckProfiler ends with, or why there is none."""
     best = results.best(problem_index)
     if best is None or best.measurement is None:
         outcomes = results.of_problem(problem_index)
         instances = len({o.key for o in outcomes})
         if not outcomes:
-            return ["", "Nothing was measured on this problem."]
+            return "\nNothing was measured on this problem."
         if all(o.status is Status.UNSUPPORTED for o in outcomes):
-            return [f"0 of {instances} instances support this problem; see the reason of each."]
+            return f"0 of {instances} instances support this problem; see the reason of each."
         if any(o.status is Status.OK for o in outcomes):
-            return ["No best configuration: results were not verified, so nothing is ranked."]
-        return ["No best configuration: no instance gave a verified result."]
+            return "No best configuration: results were not verified, so nothing is ranked."
+        return "No best configuration: no instance gave a verified result."
     instance = next(i for i in results.instances if i.key == best.key)
     timed = rates(results.problems[problem_index], instance, best)
-    lines = [
+    lines = (
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
-        f"avg_time: {best.measurement.median_ms:.6g} (median of {best.measurement.samples})",
+        f"avg_time: {best.measurement.median_ms:.6g} ({_time_of_what(best)})",
         f"tflops: {timed.tflops if timed else 0:.6g}",
         f"GB/s: {timed.gbytes if timed else 0:.6g}"
         + (f", SplitK {_split(best)}" if _names_split(best) else ""),
-    ]
-    if style == "github":
-        return ["", "```", *lines, "```"]
-    return ["", *lines]
+    )
+    return Block(lines)
+
+
+def _time_of_what(best: Outcome) -> str:
+    if len(best.rounds) > 1:
+        return f"first quartile of {len(best.rounds)} rounds"
+    return f"median of {best.measurement.samples if best.measurement else 0}"

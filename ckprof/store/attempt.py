@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import Conditions, KernelResult, Outcome, RoundTime
 from ckprof.store.key import MeasurementKey
 
 #: name of what is known of a card in the environment of a session
 CARD: Final = "card"
+#: name of the digests of what computed and measured, in the environment of a session: ckprof and its plugins
+SOURCES: Final = "sources"
 #: name, in the evidence of an attempt, of the time of the reference kernel before it, in milliseconds
 REFERENCE_MS: Final = "reference_ms"
+#: name, in the evidence of an attempt, of the number of its worker process within the session, from 0
+PROCESS: Final = "process"
+#: names, in the evidence of an attempt on a problem that several cards share: the kernel that all of them
+#: run; its time on this card when the round began, in milliseconds; and its time on the card that began with
+#: the problem, divided by that: what times of this card are multiplied by to be those of that one
+ANCHOR: Final = "anchor"
+ANCHOR_MS: Final = "anchor_ms"
+SCALE: Final = "scale"
+#: where SQL finds them in the evidence
+PROCESS_PATH: Final = f"$.{PROCESS}"
+SCALE_PATH: Final = f"$.{SCALE}"
 
 
 class Mark(Enum):
@@ -40,22 +55,25 @@ class Mark(Enum):
     SHARED_DEVICE = "shared_device"
     #: the card was found slower than its peers; its times do not count
     SLOW_CARD = "slow_card"
+    #: the card ran a part of the problem's kernels only; the time counts where one card did not run all that
+    #: may be the fastest
+    PART = "part"
+    #: the kernel was never launched, because device or worker had failed before; it counts as not measured
+    NOT_LAUNCHED = "not_launched"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelInfo:
-    """What readers want to know of a kernel; determined by its instance key, never part of a key itself."""
+def encode_marks(marks: tuple[Mark, ...]) -> str:
+    """Return marks as text, in the order of their definition, each once."""
+    return ",".join(mark.value for mark in Mark if mark in marks)
 
-    #: kernel name
-    name: str
-    #: CK Builder's text
-    instance_string: str = ""
-    pipeline: str = ""
-    dtype: DataType | None = None
-    #: name of the layout, e.g. ``nhwgc``
-    layout: str = ""
-    #: identity fields of the instance as plain JSON values; empty where an import does not say
-    fields: Mapping[str, object] = field(default_factory=dict)
+
+def decode_marks(text: str) -> tuple[Mark, ...]:
+    """Return the marks of a text."""
+    return tuple(Mark(value) for value in text.split(",")) if text else ()
+
+
+#: marks of times that do not count where there are others with less doubt
+_DOUBT: Final = {Mark.PART: 1, Mark.DRIFT: 2, Mark.SLOW_CARD: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,35 +97,33 @@ class Session:
     #: what else is known of the host and the options, as plain JSON values
     environment: Mapping[str, object] = field(default_factory=dict)
 
+    @classmethod
+    def of_file(
+        cls, path: Path, data: bytes, kind: str, tags: tuple[str, ...], started: float | None = None
+    ) -> Session:
+        """Return the session that an imported file becomes.
+
+        Its uid follows from the content, so that importing the same file again adds nothing.
+
+        :param kind: what the file is, for people.
+        :param started: seconds since the epoch; without it, when the file was changed.
+        """
+        return cls(
+            uid=hashlib.blake2b(data, digest_size=16, person=b"ckprof import").hexdigest(),
+            started=path.stat().st_mtime if started is None else started,
+            tags=tags,
+            origin=f"{kind} {path.name}",
+        )
+
     @property
     def card(self) -> str:
         """Which card of several a worker of a sweep used; empty for commands that use one device."""
-        found = self.environment.get(CARD)
-        return str(found.get("id", "")) if isinstance(found, Mapping) else ""
+        card = self.environment.get(CARD)
+        return str(card.get("id", "")) if isinstance(card, Mapping) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """Evidence of one attempt. ``None`` and 0 stand for what could not be read."""
-
-    #: seconds since the epoch
-    started: float
-    #: from 1; attempts of one session, problem and round ran one after the other; 0 where an import has none
-    round: int = 0
-    #: position within the round, from 0
-    order: int = 0
-    #: wall seconds of the whole attempt: loading, verification, flushes and samples
-    wall_s: float | None = None
-    #: load average over one minute
-    load: float | None = None
-    clock_mhz: float | None = None
-    temperature_c: float | None = None
-    #: further evidence from observers, as plain JSON values
-    extra: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(KernelResult):
     """One attempt to measure one kernel on one problem, failures included.
 
     A sweep adds one attempt per kernel, problem, split and round.
@@ -117,28 +133,81 @@ class Attempt:
     session: Session
     #: from 0, unique within the session: (session uid, sequence) identifies the attempt
     sequence: int
-    kernel: KernelInfo
-    status: Status
-    #: why, for every status but ``ok``
-    reason: str = ""
+    kernel: KernelRef
     #: for ``unsupported``: ids of the requirements that are not met, the one that decides first
     requirements: tuple[str, ...] = ()
     #: splits of the reduction that ran; ``None`` if it did not come to that
     split_chosen: int | None = None
-    #: with the raw samples in ``samples_ms`` unless they were pruned or the import has none
-    measurement: Measurement | None = None
-    #: ``None``: the output was not compared
-    verification: Verification | None = None
     workspace_bytes: int | None = None
     marks: tuple[Mark, ...] = ()
     conditions: Conditions
 
-    @property
-    def ranked(self) -> bool:
-        """True for a verified ``ok`` attempt with a time: only these may be ranked."""
-        return (
-            self.status is Status.OK
-            and self.measurement is not None
-            and self.verification is not None
-            and self.verification.passed
+    def outcome(self, problem_index: int) -> Outcome:
+        """Return it as the outcome of a run.
+
+        :param problem_index: position of its problem in the run.
+        """
+        return Outcome(
+            key=self.key.kernel.instance,
+            problem_index=problem_index,
+            status=self.status,
+            reason=self.reason,
+            split_k=self.split_chosen if self.split_chosen is not None else self.key.split_k,
+            split_k_deduced=self.key.split_k < 1,
+            measurement=self.measurement,
+            verification=self.verification,
+            conditions=self.conditions,
         )
+
+    @property
+    def round_time(self) -> RoundTime | None:
+        """What the attempt says of its kernel's time; ``None`` unless it may be ranked."""
+        measured, seen = self.measurement, self.conditions
+        if not self.ranked or measured is None:
+            return None
+        scale = seen.extra.get(SCALE)
+        return marked_round_time(
+            measured.median_ms,
+            measured.spread_ms,
+            self.session.uid,
+            seen.round,
+            seen.started,
+            self.marks,
+            seen.extra.get(PROCESS, 0),
+            scale if isinstance(scale, float) else None,
+        )
+
+
+#: marks of attempts that others, or a low clock, may have slowed down
+CONTENDED: Final = frozenset({Mark.BUSY_HOST, Mark.LOW_CLOCK, Mark.SHARED_DEVICE})
+
+
+def marked_round_time(
+    median_ms: float,
+    spread_ms: float,
+    session: str,
+    round: int,
+    started: float,
+    marks: tuple[Mark, ...],
+    process: object = 0,
+    scale: float | None = None,
+) -> RoundTime:
+    """Return what a verified attempt says of its kernel's time.
+
+    Here, and nowhere else, times of several cards that share a problem are made comparable; what is stored is
+    what was measured.
+
+    :param session: its uid.
+    :param process: number of its worker process within the session.
+    :param scale: what its evidence says as :data:`SCALE`; ``None`` where one card had the problem for itself.
+    """
+    return RoundTime(
+        median_ms=median_ms * (scale or 1.0),
+        spread_ms=spread_ms * (scale or 1.0),
+        place=(session, round) if round else None,
+        doubtful=max((_DOUBT.get(mark, 0) for mark in marks), default=0),
+        reference=Mark.REFERENCE in marks,
+        started=started,
+        contended=not CONTENDED.isdisjoint(marks),
+        process=f"{session}/{process}",
+    )

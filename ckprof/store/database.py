@@ -1,4 +1,4 @@
-"""Opening the database of a store: for one writer, or for any number of readers."""
+"""Where a store may lie, and opening its database: for one writer, or for any number of readers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from urllib.parse import quote
 
 from ckprof.store.errors import (
     DamagedStoreError,
+    NetworkStoreError,
     NotAStoreError,
     ReadOnlyStoreError,
     StoreError,
     store_errors,
     translate,
 )
-from ckprof.store.location import NETWORK_FILE_SYSTEMS, check_location, file_system_of
 from ckprof.store.schema import MIGRATIONS, SCHEMA_VERSION, create_tables, migrate, stored_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ckprof.store.schema import Migration
+
 
 #: seconds that a reader waits for the moment in which a writer reorganises the file
 _BUSY_S: Final = 10.0
@@ -61,8 +63,9 @@ def open_for_writing(
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open a store that exists, also while another process writes it.
 
-    :raises StoreError: it does not exist, is something else, is newer, or is older and has to be migrated by
-        a writer first.
+    An older store is migrated in memory; the file stays as it is.
+
+    :raises StoreError: it does not exist, is something else, or is newer.
     """
     if not path.is_file():
         raise StoreError(
@@ -79,14 +82,21 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         if version == 0:
             connection.close()
             raise StoreError("the file is empty, it holds no store", path)
-        if version < SCHEMA_VERSION:
-            connection.close()
-            raise StoreError(
-                f"the store has version {version}, this ckprof reads version {SCHEMA_VERSION}; "
-                "'ckprof results check --upgrade' brings it up to date, and keeps a backup",
-                path,
-            )
-    return connection
+        return connection if version == SCHEMA_VERSION else _migrated_copy(connection, version)
+
+
+def _migrated_copy(connection: sqlite3.Connection, version: int) -> sqlite3.Connection:
+    """Return a copy of an older store in memory, brought up to date."""
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        connection.backup(copy)
+        migrate(copy, version)
+    except BaseException:
+        copy.close()
+        raise
+    finally:
+        connection.close()
+    return copy
 
 
 def open_for_salvage(path: Path) -> sqlite3.Connection:
@@ -115,11 +125,9 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
             "use a copy of the file, or merge the shards or exports that it was made of",
             path,
         ) from exc
-    if version < SCHEMA_VERSION:
+    if version == 0:
         connection.close()
-        raise StoreError(
-            f"the store has version {version}, this ckprof recovers version {SCHEMA_VERSION}", path
-        )
+        raise StoreError("the file is empty, it holds no store", path)
     return connection
 
 
@@ -167,3 +175,58 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
     finally:
         copy.close()
     temporary.replace(backup)
+
+
+#: File systems on which several machines, or a machine and its guest, see the same files: locks and shared
+#: memory of SQLite do not work there.
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    {
+        *(
+            "nfs",
+            "nfs3",
+            "nfs4",
+            "cifs",
+            "smb",
+            "smb2",
+            "smb3",
+            "smbfs",
+            "afs",
+            "auristorfs",
+            "coda",
+            "ncpfs",
+        ),
+        *("lustre", "gpfs", "beegfs", "ceph", "glusterfs", "panfs", "pvfs2", "orangefs", "wekafs", "vastnfs"),
+        *("ocfs2", "gfs2", "9p", "virtiofs", "davfs", "acfs", "quobyte", "daos", "dvs"),
+        *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.juicefs", "fuse.s3fs", "fuse.gcsfuse"),
+        *("fuse.rclone", "fuse.dfuse", "fuse.mfs", "fuse.davfs"),
+    }
+)
+
+
+def file_system_of(path: Path) -> str:
+    """Return the type of the file system that a path lies on, empty where the system does not say."""
+    import psutil
+
+    resolved = path.resolve()
+    kind, depth = "", -1
+    for partition in psutil.disk_partitions(all=True):
+        mount = type(resolved)(partition.mountpoint)
+        # the last of several on one mount point is the one that is seen
+        if len(mount.parts) >= depth and (mount == resolved or mount in resolved.parents):
+            kind, depth = partition.fstype, len(mount.parts)
+    return kind
+
+
+def check_location(path: Path) -> None:
+    """Reject a store on a network file system.
+
+    :raises NetworkStoreError: it lies on one; the message names the remedy.
+    """
+    kind = file_system_of(path.parent)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise NetworkStoreError(
+            f"the store lies on a network file system ({kind}), where several writers damage databases; "
+            "put it on a local disk, and let jobs on other machines write shards: --store DIRECTORY/ there, "
+            "'ckprof results merge' where the store is",
+            path,
+        )

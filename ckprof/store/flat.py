@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.problem import ConvProblem
+from ckprof.model.problem import ColumnProblem
+from ckprof.model.problem_types import known_problem_types
 
 if TYPE_CHECKING:
     from ckprof.model.outcome import Measurement, Verification
     from ckprof.model.problem import Problem
     from ckprof.store.attempt import Attempt
 
-#: name -> type of every column; a column may be empty
-COLUMNS: Final[dict[str, type[int] | type[float] | type[str] | type[bool]]] = {
-    **{"direction": str, "api_level": str, "problem": str, "ndim": int},
-    **{"G": int, "N": int, "K": int, "C": int, "filter": str, "input": str},
-    **{"strides": str, "dilations": str, "left_pads": str, "right_pads": str, "flop": int},
+ColumnType = type[int] | type[float] | type[str] | type[bool]
+
+#: name -> type of the columns in front of those of problems; a column may be empty
+_FIRST: Final[dict[str, ColumnType]] = {"direction": str, "api_level": str, "problem": str, "ndim": int}
+#: those after them
+_LAST: Final[dict[str, ColumnType]] = {
+    "flop": int,
     **{"split_k": int, "instance": str, "object": str, "kernel": str, "instance_string": str},
     **{"pipeline": str, "dtype": str, "layout": str},
     **{"target": str, "device": str, "arch": str, "compute_units": int, "compiler": str, "driver": str},
@@ -36,8 +39,20 @@ COLUMNS: Final[dict[str, type[int] | type[float] | type[str] | type[bool]]] = {
 }
 
 
+def row_columns() -> dict[str, ColumnType]:
+    """Return name -> type of every column, those of all known types of problems among them."""
+    return {**_FIRST, **_problem_columns(), **_LAST}
+
+
+def _problem_columns() -> dict[str, ColumnType]:
+    columns: dict[str, ColumnType] = {}
+    for kind in known_problem_types():
+        columns |= getattr(kind, "column_types", {})
+    return columns
+
+
 def flat_row(attempt: Attempt) -> dict[str, object]:
-    """Return the values of :data:`COLUMNS`; axes are joined with ``x``, lists with commas."""
+    """Return the values of :func:`row_columns`; lists are joined with commas."""
     key, kernel, seen, session = attempt.key, attempt.kernel, attempt.conditions, attempt.session
     return {
         "direction": key.operation.direction,
@@ -85,13 +100,13 @@ def flat_row(attempt: Attempt) -> dict[str, object]:
 
 
 def _problem(problem: Problem) -> dict[str, object]:
-    axes = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
-    sizes: dict[str, object] = {**dict.fromkeys("GNKC"), **dict.fromkeys(axes, "")}
-    if isinstance(problem, ConvProblem):
-        channels = (problem.groups, problem.batch, problem.out_channels, problem.in_channels)
-        sizes.update(zip("GNKC", channels, strict=True))
-        sizes.update({name: "x".join(map(str, getattr(problem, name))) for name in axes})
-    return {"problem": problem.describe(), "ndim": problem.ndim, **sizes, "flop": problem.flop}
+    return {
+        "problem": problem.describe(),
+        "ndim": problem.ndim,
+        **{name: "" if kind is str else None for name, kind in _problem_columns().items()},
+        **(problem.columns() if isinstance(problem, ColumnProblem) else {}),
+        "flop": problem.flop,
+    }
 
 
 def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:

@@ -1,137 +1,114 @@
-"""What a format for import into stores and export out of them has to offer."""
+"""Which format a file is in, of those that stores import and export."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, PluginError, UsageError
-from ckprof.model.suggestion import unknown_name
+from ckprof.files import scratch_folder, write_output
+from ckprof.store.attempt import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-    from ckprof.model.dtype import DataType
-    from ckprof.plugin.manager import PluginManager
-    from ckprof.store.attempt import Attempt
+    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.protocols import StoreFormat
+    from ckprof.plugin.protocols.formats import ExportResult, ImportHints
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportHints:
-    """What the user says about a file that does not say it itself."""
-
-    direction: str = ""
-    target: str = ""
-    arch: str = ""
-    #: name of the device
-    device: str = ""
-    dtype: DataType | None = None
-    #: name of the layout
-    layout: str = ""
-    #: names for the session that the file becomes
-    tags: tuple[str, ...] = ()
+_HEAD_BYTES: Final = 65_536
+_BLOCK_BYTES: Final = 2**20
 
 
-@dataclass(slots=True, kw_only=True)
-class ExportResult:
-    """What an export wrote."""
+def format_of_path(formats: RegistryEntries[StoreFormat], path: Path) -> StoreFormat:
+    """Return the format that a file name means, for an export.
 
-    rows: int = 0
-    #: why something has no place in the format -> how much of it
-    left_out: Counter[str] = field(default_factory=Counter)
-
-
-Reader = Callable[[Path, ImportHints], "Iterator[Attempt]"]
-Writer = Callable[["Store", "StoreQuery", Path], ExportResult]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreFormat:
-    """A format; either of ``read`` and ``write`` may be missing."""
-
-    id: str
-    label: str
-    #: endings of file names that mean this format, with their dots
-    suffixes: tuple[str, ...] = ()
-    #: yields the attempts of a file; raises :class:`~ckprof.errors.InputError` for one that cannot be used
-    read: Reader | None = None
-    #: writes what a query asks for into a file, at once or not at all
-    write: Writer | None = None
-    #: says whether a file that begins like this is in the format
-    recognises: Callable[[bytes], bool] = lambda head: False
-
-
-class StoreFormats:
-    """All formats that plugins provide.
-
-    :param manager: the plugins.
-    :raises PluginError: two formats have the same id, or something else was registered.
+    :raises UsageError: none.
     """
-
-    def __init__(self, manager: PluginManager) -> None:
-        self._formats: dict[str, StoreFormat] = {}
-        for plugin, added in manager.call("ckprof_register_store_formats"):
-            for one in _checked(plugin, added):
-                if one.id in self._formats:
-                    raise PluginError(f"plugin {plugin}: a store format {one.id!r} exists already")
-                self._formats[one.id] = one
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of all formats, sorted."""
-        return sorted(self._formats)
-
-    def find(self, format_id: str) -> StoreFormat:
-        """Return the format of that id.
-
-        :raises UsageError: there is none.
-        """
-        try:
-            return self._formats[format_id]
-        except KeyError:
-            raise UsageError(unknown_name("store format", format_id, self.ids, "there is none")) from None
-
-    def of_path(self, path: Path) -> StoreFormat:
-        """Return the format that a file name means, for an export.
-
-        :raises UsageError: none.
-        """
-        found = [one for one in self._formats.values() if path.name.lower().endswith(one.suffixes or ("\0",))]
-        writable = [one for one in found if one.write is not None]
-        if len(writable) != 1:
-            raise UsageError(f"{path}: the name does not say the format: add --format {'|'.join(self.ids)}")
-        return writable[0]
-
-    def of_content(self, path: Path) -> StoreFormat:
-        """Return the format that a file is in, by its beginning.
-
-        :raises InputError: it cannot be read, or is in no known format.
-        """
-        try:
-            with path.open("rb") as stream:
-                head = stream.read(_HEAD_BYTES)
-        except OSError as exc:
-            raise InputError(f"cannot be read: {exc.strerror}", path) from None
-        for format_id in self.ids:
-            one = self._formats[format_id]
-            if one.read is not None and one.recognises(head):
-                return one
-        readable = [name for name in self.ids if self._formats[name].read is not None]
-        raise InputError(f"in none of the known formats ({', '.join(readable)})", path)
+    name = path.name.lower()
+    writable = [
+        format_
+        for format_ in formats
+        if format_.write is not None and name.endswith(format_.suffixes or ("\0",))
+    ]
+    if len(writable) != 1:
+        raise UsageError(f"{path}: the name does not say the format: add --format {'|'.join(formats.ids)}")
+    return writable[0]
 
 
-_HEAD_BYTES = 65_536
+def read_attempts(
+    formats: RegistryEntries[StoreFormat], path: Path, hints: ImportHints, format_id: str = ""
+) -> Iterator[Attempt]:
+    """Return the attempts of a file.
+
+    :param format_id: its format; by default the one that its beginning means.
+    :raises UsageError: there is no such format, or it can only be exported.
+    :raises InputError: the file cannot be read, or is in no known format.
+    :raises PluginError: while the attempts are read: the format yields something else.
+    """
+    chosen = formats.find(format_id) if format_id else format_of_content(formats, path)
+    if chosen.read is None:
+        raise UsageError(f"results import: the format {chosen.id} can only be exported")
+    origin = f"plugin {formats.provider(chosen.id)}: store format {chosen.id!r}"
+    return _checked(chosen.read(path, hints), origin)
 
 
-def _checked(plugin: str, added: object) -> Sequence[StoreFormat]:
-    found: list[StoreFormat] = []
-    for one in added if isinstance(added, (list, tuple)) else [added]:
-        if not isinstance(one, StoreFormat):
-            raise PluginError(f"plugin {plugin}: {one!r} is no store format")
-        found.append(one)
-    return found
+def format_to_write(formats: RegistryEntries[StoreFormat], path: Path, format_id: str = "") -> StoreFormat:
+    """Return the format of an export.
+
+    :param format_id: its id; by default the one that the file's name means.
+    :raises UsageError: there is no such format, or it can only be imported.
+    """
+    chosen = formats.find(format_id) if format_id else format_of_path(formats, path)
+    if chosen.write is None:
+        raise UsageError(f"results export: the format {chosen.id} can only be imported")
+    return chosen
+
+
+def write_file(
+    formats: RegistryEntries[StoreFormat], chosen: StoreFormat, store: Store, query: StoreQuery, path: Path
+) -> ExportResult:
+    """Export a store; the file is complete or as it was, whatever the format does.
+
+    :param chosen: its format, which can be written.
+    :raises InputError: the file cannot be written.
+    """
+    write = chosen.write
+    if write is None:
+        raise ValueError(f"the format {chosen.id} can only be imported")
+    with scratch_folder() as folder:
+        written = folder / (path.name or "export")
+        result = write(store, query, written)
+        if not written.is_file():
+            origin = f"plugin {formats.provider(chosen.id)}: store format {chosen.id!r}"
+            raise PluginError(f"{origin}: write has left no file")
+        with written.open("rb") as stream:
+            write_output(path, iter(partial(stream.read, _BLOCK_BYTES), b""))
+    return result
+
+
+def format_of_content(formats: RegistryEntries[StoreFormat], path: Path) -> StoreFormat:
+    """Return the format that a file is in, by its beginning.
+
+    :raises InputError: it cannot be read, or is in no known format.
+    """
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    readable = [format_ for format_ in formats if format_.read is not None]
+    for candidate in readable:
+        if candidate.recognises(head):
+            return candidate
+    raise InputError(f"in none of the known formats ({', '.join(format_.id for format_ in readable)})", path)
+
+
+def _checked(attempts: Iterator[object], origin: str) -> Iterator[Attempt]:
+    for attempt in attempts:
+        if not isinstance(attempt, Attempt):
+            raise PluginError(f"{origin}: read yields {type(attempt).__name__}, expected Attempt")
+        yield attempt

@@ -7,8 +7,10 @@ Evidence about how a value came about (host name, clocks, revision, tags) is kep
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Final
 
 import msgspec
 
@@ -53,6 +55,8 @@ class DeviceKey:
     memory_bytes: int = 0
     #: partition mode of the device; on the CPU: the instruction set
     partition: str = ""
+    #: on the CPU: threads of the kernels, where these are more than the CPUs; 0 otherwise
+    threads: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,7 @@ class ToolchainKey:
     compiler: str = ""
     #: digest of the compiler's version, default target and executable
     compiler_identity: str = ""
+    #: all that decide the code, also of the compiler's command and of the environment
     flags: tuple[str, ...] = ()
     #: digest of the headers that kernels are compiled against
     headers: str = ""
@@ -84,6 +89,8 @@ class MethodKey:
     flush_bytes: int = 0
     #: how operands are initialised
     init: str = ""
+    #: seed of operands that are drawn
+    seed: int = 0
 
 
 # Not slotted: the digest is computed once and kept.
@@ -111,7 +118,17 @@ class MeasurementKey:
 KeyPart = OperationKey | Problem | KernelKey | DeviceKey | ToolchainKey | MethodKey
 
 
+#: fields that parts did not have from the beginning: left out at their defaults, so that keys of before hold
+_LATER: Final[Mapping[type, tuple[str, ...]]] = {DeviceKey: ("threads",), MethodKey: ("seed",)}
+
+
 @lru_cache(maxsize=4096)
 def canonical(part: KeyPart) -> bytes:
     """Return the canonical JSON of one part of a key: sorted names, no blanks."""
-    return msgspec.json.encode(part, order="sorted")
+    unset = [name for name in _LATER.get(type(part), ()) if not getattr(part, name)]
+    if not unset:
+        return msgspec.json.encode(part, order="sorted")
+    plain = msgspec.to_builtins(part)
+    for name in unset:
+        del plain[name]
+    return msgspec.json.encode(plain, order="sorted")

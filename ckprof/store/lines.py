@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.files import write_output
 from ckprof.model.problem_types import decode_problem
+from ckprof.plugin.protocols import StoreFormat
+from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from ckprof.store.attempt import Attempt
+    from ckprof.store.query import StoreQuery
+    from ckprof.store.store import Store
+
 
 SCHEMA: Final = "ckprof.attempts"
 #: raised whenever a field changes its meaning or vanishes
@@ -129,10 +137,10 @@ def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
             path=path, line=number, reason="incomplete: its writer ended while it was written", torn=True
         )
     try:
-        found = _LINES.decode(line)
+        decoded = _LINES.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
         return BadLine(path=path, line=number, reason=str(exc))
-    return found if found.attempt is None else Line(attempt=_infinite(found.attempt))
+    return decoded if decoded.attempt is None else Line(attempt=_infinite(decoded.attempt))
 
 
 def finite(attempt: Attempt) -> Attempt:
@@ -151,13 +159,6 @@ def _infinite(attempt: Attempt) -> Attempt:
     return attempt
 
 
-def without_samples(attempt: Attempt) -> Attempt:
-    """Return the attempt without its raw samples."""
-    if attempt.measurement is None or not attempt.measurement.samples_ms:
-        return attempt
-    return replace(attempt, measurement=replace(attempt.measurement, samples_ms=()))
-
-
 def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
     """Return the attempt of a record that came from JSON.
 
@@ -168,3 +169,40 @@ def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
     if samples_ms and attempt.measurement is not None:
         return replace(attempt, measurement=replace(attempt.measurement, samples_ms=tuple(samples_ms)))
     return attempt
+
+
+def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
+    """Yield the attempts of a file.
+
+    :raises InputError: a line cannot be used; ``ckprof results merge`` goes on after such lines.
+    """
+    del hints
+    for line in read_lines(path):
+        if isinstance(line, BadLine):
+            raise InputError(f"{line.reason}; 'ckprof results merge' uses the other lines", path, line.line)
+        if line.attempt is not None:
+            yield line.attempt
+
+
+def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
+    """Write every attempt with everything that is known of it."""
+    result = ExportResult()
+
+    def lines() -> Iterator[bytes]:
+        yield header_line()
+        for attempt in store.attempts(query):
+            yield attempt_line(attempt)
+            result.rows += 1
+
+    write_output(path, lines())
+    return result
+
+
+FORMAT = StoreFormat(
+    id="ndjson",
+    label="one JSON object per attempt and line, with everything that is known of it",
+    suffixes=(".ndjson", ".jsonl"),
+    read=read,
+    write=write,
+    recognises=lambda head: f'"{SCHEMA}"'.encode() in head.partition(b"\n")[0],
+)

@@ -14,10 +14,9 @@ from ckprof.store.attempt import Attempt
 from ckprof.store.database import open_for_reading, open_for_salvage
 from ckprof.store.errors import DamagedStoreError, StoreError, store_errors
 from ckprof.store.parts import PartReader
-from ckprof.store.rows import COLUMNS, attempt_of
-from ckprof.store.samples import unpack_samples
-from ckprof.store.selection import attempt_conditions, measurement_conditions, status_condition
-from ckprof.store.summary import sum_up
+from ckprof.store.query import attempt_conditions, measurement_conditions, status_condition
+from ckprof.store.rows import COLUMNS, attempt_of, sum_up, unpack_samples
+from ckprof.store.schema import transaction
 from ckprof.store.writer import StoreWriter
 
 if TYPE_CHECKING:
@@ -62,11 +61,11 @@ def check(path: Path) -> list[str]:
 
 
 def _content_findings(connection: sqlite3.Connection) -> Iterator[str]:
-    found = connection.execute(
+    differing = connection.execute(
         "SELECT m.id, m.attempts, count(a.id) FROM measurements m LEFT JOIN attempts a "
         "ON a.measurement_id = m.id GROUP BY m.id HAVING m.attempts <> count(a.id)"
     )
-    for number, says, has in found:
+    for number, says, has in differing:
         yield f"measurement {number} says that it has {says} attempts, it has {has}"
     parts = PartReader(connection)
     for number, row in _all_attempts(connection, 0, None):
@@ -217,14 +216,14 @@ def prune(path: Path, query: StoreQuery, *, samples_only: bool = False, dry_run:
 def _select_attempts(connection: sqlite3.Connection, query: StoreQuery) -> tuple[int, int]:
     """Note the attempts in a temporary table; return how many they are, and the bytes of their samples."""
     conditions = measurement_conditions(query)
-    own = attempt_conditions(query)
-    status_condition(query, "a.status", own)
-    where = " AND ".join(["1", *conditions.texts, *own.texts])
+    of_attempts = attempt_conditions(query)
+    status_condition(query, "a.status", of_attempts)
+    where = " AND ".join(["1", *conditions.texts, *of_attempts.texts])
     connection.execute("CREATE TEMP TABLE chosen (id INTEGER PRIMARY KEY, measurement_id INTEGER)")
     connection.execute(
         "INSERT INTO chosen SELECT a.id, a.measurement_id FROM attempts a JOIN measurements m "  # noqa: S608
         f"ON m.id = a.measurement_id WHERE {where}",
-        (*conditions.values, *own.values),
+        (*conditions.values, *of_attempts.values),
     )
     (count,) = connection.execute("SELECT count(*) FROM chosen").fetchone()
     (size,) = connection.execute(
@@ -234,17 +233,11 @@ def _select_attempts(connection: sqlite3.Connection, query: StoreQuery) -> tuple
 
 
 def _remove(connection: sqlite3.Connection, *, samples_only: bool) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         connection.execute("DELETE FROM samples WHERE attempt_id IN (SELECT id FROM chosen)")
         if not samples_only:
             connection.execute("DELETE FROM attempts WHERE id IN (SELECT id FROM chosen)")
             touched = connection.execute("SELECT DISTINCT measurement_id FROM chosen").fetchall()
             for (measurement,) in touched:
                 sum_up(connection, measurement)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
     connection.execute("VACUUM")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ckprof.errors import InputError
-from ckprof.model.problem import ConvProblem, Problem
+from ckprof.model.kernel import KernelRef
+from ckprof.model.problem import Problem
 from ckprof.model.problem_types import problem_from
-from ckprof.plugin.manager import PluginManager
-from ckprof.store.attempt import KernelInfo, Session
+from ckprof.store.attempt import Session
 from ckprof.store.key import (
     DeviceKey,
     KernelKey,
+    KeyPart,
     MeasurementKey,
     MethodKey,
     OperationKey,
@@ -35,30 +34,19 @@ _Cell = int | float | str | bytes | None
 
 #: one decoder per kind of part
 _SESSION: Final = msgspec.json.Decoder(Session)
-_CONVOLUTION: Final = msgspec.json.Decoder(ConvProblem)
 _OPERATION: Final = msgspec.json.Decoder(OperationKey)
 _DEVICE: Final = msgspec.json.Decoder(DeviceKey)
 _TOOLCHAIN: Final = msgspec.json.Decoder(ToolchainKey)
 _METHOD: Final = msgspec.json.Decoder(MethodKey)
-_KERNEL: Final = msgspec.json.Decoder(KernelInfo)
+_KERNEL: Final = msgspec.json.Decoder(KernelRef)
 
 
 def _problem(text: str) -> Problem:
-    try:
-        return _CONVOLUTION.decode(text)
-    except msgspec.ValidationError:
-        values = msgspec.json.decode(text)
-    try:
-        return problem_from(values)
-    except InputError:
-        # A program that only reads a store has loaded no plugins.
-        PluginManager().load_all()
-        return problem_from(values)
+    return problem_from(msgspec.json.decode(text))
 
 
-def encode_session(session: Session) -> str:
-    """Return a session as JSON."""
-    return msgspec.json.encode(session, order="sorted").decode()
+def _json(part: Session | KernelRef) -> str:
+    return msgspec.json.encode(part, order="sorted").decode()
 
 
 class PartWriter:
@@ -69,158 +57,96 @@ class PartWriter:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known: dict[tuple[str, ...], int] = {}
-        self._contexts: dict[tuple[int | str, ...], int] = {}
+        self._row_ids: dict[tuple[_Cell, ...], int] = {}
         self._measurements: dict[bytes, int] = {}
 
     def forget(self) -> None:
         """Forget all numbers: those of a transaction that was rolled back do not exist."""
-        self._known.clear()
-        self._contexts.clear()
+        self._row_ids.clear()
         self._measurements.clear()
 
     def text(self, text: str) -> int | None:
         """Return the number of a text, ``None`` for the empty one."""
-        return self._part("texts", text) if text else None
+        return self._number("texts", body=text) if text else None
 
     def session(self, session: Session) -> int:
         """Return the number of a session; the first description of a session stays."""
-        known = self._known.get(("sessions", session.uid))
-        if known is not None:
-            return known
-        found = self._connection.execute("SELECT id FROM sessions WHERE uid = ?", (session.uid,)).fetchone()
-        if found is None:
+        number = self._find("sessions", {"uid": session.uid})
+        if number is None:
             number = self._insert(
-                "INSERT INTO sessions (uid, started, body) VALUES (?, ?, ?)",
-                (session.uid, session.started, encode_session(session)),
+                "sessions", {"uid": session.uid, "started": session.started, "body": _json(session)}
             )
-            self._connection.executemany(
-                "INSERT INTO tags (session_id, tag) VALUES (?, ?)",
-                [(number, tag) for tag in dict.fromkeys(session.tags)],
-            )
-        else:
-            number = found[0]
-        self._known["sessions", session.uid] = number
+            for tag in dict.fromkeys(session.tags):
+                self._insert("tags", {"session_id": number, "tag": tag})
         return number
 
-    def measurement(self, key: MeasurementKey, kernel: KernelInfo) -> int:
+    def measurement(self, key: MeasurementKey, kernel: KernelRef) -> int:
         """Return the number of a measurement, whose row is made if it is missing."""
-        known = self._measurements.get(key.digest)
-        if known is not None:
-            return known
-        cells = (
-            self._context(key, kernel),
-            self._part("problems", canonical(key.problem).decode()),
-            self._kernel(key.kernel, kernel),
-            key.split_k,
+        number = self._measurements.get(key.digest)
+        if number is not None:
+            return number
+        dtype = kernel.dtype.value if kernel.dtype is not None else ""
+        context = self._number(
+            "contexts",
+            operation_id=self._part("operations", key.operation),
+            device_id=self._part("devices", key.device),
+            toolchain_id=self._part("toolchains", key.toolchain),
+            method_id=self._part("methods", key.method),
+            dtype=dtype,
+            layout=kernel.layout,
         )
-        found = self._connection.execute(
-            "SELECT id FROM measurements WHERE context_id = ? AND problem_id = ? AND kernel_id = ? "
-            "AND split_k = ?",
-            cells,
-        ).fetchone()
-        number = (
-            found[0]
-            if found
-            else self._insert(
-                "INSERT INTO measurements (context_id, problem_id, kernel_id, split_k, status, attempts, "
-                "ranked) VALUES (?, ?, ?, ?, '', 0, 0)",
-                cells,
+        instance = self._find("instances", {"key": key.kernel.instance})
+        if instance is None:
+            instance = self._insert(
+                "instances",
+                {"key": key.kernel.instance, "dtype": dtype, "layout": kernel.layout, "body": _json(kernel)},
             )
-        )
+        identity: dict[str, _Cell] = {
+            "context_id": context,
+            "problem_id": self._part("problems", key.problem),
+            "kernel_id": self._number(
+                "kernels", instance_id=instance, object_digest=key.kernel.object_digest
+            ),
+            "split_k": key.split_k,
+        }
+        number = self._find("measurements", identity)
+        if number is None:
+            number = self._insert("measurements", {**identity, "status": "", "attempts": 0, "ranked": 0})
         if len(self._measurements) >= _MOST_KEYS:
             self._measurements.clear()
         self._measurements[key.digest] = number
         return number
 
-    def _context(self, key: MeasurementKey, kernel: KernelInfo) -> int:
-        cells: tuple[int | str, ...] = (
-            self._part("operations", canonical(key.operation).decode()),
-            self._part("devices", canonical(key.device).decode()),
-            self._part("toolchains", canonical(key.toolchain).decode()),
-            self._part("methods", canonical(key.method).decode()),
-            kernel.dtype.value if kernel.dtype is not None else "",
-            kernel.layout,
-        )
-        known = self._contexts.get(cells)
-        if known is None:
-            found = self._connection.execute(
-                "SELECT id FROM contexts WHERE operation_id = ? AND device_id = ? AND toolchain_id = ? "
-                "AND method_id = ? AND dtype = ? AND layout = ?",
-                cells,
-            ).fetchone()
-            known = (
-                found[0]
-                if found
-                else self._insert(
-                    "INSERT INTO contexts (operation_id, device_id, toolchain_id, method_id, dtype, layout) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
-                    cells,
-                )
-            )
-            self._contexts[cells] = known
-        return known
+    def _part(self, table: str, part: KeyPart) -> int:
+        return self._number(table, body=canonical(part).decode())
 
-    def _kernel(self, key: KernelKey, kernel: KernelInfo) -> int:
-        known = self._known.get(("kernels", key.instance, key.object_digest))
-        if known is not None:
-            return known
-        instance = self._instance(key.instance, kernel)
-        found = self._connection.execute(
-            "SELECT id FROM kernels WHERE instance_id = ? AND object_digest = ?",
-            (instance, key.object_digest),
-        ).fetchone()
-        number = (
-            found[0]
-            if found
-            else self._insert(
-                "INSERT INTO kernels (instance_id, object_digest) VALUES (?, ?)",
-                (instance, key.object_digest),
-            )
-        )
-        self._known["kernels", key.instance, key.object_digest] = number
+    def _number(self, table: str, **identity: _Cell) -> int:
+        """Return the number of the row with these cells, which is made if it is missing."""
+        number = self._find(table, identity)
+        return self._insert(table, identity) if number is None else number
+
+    def _find(self, table: str, identity: Mapping[str, _Cell]) -> int | None:
+        cells = tuple(identity.values())
+        identifier = (table, *cells)
+        number = self._row_ids.get(identifier)
+        if number is None:
+            conditions = " AND ".join(f"{name} = ?" for name in identity)
+            row = self._connection.execute(f"SELECT id FROM {table} WHERE {conditions}", cells).fetchone()  # noqa: S608
+            if row is None:
+                return None
+            if len(self._row_ids) >= _MOST_TEXTS:
+                self._row_ids.clear()
+            number = self._row_ids[identifier] = int(row[0])
         return number
 
-    def _instance(self, key: str, kernel: KernelInfo) -> int:
-        found = self._connection.execute("SELECT id FROM instances WHERE key = ?", (key,)).fetchone()
-        if found:
-            return int(found[0])
-        return self._insert(
-            "INSERT INTO instances (key, dtype, layout, body) VALUES (?, ?, ?, ?)",
-            (
-                key,
-                kernel.dtype.value if kernel.dtype is not None else "",
-                kernel.layout,
-                msgspec.json.encode(kernel, order="sorted").decode(),
-            ),
-        )
-
-    def _part(self, table: str, body: str) -> int:
-        known = self._known.get((table, body))
-        if known is not None:
-            return known
-        found = self._connection.execute(f"SELECT id FROM {table} WHERE body = ?", (body,)).fetchone()  # noqa: S608
-        number = found[0] if found else self._insert(f"INSERT INTO {table} (body) VALUES (?)", (body,))  # noqa: S608
-        if len(self._known) >= _MOST_TEXTS:
-            self._known.clear()
-        self._known[table, body] = number
-        return number
-
-    def _insert(self, statement: str, cells: tuple[_Cell, ...]) -> int:
-        number = self._connection.execute(statement, cells).lastrowid
+    def _insert(self, table: str, cells: Mapping[str, _Cell]) -> int:
+        number = self._connection.execute(
+            f"INSERT INTO {table} ({', '.join(cells)}) VALUES ({', '.join('?' * len(cells))})",  # noqa: S608
+            tuple(cells.values()),
+        ).lastrowid
         if number is None:
             raise RuntimeError("the database did not number a new row")
         return number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """One row of the contexts table."""
-
-    operation: OperationKey
-    device: DeviceKey
-    toolchain: ToolchainKey
-    method: MethodKey
 
 
 class PartReader:
@@ -232,13 +158,11 @@ class PartReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._parts: dict[tuple[str, int], Any] = {}
-        self._keys: dict[int, tuple[MeasurementKey, KernelInfo]] = {}
+        self._keys: dict[int, tuple[MeasurementKey, KernelRef]] = {}
 
     def text(self, number: int | None) -> str:
         """Return a text; the empty one for ``None``."""
-        if number is None:
-            return ""
-        return self._remember("texts", number, str)
+        return self._remember("texts", number, str) if number is not None else ""
 
     def session(self, number: int) -> Session:
         """Return a session."""
@@ -248,67 +172,60 @@ class PartReader:
         """Return a problem."""
         return self._remember("problems", number, _problem)
 
-    def measurement(self, number: int) -> tuple[MeasurementKey, KernelInfo]:
+    def measurement(self, number: int) -> tuple[MeasurementKey, KernelRef]:
         """Return the key of a measurement and its kernel."""
-        known = self._keys.get(number)
-        if known is not None:
-            return known
+        measurement = self._keys.get(number)
+        if measurement is not None:
+            return measurement
         context, problem, kernel, split_k = self._row(
             "SELECT context_id, problem_id, kernel_id, split_k FROM measurements WHERE id = ?", number
         )
-        shared = self._context(context)
-        kernel_key, info = self._kernel(kernel)
+        operation, device, toolchain, method = self._once("contexts", context, self._context)
+        kernel_key, info = self._once("kernels", kernel, self._kernel)
         key = MeasurementKey(
-            operation=shared.operation,
+            operation=operation,
             problem=self.problem(problem),
             split_k=split_k,
             kernel=kernel_key,
-            device=shared.device,
-            toolchain=shared.toolchain,
-            method=shared.method,
+            device=device,
+            toolchain=toolchain,
+            method=method,
         )
         if len(self._keys) >= _MOST_KEYS:
             self._keys.clear()
         self._keys[number] = (key, info)
         return key, info
 
-    def _context(self, number: int) -> Context:
-        known = self._parts.get(("contexts", number))
-        if known is None:
-            operation, device, toolchain, method = self._row(
-                "SELECT operation_id, device_id, toolchain_id, method_id FROM contexts WHERE id = ?", number
-            )
-            known = self._parts["contexts", number] = Context(
-                operation=self._remember("operations", operation, _OPERATION.decode),
-                device=self._remember("devices", device, _DEVICE.decode),
-                toolchain=self._remember("toolchains", toolchain, _TOOLCHAIN.decode),
-                method=self._remember("methods", method, _METHOD.decode),
-            )
-        return known
+    def _context(self, number: int) -> tuple[OperationKey, DeviceKey, ToolchainKey, MethodKey]:
+        operation, device, toolchain, method = self._row(
+            "SELECT operation_id, device_id, toolchain_id, method_id FROM contexts WHERE id = ?", number
+        )
+        return (
+            self._remember("operations", operation, _OPERATION.decode),
+            self._remember("devices", device, _DEVICE.decode),
+            self._remember("toolchains", toolchain, _TOOLCHAIN.decode),
+            self._remember("methods", method, _METHOD.decode),
+        )
 
-    def _kernel(self, number: int) -> tuple[KernelKey, KernelInfo]:
-        known = self._parts.get(("kernels", number))
-        if known is None:
-            instance, digest, body = self._row(
-                "SELECT i.key, k.object_digest, i.body FROM kernels k JOIN instances i "
-                "ON i.id = k.instance_id WHERE k.id = ?",
-                number,
-            )
-            info: KernelInfo = _KERNEL.decode(body)
-            known = self._parts["kernels", number] = (
-                KernelKey(instance=instance, object_digest=digest),
-                info,
-            )
-        return known
+    def _kernel(self, number: int) -> tuple[KernelKey, KernelRef]:
+        instance, digest, body = self._row(
+            "SELECT i.key, k.object_digest, i.body FROM kernels k JOIN instances i "
+            "ON i.id = k.instance_id WHERE k.id = ?",
+            number,
+        )
+        return KernelKey(instance=instance, object_digest=digest), _KERNEL.decode(body)
 
     def _remember(self, table: str, number: int, decode: Callable[[str], T]) -> T:
-        known = self._parts.get((table, number))
-        if known is None:
-            (body,) = self._row(f"SELECT body FROM {table} WHERE id = ?", number)  # noqa: S608
+        statement = f"SELECT body FROM {table} WHERE id = ?"  # noqa: S608
+        return self._once(table, number, lambda row: decode(self._row(statement, row)[0]))
+
+    def _once(self, table: str, number: int, read: Callable[[int], T]) -> T:
+        part: T | None = self._parts.get((table, number))
+        if part is None:
             if len(self._parts) >= _MOST_TEXTS:
                 self._parts.clear()
-            known = self._parts[table, number] = decode(body)
-        return known
+            part = self._parts[table, number] = read(number)
+        return part
 
     def _row(self, statement: str, number: int) -> tuple[Any, ...]:
         row = self._connection.execute(statement, (number,)).fetchone()
@@ -317,10 +234,3 @@ class PartReader:
                 "database disk image is malformed: a row that others refer to is missing"
             )
         return tuple(row)
-
-
-#: names of the fields of a key's parts, for exports
-PART_FIELDS: Final = {
-    kind: tuple(field.name for field in fields(kind))
-    for kind in (OperationKey, DeviceKey, ToolchainKey, MethodKey)
-}

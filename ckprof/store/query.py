@@ -1,39 +1,81 @@
-"""What is asked of a store, and what it answers about measurements."""
+"""What is asked of a store, also as conditions of SQL, and what it answers about measurements."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Status
-from ckprof.store.attempt import KernelInfo
-from ckprof.store.key import DeviceKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.errors import UsageError
+from ckprof.measure.rounds import KernelCell
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import RoundTime, Status
+from ckprof.model.types import DataType
+from ckprof.option import option
+from ckprof.store.attempt import PROCESS, SCALE, Mark, decode_marks, encode_marks, marked_round_time
+from ckprof.store.key import DeviceKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey, canonical
 
 if TYPE_CHECKING:
     from ckprof.model.problem import Problem
+    from ckprof.store.attempt import Attempt
+
+
+def _read_dtype(text: str) -> str:
+    return DataType.parse(text).value
+
+
+def _read_date(text: str) -> float:
+    """Return the seconds since the epoch of a date or time in ISO form, local time unless it says otherwise.
+
+    :raises UsageError: it is none.
+    """
+    import datetime
+
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise UsageError(f"expected a date such as 2026-01-31, got {text!r}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreQuery:
     """Which attempts are asked for; every condition that is given must hold. Empty: all of them."""
 
-    direction: str | None = None
+    direction: str | None = field(default=None, metadata=option("only of this direction", metavar="NAME"))
     #: id of the target
-    target: str | None = None
-    arch: str | None = None
-    dtype: str | None = None
+    target: str | None = field(default=None, metadata=option("only of this target", metavar="NAME"))
+    arch: str | None = field(default=None, metadata=option("only of this architecture", metavar="NAME"))
+    dtype: str | None = field(
+        default=None, metadata=option("only of this data type", metavar="NAME", parse=_read_dtype)
+    )
     problem: Problem | None = None
     #: content key of an instance, or its first digits
-    instance: str | None = None
-    statuses: frozenset[Status] = frozenset()
+    instance: str | None = field(
+        default=None, metadata=option("only of this instance: the beginning of its key", metavar="KEY")
+    )
+    statuses: frozenset[Status] = field(
+        default=frozenset(),
+        metadata=option(
+            "only with this status (repeatable)",
+            flag="--status",
+            metavar="NAME",
+            parse=str,
+            choices=tuple(status.value for status in Status),
+        ),
+    )
     #: attempts of sessions with this tag
     tag: str | None = None
     #: uid of a session, or its first digits
-    session: str | None = None
+    session: str | None = field(
+        default=None, metadata=option("only of this session: the beginning of its uid", metavar="UID")
+    )
     #: seconds since the epoch: attempts that started then or later, and before
-    since: float | None = None
-    before: float | None = None
+    since: float | None = field(
+        default=None,
+        metadata=option("only from this date or time on, e.g. 2026-01-31", metavar="DATE", parse=_read_date),
+    )
+    before: float | None = field(
+        default=None, metadata=option("only before this date or time", metavar="DATE", parse=_read_date)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +83,7 @@ class MeasurementSummary:
     """Everything that was measured for one key, in one row."""
 
     key: MeasurementKey
-    kernel: KernelInfo
+    kernel: KernelRef
     #: status of the latest attempt
     status: Status
     #: reason of the latest attempt
@@ -49,10 +91,10 @@ class MeasurementSummary:
     attempts: int
     #: verified ``ok`` attempts with a time
     ranked_attempts: int
-    #: median over the medians of the ranked attempts, in milliseconds; ``None`` where the measurement may not
-    #: be ranked, because there is no such attempt or the latest attempt failed
+    #: the kernel's time in milliseconds, see :mod:`ckprof.model.ranking`; ``None`` where the measurement may
+    #: not be ranked, because there is no such attempt or the latest attempt failed
     median_ms: float | None
-    #: least of all medians of the ranked attempts
+    #: time of the fastest round that counts
     min_ms: float | None
 
 
@@ -85,5 +127,149 @@ class PastVisit(NamedTuple):
     #: values of the marks, separated by commas; ``None`` without marks
     marks: str | None
     wall_s: float | None
+    #: number of the worker process within the session
+    process: int = 0
+    #: see :data:`~ckprof.store.attempt.SCALE`; ``None`` without
+    scale: float | None = None
     #: which card it ran on; empty where a sweep used the one device of a machine
     card: str = ""
+    #: uid of the session
+    session: str = ""
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> PastVisit:
+        """Return what there is to know of an attempt that was made just now."""
+        timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
+        scale, process = seen.extra.get(SCALE), seen.extra.get(PROCESS)
+        return cls(
+            instance=attempt.key.kernel.instance,
+            object_digest=attempt.key.kernel.object_digest,
+            split_k=attempt.key.split_k,
+            round=seen.round,
+            status=attempt.status.value,
+            median_ms=timing.median_ms if timing is not None else None,
+            min_ms=timing.min_ms if timing is not None else None,
+            spread_ms=timing.spread_ms if timing is not None else None,
+            wrong_elements=check.wrong_elements if check is not None else None,
+            marks=encode_marks(attempt.marks) or None,
+            wall_s=seen.wall_s,
+            process=process if isinstance(process, int) else 0,
+            scale=scale if isinstance(scale, float) else None,
+            card=attempt.session.card,
+            session=attempt.session.uid,
+        )
+
+    def marked(self, mark: Mark) -> PastVisit:
+        """Return the attempt with a further mark."""
+        return self._replace(marks=encode_marks((*self.all_marks, mark)))
+
+    @property
+    def cell(self) -> KernelCell:
+        """What competed."""
+        return KernelCell(self.instance, self.split_k)
+
+    @property
+    def round_time(self) -> RoundTime | None:
+        """What the attempt says of its kernel's time; ``None`` unless it may be ranked."""
+        if self.status != Status.OK.value or not self.median_ms or self.wrong_elements != 0:
+            return None
+        spread_ms = self.spread_ms or 0.0
+        return marked_round_time(
+            self.median_ms,
+            spread_ms,
+            self.session,
+            self.round,
+            0.0,
+            self.all_marks,
+            self.process,
+            self.scale,
+        )
+
+    @property
+    def all_marks(self) -> tuple[Mark, ...]:
+        """The marks themselves."""
+        return decode_marks(self.marks) if self.marks else ()
+
+
+@dataclass(slots=True)
+class Conditions:
+    """Conditions that all must hold, with their values."""
+
+    texts: list[str] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+
+    def add(self, text: str, *values: object) -> None:
+        """Add one condition."""
+        self.texts.append(text)
+        self.values.extend(values)
+
+    def where(self) -> str:
+        """Return the ``WHERE`` clause, empty without conditions."""
+        return f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
+
+
+def measurement_conditions(query: StoreQuery) -> Conditions:
+    """Return what a query asks of rows of ``measurements m``, but for their status."""
+    conditions = Conditions()
+    contexts = Conditions()
+    if query.direction is not None:
+        contexts.add("json_extract(o.body, '$.direction') = ?", query.direction)
+    if query.target is not None:
+        contexts.add("json_extract(d.body, '$.target') = ?", query.target)
+    if query.arch is not None:
+        contexts.add("json_extract(d.body, '$.arch') = ?", query.arch)
+    if query.dtype is not None:
+        contexts.add("c.dtype = ?", query.dtype)
+    if contexts.texts:
+        conditions.add(
+            "m.context_id IN (SELECT c.id FROM contexts c JOIN operations o ON o.id = c.operation_id "  # noqa: S608
+            f"JOIN devices d ON d.id = c.device_id{contexts.where()})",
+            *contexts.values,
+        )
+    if query.problem is not None:
+        body = canonical(query.problem).decode()
+        conditions.add("m.problem_id IN (SELECT id FROM problems WHERE body = ?)", body)
+    if query.instance is not None:
+        conditions.add(
+            "m.kernel_id IN (SELECT k.id FROM kernels k JOIN instances i ON i.id = k.instance_id "
+            "WHERE substr(i.key, 1, ?) = ?)",
+            len(query.instance),
+            query.instance,
+        )
+    return conditions
+
+
+def attempt_conditions(query: StoreQuery) -> Conditions:
+    """Return what a query asks of rows of ``attempts a`` alone, but for their status."""
+    conditions = Conditions()
+    if query.tag is not None:
+        conditions.add("a.session_id IN (SELECT session_id FROM tags WHERE tag = ?)", query.tag)
+    if query.session is not None:
+        conditions.add(
+            "a.session_id IN (SELECT id FROM sessions WHERE substr(uid, 1, ?) = ?)",
+            len(query.session),
+            query.session,
+        )
+    if query.since is not None:
+        conditions.add("a.started >= ?", query.since)
+    if query.before is not None:
+        conditions.add("a.started < ?", query.before)
+    return conditions
+
+
+def status_condition(query: StoreQuery, column: str, conditions: Conditions) -> None:
+    """Add what a query asks of a status in ``column``."""
+    if query.statuses:
+        marks = ", ".join("?" * len(query.statuses))
+        conditions.add(f"{column} IN ({marks})", *sorted(status.value for status in query.statuses))
+
+
+def add_attempt_existence(query: StoreQuery, conditions: Conditions) -> None:
+    """Add that a measurement has an attempt that meets the conditions of a query on attempts."""
+    of_attempts = attempt_conditions(query)
+    if of_attempts.texts:
+        conditions.add(
+            "EXISTS (SELECT 1 FROM attempts a WHERE a.measurement_id = m.id "  # noqa: S608
+            f"AND {' AND '.join(of_attempts.texts)})",
+            *of_attempts.values,
+        )

@@ -7,7 +7,8 @@ small: kernels, problems, devices, toolchains, methods and reasons are rows of t
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from ckprof.store.errors import NewerStoreError, NotAStoreError
@@ -16,7 +17,7 @@ from ckprof.store.errors import NewerStoreError, NotAStoreError
 APPLICATION_ID: Final = 0x636B7066
 
 #: version of the tables below
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 3
 
 #: Tables of parts: a number and the part's canonical JSON.
 PART_TABLES: Final = ("operations", "problems", "devices", "toolchains", "methods")
@@ -101,24 +102,43 @@ FROM attempts a JOIN measurements m ON m.id = a.measurement_id JOIN contexts c O
 #: one step: from the version in the mapping's key to the next; runs inside a transaction
 Migration = Callable[[sqlite3.Connection], None]
 
+
+def _sum_up_again(connection: sqlite3.Connection) -> None:
+    """Bring times up to date with their definition.
+
+    Version 1 took the median over all attempts, version 2 that of rounds near the fastest one.
+    """
+    from ckprof.store.rows import sum_up
+
+    for (measurement,) in connection.execute("SELECT id FROM measurements").fetchall():
+        sum_up(connection, measurement)
+
+
 #: every step there is
-MIGRATIONS: Mapping[int, Migration] = {}
+MIGRATIONS: Mapping[int, Migration] = {1: _sum_up_again, 2: _sum_up_again}
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Make an empty database a store; all tables appear at once."""
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block does, or nothing of it if it raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for statement in _statements(_PARTS + _TABLES):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        yield
         connection.execute("COMMIT")
     except BaseException:
         # SQLite has rolled back on its own after some errors, such as a full disk
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make an empty database a store; all tables appear at once."""
+    with transaction(connection):
+        for statement in _statements(_PARTS + _TABLES):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _statements(script: str) -> list[str]:
@@ -160,14 +180,7 @@ def migrate(
 
     :param version: the version that they have.
     """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         for step in range(version, newest):
             migrations[step](connection)
         connection.execute(f"PRAGMA user_version = {newest}")
-        connection.execute("COMMIT")
-    except BaseException:
-        # SQLite has rolled back on its own after some errors, such as a full disk
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

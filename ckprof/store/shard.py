@@ -4,40 +4,45 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 import uuid
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.store.errors import StoreError, StoreFullError
-from ckprof.store.lines import BadLine, Line, attempt_line, header_line, mark_line, read_lines
+from ckprof.store.lines import BadLine, attempt_line, header_line, mark_line, read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from types import TracebackType
+    from collections.abc import Iterable, Sequence
 
     from ckprof.store.attempt import Attempt, Mark
+    from ckprof.store.lines import Line
     from ckprof.store.writer import StoreWriter
 
 SUFFIX: Final = ".ndjson"
-#: attempts of a merge that are handed over together
+#: lines of a merge that are handed over together
 _BATCH: Final = 2_000
 
 
 class ShardWriter:
-    """Appends attempts to a file of its own, each of them on the disk before the next begins.
+    """Appends attempts to a file of its own, each of them written before the next begins.
 
     A context manager. Any number of processes on any machines write into one folder at once.
 
     :param folder: made if missing; may lie on a network file system.
+    :param sync_s: seconds after which what was written is on the disk at the latest, if more is written then,
+        or :meth:`sync` is called; 0: when it was written. A process that is killed loses nothing either way.
     :raises StoreError: the file cannot be made.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sync_s: float = 0.0) -> None:
         name = f"{platform.node() or 'host'}-{os.getpid()}-{uuid.uuid4().hex[:8]}{SUFFIX}"
         #: the shard
         self.path = folder / name
         self._descriptor = -1
+        self._sync_s, self._synced, self._behind = sync_s, time.monotonic(), False
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
@@ -46,7 +51,7 @@ class ShardWriter:
         self._write(header_line())
 
     def append(self, attempt: Attempt) -> bool:
-        """Add one attempt; it is on the disk when this returns.
+        """Add one attempt.
 
         :returns: true: a shard does not look at what it holds.
         :raises StoreError: it could not be added; the shard ends where it ended before.
@@ -60,22 +65,33 @@ class ShardWriter:
         :param marks: session uid, sequence and mark of each.
         :raises StoreError: as for :meth:`append`.
         """
-        lines = b"".join(mark_line(*one) for one in marks)
+        lines = b"".join(mark_line(*mark) for mark in marks)
         if lines:
             self._write(lines)
 
     def close(self) -> None:
         """Close the file; closing twice is fine."""
         if self._descriptor >= 0:
+            self.sync()
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def sync(self) -> None:
+        """Have on the disk what was written.
+
+        :raises StoreError: it cannot be.
+        """
+        if self._behind:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as exc:
+                raise StoreFullError(f"cannot append to the shard: {exc.strerror}", self.path) from None
+            self._synced, self._behind = time.monotonic(), False
 
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _write(self, data: bytes) -> None:
@@ -85,7 +101,11 @@ class ShardWriter:
             if written < len(data):
                 # the rest did not fit: a second attempt names the reason
                 os.write(self._descriptor, data[written:])
-            os.fsync(self._descriptor)
+            if time.monotonic() - self._synced >= self._sync_s:
+                os.fsync(self._descriptor)
+                self._synced, self._behind = time.monotonic(), False
+            else:
+                self._behind = True
         except OSError as exc:
             os.ftruncate(self._descriptor, end)
             raise StoreFullError(f"cannot append to the shard: {exc.strerror}", self.path) from None
@@ -109,18 +129,18 @@ def find_shards(paths: Iterable[Path]) -> list[Path]:
 
     :raises StoreError: a path does not exist, or a folder holds no shard.
     """
-    found: dict[Path, None] = {}
+    shards: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
             inside = sorted(path.glob(f"*{SUFFIX}"))
             if not inside:
                 raise StoreError(f"the folder holds no shard (*{SUFFIX})", path)
-            found.update(dict.fromkeys(inside))
+            shards.update(dict.fromkeys(inside))
         elif path.exists():
-            found[path] = None
+            shards[path] = None
         else:
             raise StoreError("no such shard", path)
-    return list(found)
+    return list(shards)
 
 
 def merge(writer: StoreWriter, paths: Iterable[Path]) -> MergeResult:
@@ -131,31 +151,35 @@ def merge(writer: StoreWriter, paths: Iterable[Path]) -> MergeResult:
     :raises StoreError: a shard cannot be read, or the store cannot be written.
     """
     bad: list[BadLine] = []
-    files = added = seen = 0
+    files = added = known = 0
     for path in find_shards(paths):
         files += 1
-        marks: list[tuple[str, int, Mark]] = []
-        attempts: list[Attempt] = []
-        for line in read_lines(path):
-            if isinstance(line, BadLine):
-                bad.append(line)
-            elif line.attempt is not None:
-                attempts.append(line.attempt)
-                seen += 1
-            elif line.mark is not None:
-                marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
-            if len(attempts) == _BATCH:
-                added += writer.append_many(attempts)
-                attempts.clear()
-        added += writer.append_many(attempts)
-        if marks:
-            writer.add_marks(marks)
-    return MergeResult(files=files, added=added, known=seen - added, bad=tuple(bad))
+        lines = read_lines(path)
+        while batch := list(islice(lines, _BATCH)):
+            new, old = add_lines(writer, batch, bad)
+            added, known = added + len(new), known + old
+    return MergeResult(files=files, added=added, known=known, bad=tuple(bad))
 
 
-def iterate(paths: Iterable[Path]) -> Iterator[Attempt]:
-    """Yield the attempts of shards without their late marks."""
-    for path in find_shards(paths):
-        for line in read_lines(path):
-            if isinstance(line, Line) and line.attempt is not None:
-                yield line.attempt
+def add_lines(
+    writer: StoreWriter, lines: Iterable[Line | BadLine], bad: list[BadLine]
+) -> tuple[list[Attempt], int]:
+    """Add what lines of a shard hold to a store.
+
+    :param bad: takes those that cannot be used.
+    :returns: the attempts that the store did not have, and how many it had.
+    :raises StoreError: the store cannot be written.
+    """
+    attempts: list[Attempt] = []
+    marks: list[tuple[str, int, Mark]] = []
+    for line in lines:
+        if isinstance(line, BadLine):
+            bad.append(line)
+        elif line.attempt is not None:
+            attempts.append(line.attempt)
+        elif line.mark is not None:
+            marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
+    new = writer.append_new(attempts)
+    if marks:
+        writer.add_marks(marks)
+    return new, len(attempts) - len(new)

@@ -9,29 +9,31 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ckprof.model.outcome import Status
+from ckprof.store.attempt import PROCESS_PATH, SCALE_PATH
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import store_errors
-from ckprof.store.flat import COLUMNS as COLUMNS_OF_ROWS
-from ckprof.store.flat import flat_row
+from ckprof.store.flat import flat_row, row_columns
 from ckprof.store.key import DeviceKey, canonical
 from ckprof.store.parts import PartReader
-from ckprof.store.query import MeasurementSummary, PastVisit, SharedKey, StoreQuery
-from ckprof.store.rows import COLUMNS, attempt_of
-from ckprof.store.selection import (
+from ckprof.store.query import (
+    MeasurementSummary,
+    PastVisit,
+    SharedKey,
+    StoreQuery,
     add_attempt_existence,
     attempt_conditions,
     measurement_conditions,
     status_condition,
 )
+from ckprof.store.rows import COLUMNS, attempt_of
 
 if TYPE_CHECKING:
     import sqlite3
-    from types import TracebackType
 
     import pandas
 
-    from ckprof.model.dtype import DataType
     from ckprof.model.problem import Problem
+    from ckprof.model.types import DataType
     from ckprof.store.attempt import Attempt, Session
 
 EVERYTHING = StoreQuery()
@@ -45,25 +47,17 @@ class Store:
     """A result store that is read, also while a sweep adds to it.
 
     Iterating yields every :class:`~ckprof.store.attempt.Attempt`. A context manager: leaving it closes the
-    file. See :class:`~ckprof.store.reader.StoreReader` for what the methods promise.
+    file.
 
     :param path: the store's file.
+    :param connection: of its writer, to read uncommitted rows as well; ``None`` opens the file.
     :raises StoreError: it does not exist, is damaged, is newer than this program, or is something else.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, connection: sqlite3.Connection | None = None) -> None:
         self.path = Path(path)
-        self._connection = open_for_reading(self.path)
+        self._connection = open_for_reading(self.path) if connection is None else connection
         self._parts = PartReader(self._connection)
-
-    @classmethod
-    def sharing(cls, path: Path, connection: sqlite3.Connection) -> Store:
-        """Return a store that reads through the connection of its writer, uncommitted rows included."""
-        store = cls.__new__(cls)
-        store.path = path
-        store._connection = connection
-        store._parts = PartReader(connection)
-        return store
 
     def close(self) -> None:
         """Close the file; closing twice is fine."""
@@ -72,9 +66,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -90,11 +82,16 @@ class Store:
         return self.attempts()
 
     def attempts(self, query: StoreQuery = EVERYTHING, *, samples: bool = True) -> Iterator[Attempt]:
-        """Yield the attempts that the query asks for, in the order they were added."""
+        """Yield the attempts that the query asks for, in the order they were added.
+
+        Parts that attempts share (keys, kernels, sessions) are shared objects.
+
+        :param samples: read the raw samples too; without them ``measurement.samples_ms`` is empty.
+        """
         conditions = measurement_conditions(query)
-        own = attempt_conditions(query)
+        of_attempts = attempt_conditions(query)
         conditions.add("1")
-        status_condition(query, "a.status", own)
+        status_condition(query, "a.status", of_attempts)
         text = (
             f"SELECT a.measurement_id, a.session_id, {'s.data' if samples else 'NULL'}, {_ATTEMPT_COLUMNS} "
         )
@@ -103,12 +100,16 @@ class Store:
             text += " JOIN measurements m ON m.id = a.measurement_id"
         if samples:
             text += " LEFT JOIN samples s ON s.attempt_id = a.id"
-        text += f" WHERE {' AND '.join([*conditions.texts, *own.texts])} ORDER BY a.id"
-        for row in self._rows(text, [*conditions.values, *own.values]):
+        text += f" WHERE {' AND '.join([*conditions.texts, *of_attempts.texts])} ORDER BY a.id"
+        for row in self._rows(text, [*conditions.values, *of_attempts.values]):
             yield attempt_of(row[0], row[1], row[3:], row[2], self._parts)
 
     def measurements(self, query: StoreQuery = EVERYTHING) -> Iterator[MeasurementSummary]:
-        """Yield one summary per measurement key that the query asks for."""
+        """Yield one summary per measurement key that the query asks for, over all its attempts.
+
+        The attempt-wise conditions of the query (tag, session, times) select measurements that have at least
+        one such attempt; ``statuses`` is compared with the latest one.
+        """
         conditions = measurement_conditions(query)
         status_condition(query, "m.status", conditions)
         add_attempt_existence(query, conditions)
@@ -117,16 +118,29 @@ class Store:
             yield self._summary(number)
 
     def best(self, query: StoreQuery = EVERYTHING) -> Sequence[MeasurementSummary]:
-        """Return the fastest measurement that may be ranked per problem."""
+        """Return the fastest measurement that may be ranked per problem.
+
+        One for each combination of operation, data type, layout, device, toolchain, method and problem;
+        splits and kernels compete.
+        """
         conditions = measurement_conditions(query)
         conditions.add("m.median_ms IS NOT NULL")
         add_attempt_existence(query, conditions)
-        # with a bare column beside min(), SQLite takes it from the row that has the minimum
-        text = (
-            f"SELECT m.id, min(m.median_ms) FROM measurements m{conditions.where()} "  # noqa: S608
+        least = (
+            "SELECT m.context_id, m.problem_id, min(m.median_ms) "  # noqa: S608
+            f"FROM measurements m{conditions.where()} "
             "GROUP BY m.context_id, m.problem_id ORDER BY m.context_id, m.problem_id"
         )
-        return [self._summary(number) for number, _ in self._rows(text, conditions.values)]
+        values = list(conditions.values)
+        conditions.add("m.context_id = ? AND m.problem_id = ? AND m.median_ms = ?")
+        # of equal times, the one that a ranking of outcomes has first
+        fastest = (
+            "SELECT m.id FROM measurements m JOIN kernels k ON k.id = m.kernel_id "  # noqa: S608
+            f"JOIN instances i ON i.id = k.instance_id{conditions.where()} "
+            "ORDER BY i.key, m.split_k, m.id LIMIT 1"
+        )
+        chosen = (next(self._rows(fastest, [*values, *group])) for group in self._rows(least, values))
+        return [self._summary(number) for (number,) in chosen]
 
     def sessions(self) -> Sequence[Session]:
         """Return the sessions, oldest first."""
@@ -150,11 +164,11 @@ class Store:
         >>> with ckprof.Store("results.db") as store:  # doctest: +SKIP
         ...     failed = list(store.query(direction="fwd", tag="nightly", statuses={"wrong_result"}))
         """
-        statuses = frozenset(Status(one) for one in conditions.pop("statuses", ()))
+        statuses = frozenset(Status(status) for status in conditions.pop("statuses", ()))
         return self.attempts(StoreQuery(statuses=statuses, **conditions))
 
     def to_dicts(self, query: StoreQuery = EVERYTHING) -> list[dict[str, object]]:
-        """Return one flat dictionary per attempt, with the columns of :data:`ckprof.store.flat.COLUMNS`."""
+        """Return one flat dictionary per attempt, see :func:`ckprof.store.flat.flat_row`."""
         return [flat_row(attempt) for attempt in self.attempts(query, samples=False)]
 
     def to_pandas(self, query: StoreQuery = EVERYTHING) -> pandas.DataFrame:
@@ -164,7 +178,7 @@ class Store:
         """
         import pandas
 
-        return pandas.DataFrame(self.to_dicts(query), columns=list(COLUMNS_OF_ROWS))
+        return pandas.DataFrame(self.to_dicts(query), columns=list(row_columns()))
 
     def past_visits(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
         """Return what earlier sweeps measured on a problem under the same conditions, in order.
@@ -174,7 +188,8 @@ class Store:
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
             "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
-            "a.spread_ms, a.wrong_elements, t.body, a.wall_s, a.session_id FROM contexts c "
+            "a.spread_ms, a.wrong_elements, t.body, a.wall_s, "
+            "ifnull(json_extract(a.extra, ?), 0), json_extract(a.extra, ?), a.session_id FROM contexts c "
             "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
             "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "
             "LEFT JOIN texts t ON t.id = a.marks_id "
@@ -184,13 +199,16 @@ class Store:
             "AND c.method_id = (SELECT id FROM methods WHERE body = ?) AND c.dtype = ? AND c.layout = ? "
             "AND m.problem_id = (SELECT id FROM problems WHERE body = ?) ORDER BY a.id",
             [
+                PROCESS_PATH,
+                SCALE_PATH,
                 *(canonical(part).decode() for part in parts),
                 shared.dtype.value if shared.dtype is not None else "",
                 shared.layout,
                 canonical(problem).decode(),
             ],
         )
-        return [PastVisit._make((*row[:-1], self._parts.session(row[-1]).card)) for row in rows]
+        sessions = ((row[:-1], self._parts.session(row[-1])) for row in rows)
+        return [PastVisit._make((*cells, session.card, session.uid)) for cells, session in sessions]
 
     def sequences(self, session: str, problem: Problem, dtype: DataType | None, layout: str) -> list[int]:
         """Return the numbers of a session's attempts on a problem with kernels of one type and layout.
@@ -211,8 +229,9 @@ class Store:
             key, kernel = self._parts.measurement(number)
             status, attempts, ranked, median_ms, min_ms, reason = self._connection.execute(
                 "SELECT m.status, m.attempts, m.ranked, m.median_ms, m.min_ms, (SELECT t.body FROM "
-                "attempts a LEFT JOIN texts t ON t.id = a.reason_id WHERE a.measurement_id = m.id "
-                "ORDER BY a.id DESC LIMIT 1) FROM measurements m WHERE m.id = ?",
+                "attempts a JOIN sessions s ON s.id = a.session_id LEFT JOIN texts t ON t.id = a.reason_id "
+                "WHERE a.measurement_id = m.id ORDER BY a.started DESC, s.uid DESC, a.sequence DESC LIMIT 1) "
+                "FROM measurements m WHERE m.id = ?",
                 (number,),
             ).fetchone()
         return MeasurementSummary(

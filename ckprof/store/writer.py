@@ -6,19 +6,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.store.database import open_for_writing
+from ckprof.store.attempt import decode_marks, encode_marks
+from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import StoreError, store_errors
-from ckprof.store.location import check_location
 from ckprof.store.parts import PartWriter
-from ckprof.store.rows import COLUMNS, attempt_cells, decode_marks, encode_marks
-from ckprof.store.samples import pack_samples
+from ckprof.store.rows import COLUMNS, attempt_cells, pack_samples, sum_up
+from ckprof.store.schema import transaction
 from ckprof.store.store import Store
-from ckprof.store.summary import sum_up
 from ckprof.store.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
 
     from ckprof.store.attempt import Attempt, Mark
 
@@ -56,8 +54,10 @@ class StoreWriter:
             self._lock.release()
             raise
         self._parts = PartWriter(self.connection)
+        #: measurements whose figures are not those of their attempts any more
+        self._changed: set[int] = set()
         #: the same store, for reading
-        self.reader = Store.sharing(self.path, self.connection)
+        self.reader = Store(self.path, self.connection)
 
     def close(self) -> None:
         """Close the file and give the lock back; closing twice is fine."""
@@ -69,9 +69,7 @@ class StoreWriter:
     def __enter__(self) -> StoreWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def append(self, attempt: Attempt) -> bool:
@@ -80,8 +78,7 @@ class StoreWriter:
         :returns: whether it is new: ``False`` if the store has an attempt of that session and sequence.
         :raises StoreError: it could not be added, e.g. because the disk is full; what was there is kept.
         """
-        with self._transaction():
-            return self._add(attempt)
+        return bool(self.append_new([attempt]))
 
     def append_many(self, attempts: Iterable[Attempt]) -> int:
         """Add attempts in few transactions, for imports and merges.
@@ -95,9 +92,9 @@ class StoreWriter:
         for attempt in attempts:
             pending.append(attempt)
             if len(pending) == _BATCH:
-                added += self._append_batch(pending)
+                added += len(self.append_new(pending))
                 pending.clear()
-        return added + self._append_batch(pending)
+        return added + len(self.append_new(pending))
 
     def append_new(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Add attempts in one transaction.
@@ -108,10 +105,6 @@ class StoreWriter:
         with self._transaction():
             return [attempt for attempt in attempts if self._add(attempt)]
 
-    def _append_batch(self, attempts: Iterable[Attempt]) -> int:
-        with self._transaction():
-            return sum(self._add(attempt) for attempt in attempts)
-
     def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
         """Mark attempts that are stored already.
 
@@ -121,36 +114,37 @@ class StoreWriter:
         with self._transaction():
             for uid, sequence, mark in marks:
                 row = self.connection.execute(
-                    "SELECT a.id, t.body FROM attempts a JOIN sessions s ON s.id = a.session_id "
+                    "SELECT a.id, a.measurement_id, t.body FROM attempts a "
+                    "JOIN sessions s ON s.id = a.session_id "
                     "LEFT JOIN texts t ON t.id = a.marks_id WHERE s.uid = ? AND a.sequence = ?",
                     (uid, sequence),
                 ).fetchone()
                 if row is not None:
-                    text = encode_marks((*decode_marks(row[1] or ""), mark))
+                    self._changed.add(row[1])
+                    text = encode_marks((*decode_marks(row[2] or ""), mark))
                     self.connection.execute(
                         "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._parts.text(text), row[0])
                     )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with store_errors(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
+        try:
+            with store_errors(self.path), transaction(self.connection):
                 yield
-                self.connection.execute("COMMIT")
-            except BaseException:
-                # SQLite has rolled back on its own after some errors
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                self._parts.forget()
-                raise
+                for measurement in self._changed:
+                    sum_up(self.connection, measurement)
+        except BaseException:
+            self._parts.forget()
+            raise
+        finally:
+            self._changed.clear()
 
     def _add(self, attempt: Attempt) -> bool:
         session = self._parts.session(attempt.session)
-        known = self.connection.execute(
+        stored = self.connection.execute(
             "SELECT 1 FROM attempts WHERE session_id = ? AND sequence = ?", (session, attempt.sequence)
         )
-        if known.fetchone() is not None:
+        if stored.fetchone() is not None:
             return False
         measurement = self._parts.measurement(attempt.key, attempt.kernel)
         cells = attempt_cells(attempt, self._parts)
@@ -161,7 +155,7 @@ class StoreWriter:
                 "INSERT INTO samples (attempt_id, data) VALUES (?, ?)",
                 (cursor.lastrowid, pack_samples(timing.samples_ms)),
             )
-        sum_up(self.connection, measurement)
+        self._changed.add(measurement)
         return True
 
 

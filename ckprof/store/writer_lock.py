@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 #: seconds between two looks at a lock that is taken
 _POLL_S = 0.2
+#: seconds that the lock of a process that was killed may outlive it: a child that it was just starting has
+#: the lock's descriptor until the program of the child is loaded
+_OUTLIVES_S = 10.0
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,17 +36,25 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def this_process(cls) -> Holder:
         """Return the description of this process."""
-        return cls(
-            pid=os.getpid(),
-            host=platform.node(),
-            since=time.time(),
-            command=" ".join(sys.argv[:4]),
-        )
+        return cls(pid=os.getpid(), host=platform.node(), since=time.time(), command=" ".join(sys.argv[:4]))
 
     def describe(self) -> str:
         """Return who that is, for messages."""
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
         return f"process {self.pid} on {self.host} since {since} ({self.command})"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a process of this machine that does not run any more."""
+        if self.host != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass
+        return False
 
 
 class WriterLock:
@@ -71,15 +82,7 @@ class WriterLock:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644))
             self._lock.acquire(timeout=0)
         except Timeout:
-            if on_wait is not None and wait_s != 0:
-                on_wait(f"{self._store}: {self._who()} is writing; waiting for it")
-            try:
-                self._lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=_POLL_S)
-            except Timeout:
-                raise BusyStoreError(
-                    f"{self._who()} is writing this store; wait for it to end, or use another file",
-                    self._store,
-                ) from None
+            self._wait(wait_s, on_wait)
         except OSError as exc:
             raise ReadOnlyStoreError(
                 f"cannot make the lock file {self.path.name} beside the store: {exc.strerror}", self._store
@@ -98,8 +101,31 @@ class WriterLock:
             self._holder.unlink(missing_ok=True)
             self._lock.release()
 
-    def _who(self) -> str:
+    def _wait(self, wait_s: float | None, on_wait: Callable[[str], None] | None) -> None:
+        """Wait for the lock.
+
+        :raises BusyStoreError: the time is over.
+        """
+        holder = self._current_holder()
+        if holder is not None and holder.has_ended:
+            wait_s = None if wait_s is None else max(wait_s, _OUTLIVES_S)
+        elif on_wait is not None and wait_s != 0:
+            on_wait(f"{self._store}: {_describe(holder)} is writing; waiting for it")
         try:
-            return msgspec.json.decode(self._holder.read_bytes(), type=Holder).describe()
+            self._lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=_POLL_S)
+        except Timeout:
+            raise BusyStoreError(
+                f"{_describe(self._current_holder())} is writing this store; "
+                "wait for it to end, or use another file",
+                self._store,
+            ) from None
+
+    def _current_holder(self) -> Holder | None:
+        try:
+            return msgspec.json.decode(self._holder.read_bytes(), type=Holder)
         except (OSError, msgspec.MsgspecError):
-            return "another process"
+            return None
+
+
+def _describe(holder: Holder | None) -> str:
+    return holder.describe() if holder is not None else "another process"

@@ -6,33 +6,33 @@ import platform
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.digests import FolderDigests, digest_parts
-from ckprof.build.jobs import available_cpus
-from ckprof.flow.run_environment import git_state
+from ckprof.kernels.build.code_flags import code_flags
+from ckprof.kernels.build.digests import FolderDigests, digest_file, digest_parts
+from ckprof.kernels.build.jobs import available_cpus
+from ckprof.measure.host import cpu_model, git_state, host_properties
+from ckprof.measure.sampling_settings import timing_settings
 from ckprof.model.device import DeviceIdentity
 from ckprof.paths import object_cache_dir
+from ckprof.plugin.manager import BUILTIN_PACKAGES
 from ckprof.plugin.protocols import DeviceIdentifier
-from ckprof.run.executor import timing_settings
-from ckprof.run.host import cpu_model, host_properties
-from ckprof.store.attempt import KernelInfo, Session
+from ckprof.store.attempt import SOURCES, Session
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
-from ckprof.sweep.plan import PlannedKernel
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from ckprof.flow.candidates import Candidate
-    from ckprof.flow.kernel_library import BuiltLibrary
+    from ckprof.measure.device import OpenedDevice
+    from ckprof.measure.options import RunOptions
     from ckprof.model.recipe import BuildRecipe
+    from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Target
-    from ckprof.run.opened_device import OpenedDevice
-    from ckprof.run.options import RunOptions
 
 #: raised whenever the meaning of a sample changes
 METHOD_VERSION: Final = 1
@@ -67,7 +67,7 @@ def shared_key_of(
         toolchain=ToolchainKey(
             compiler=recipe.compiler.description,
             compiler_identity=recipe.compiler.identity,
-            flags=(*recipe.compile_flags, *recipe.kernel_flags),
+            flags=code_flags(recipe),
             headers=_headers(recipe),
             driver=driver,
         ),
@@ -77,6 +77,7 @@ def shared_key_of(
             cache=options.cache.value,
             flush_bytes=timing_settings(options).flush_bytes,
             init=options.init.value,
+            seed=options.seed if options.init.is_drawn else 0,
         ),
     )
 
@@ -90,32 +91,41 @@ def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
         compute_units=identity.compute_units,
         memory_bytes=identity.memory_bytes,
         partition=identity.partition,
+        threads=identity.threads,
     )
 
 
 def identify_device(
-    target: Target, arch: str, machine_identity: str, options: RunOptions, opened: OpenedDevice
+    target: Target,
+    arch: str,
+    machine_identity: str,
+    options: RunOptions,
+    opened: OpenedDevice,
+    cpus: int | None = None,
 ) -> DeviceIdentity:
     """Return what identifies the device that kernels run on here.
 
     :param machine_identity: what ``-march=native`` meant where they were built.
     :param opened: what the library said of the device.
+    :param cpus: that a worker may run on, by default those of this process.
     """
     seen = opened.identity or DeviceIdentity(model=opened.text)
     if isinstance(target, DeviceIdentifier):
-        known = target.device_identity(arch, options.device)
-        if known is not None:
+        identity = target.device_identity(arch, options.device)
+        if identity is not None:
             # the runtime knows what the driver's tools do not say
             missing = {
                 name: getattr(seen, name)
                 for name in ("model", "compute_units", "memory_bytes", "partition", "driver")
-                if not getattr(known, name)
+                if not getattr(identity, name)
             }
-            return replace(known, **missing)
+            return replace(identity, **missing)
     if target.embedded:
+        cpus = available_cpus() if cpus is None else cpus
         return DeviceIdentity(
             model=cpu_model(),
-            compute_units=options.cpu_threads or available_cpus(),
+            compute_units=min(options.cpu_threads or cpus, cpus),
+            threads=options.cpu_threads if options.cpu_threads > cpus else 0,
             # what -march=native means here
             partition=machine_identity[:16],
         )
@@ -131,39 +141,20 @@ def _headers(recipe: BuildRecipe) -> str:
     )
 
 
-def planned_kernels(
-    candidates: Sequence[Candidate], object_keys: Mapping[str, str] | None
-) -> list[PlannedKernel]:
-    """Return the kernels of candidates.
-
-    :param object_keys: those of the build; ``None`` before it. A candidate without one was not compiled.
-    """
-    return [
-        PlannedKernel(
-            instance=candidate.instance.key,
-            ndim=candidate.instance.ndim,
-            info=KernelInfo(
-                name=candidate.name,
-                instance_string=candidate.instance_string,
-                pipeline=candidate.pipeline.id,
-                dtype=candidate.instance.dtype,
-                layout=candidate.instance.layout.name,
-                fields=candidate.instance.fields(),
-            ),
-            object_digest=None if object_keys is None else object_keys.get(candidate.instance.key, ""),
-        )
-        for candidate in candidates
-    ]
-
-
-def built_kernels(library: BuiltLibrary) -> list[PlannedKernel]:
-    """Return the kernels of a library; one that did not compile has no object."""
-    built = {candidate.instance.key for candidate in library.built}
-    keys = {instance: key for instance, key in library.object_keys.items() if instance in built}
-    return planned_kernels(library.candidates, keys)
+def source_digests(manager: PluginManager) -> dict[str, str]:
+    """Return digests of the files of ckprof, and of each plugin that is no part of it, by name."""
+    folders = FolderDigests(object_cache_dir() / "folders")
+    own = (Path(folder) for name in ("ckprof", *BUILTIN_PACKAGES) for folder in sys.modules[name].__path__)
+    digests = {"ckprof": digest_parts(*map(folders.of, own))}
+    for name, root in manager.roots.items():
+        path = Path(root)
+        with suppress(OSError):
+            digests[name] = folders.of(path) if path.is_dir() else digest_file(path)
+    return digests
 
 
 def new_session(
+    manager: PluginManager,
     options: RunOptions,
     seed: int,
     tags: tuple[str, ...],
@@ -172,6 +163,7 @@ def new_session(
 ) -> Session:
     """Return the evidence that all attempts of this command share.
 
+    :param manager: has the plugins that take part.
     :param options: those that influence the figures.
     :param seed: of the order within rounds.
     :param further: more of the environment, as plain JSON values.
@@ -191,6 +183,7 @@ def new_session(
             "host": host_properties(),
             "options": options.as_plain(),
             "device": device_text,
+            SOURCES: source_digests(manager),
             **(further or {}),
         },
     )

@@ -10,7 +10,7 @@ from ckprof.model.roof import Roof, RoofKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from ckprof.model.dtype import DataType
+    from ckprof.model.types import DataType
     from ckprof.store.attempt import Session
     from ckprof.store.key import DeviceKey
 
@@ -52,7 +52,7 @@ def kept_roofs(session: Session, device: DeviceKey) -> tuple[Roof, ...]:
     if not isinstance(kept, dict) or kept.get("device") != _names(device):
         return ()
     listed = kept.get("roofs")
-    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     return tuple(roof for roof in map(Roof.from_plain, entries) if roof is not None)
 
 

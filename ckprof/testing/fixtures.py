@@ -13,8 +13,8 @@ from ckprof.testing.plugins import registry_with, run_instance, write_list
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ckprof.api.results import Result
     from ckprof.plugin.registry import Registry
+    from ckprof.results import Result
 
 
 @pytest.fixture

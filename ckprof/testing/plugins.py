@@ -6,18 +6,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ckprof.api.plugin_check import ContractCheck, Verdict, check_plugin
-from ckprof.api.profiler import Profiler
-from ckprof.api.requests import BuildOptions, InstanceQuery
+from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.measure.options import RunOptions
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.run.options import RunOptions
+from ckprof.profiler import Profiler
+from ckprof.testing.plugin_check import ContractCheck, Verdict, check_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ckprof.api.results import Result
     from ckprof.model.problem import Problem
+    from ckprof.results import Result
 
 #: seconds that timing takes where only the result matters
 _QUICK_S = 0.02
@@ -81,10 +81,10 @@ def check_contract(plugin: object, *lists: Path | str) -> list[ContractCheck]:
     :raises AssertionError: one has failed; the message says all that have.
     """
     profiler = _profiler([plugin])
-    checks = list(check_plugin(profiler, _name_of(plugin), [str(one) for one in lists]))
-    failed = [one for one in checks if one.verdict is Verdict.FAILED]
+    checks = list(check_plugin(profiler, _name_of(plugin), [str(path) for path in lists]))
+    failed = [check for check in checks if check.verdict is Verdict.FAILED]
     if failed:
-        raise AssertionError("\n".join(f"{one.what}: {one.check}: {one.detail}" for one in failed))
+        raise AssertionError("\n".join(f"{check.what}: {check.check}: {check.detail}" for check in failed))
     return checks
 
 

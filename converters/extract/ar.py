@@ -80,10 +80,10 @@ def members(file: IO[bytes], path: str) -> Iterator[Member]:
     if magic != MAGIC:
         raise InputError("not an archive: it does not begin with !<arch>", path)
     long_names = b""
-    place = len(MAGIC)
+    offset = len(MAGIC)
     while header := file.read(_HEADER_SIZE):
-        short, size = _parse(header, place, path)
-        begin = place + _HEADER_SIZE
+        short, size = _parse(header, offset, path)
+        begin = offset + _HEADER_SIZE
         if short in ("//", "ARFILENAMES/"):
             long_names = _take(file, size, path, begin)
         elif short in _INDICES:
@@ -95,16 +95,16 @@ def members(file: IO[bytes], path: str) -> Iterator[Member]:
                 file.seek(begin + size)
             else:
                 yield Member(name, size, io.BytesIO(_take(file, size, path, begin)))
-        place = begin + size
+        offset = begin + size
         if size % 2:
             file.read(1)
-            place += 1
+            offset += 1
 
 
-def _parse(header: bytes, place: int, path: str) -> tuple[str, int]:
+def _parse(header: bytes, offset: int, path: str) -> tuple[str, int]:
     digits = header[48:58].strip()
     if len(header) < _HEADER_SIZE or header[58:60] != _HEADER_END or not digits.isdigit():
-        raise InputError(f"damaged archive: no member header at byte {place}", path)
+        raise InputError(f"damaged archive: no member header at byte {offset}", path)
     return header[:16].decode("latin-1").rstrip(), int(digits)
 
 
@@ -123,7 +123,7 @@ def _name(short: str, long_names: bytes, path: str) -> str:
 def _window(file: IO[bytes], begin: int, size: int, path: str) -> IO[bytes]:
     end = file.seek(0, io.SEEK_END)
     if begin + size > end:
-        raise InputError(f"damaged archive: a member ends {begin + size - end} bytes behind its end", path)
+        raise InputError(f"damaged archive: a member ends {begin + size - end} bytes after its end", path)
     return Window(file, begin, size)  # type: ignore[return-value]
 
 

@@ -11,6 +11,7 @@ What is known of each class is data (``classes.json``): a new class is a new rec
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -25,7 +26,7 @@ from ckprof_converters.extract.preprocess import preprocess
 from ckprof_converters.extract.tokens import TokenStream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ckprof_converters.extract.header import Parameter
     from ckprof_converters.extract.headers import HeaderTree
@@ -83,7 +84,7 @@ class DeviceClass:
     parameters: tuple[Parameter, ...]
     #: names of the parameters as the class table has them
     names: tuple[str, ...]
-    #: unnamed parameters behind the others, which are conditions of the template and printed nowhere
+    #: unnamed parameters after the others, which are conditions of the template and printed nowhere
     conditions: int
 
     def complete(self, written: Sequence[Expr], vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -145,7 +146,7 @@ class DeviceClasses:
         head = read_head(text, name, path)
         parameters = tuple(item for item in head if item.kind != "condition")
         names = tuple(record.synonyms.get(item.name, item.name) for item in parameters)
-        found = DeviceClass(
+        device = DeviceClass(
             name=name,
             record=record,
             parameters=parameters,
@@ -153,8 +154,8 @@ class DeviceClasses:
             conditions=len(head) - len(parameters),
         )
         if not record.refusal and not record.wraps:
-            _check_mapping(found, path)
-        return found
+            _check_mapping(device, path)
+        return device
 
 
 def read_head(text: str, name: str, path: str) -> tuple[Parameter, ...]:
@@ -188,32 +189,34 @@ def _check_mapping(device: DeviceClass, path: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One entry of a string: a parameter with its style, or text with entries in braces."""
-
-    name: str
-    table: Mapping[str, str]
-    is_letter: bool
-    #: another parameter, for classes that lack this one
-    other: str
-    #: what is printed if both are missing; ``None`` makes that an error
-    constant: str | None
-    #: text between the inner entries, one more than these
-    texts: tuple[str, ...] = ()
-    inner: tuple[_Entry, ...] = ()
+#: prints an entry of a string, from parameter -> value
+_Printer = Callable[[Mapping[str, str]], str]
 
 
-def _parse_entry(entry: str) -> _Entry:
+def _printer(entry: str, device: str) -> _Printer:
+    """Return what prints an entry.
+
+    :param device: name of the class, for messages.
+    """
     if "{" in entry:
         parts = _BRACES.split(entry)
-        inner = tuple(_parse_entry(part) for part in parts[1::2])
-        return _Entry("", {}, False, "", None, tuple(parts[::2]), inner)
+        inner = [_printer(part, device) for part in parts[1::2]]
+        return lambda values: (
+            parts[0] + "".join(write(values) + text for write, text in zip(inner, parts[2::2], strict=True))
+        )
     wanted, _, otherwise = entry.partition("|")
     name, _, style = wanted.partition(":")
-    constant = otherwise[1:] if otherwise.startswith("=") else None
-    other = otherwise if constant is None else ""
-    return _Entry(name, _FORMATS.get(style, {}), style == "letter", other, constant)
+    table = _FORMATS.get(style, {})
+
+    def write(values: Mapping[str, str]) -> str:
+        value = values.get(name, values.get(otherwise))
+        if value is not None:
+            return value[:1] if style == "letter" else table.get(value, value)
+        if otherwise.startswith("="):
+            return otherwise[1:]
+        raise InputError(f"{device} has no parameter {name}, which its instance string prints")
+
+    return write
 
 
 class StringWriter:
@@ -225,12 +228,15 @@ class StringWriter:
         self._names = device.names
         self._name = record.name or device.name
         self._class = device.name
-        self._text = _parse_entry(record.text)
-        self._type_text = _parse_entry(record.type_text)
-        self._fields = tuple(_parse_entry(entry) for entry in record.fields)
-        self._type_fields = tuple(_parse_entry(entry) for entry in record.type_string)
+        self._text = _printer(record.text, device.name)
+        self._type_text = _printer(record.type_text, device.name)
+        self._fields = [_printer(entry, device.name) for entry in record.fields]
+        self._type_fields = [_printer(entry, device.name) for entry in record.type_string]
         #: what each field of an instance string is
-        self.field_names = tuple(item.name for item in self._fields or self._text.inner)
+        self.field_names = tuple(
+            entry.partition("|")[0].partition(":")[0]
+            for entry in record.fields or _BRACES.findall(record.text)
+        )
 
     def instance_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
         """Return the instance string.
@@ -242,8 +248,8 @@ class StringWriter:
             raise InputError(f"{self._class}: {self._record.refusal}")
         values = self._values(arguments, extra)
         if self._record.text:
-            return self._print(self._text, values)
-        fields = ",".join([self._print(entry, values) for entry in self._fields])
+            return self._text(values)
+        fields = ",".join([write(values) for write in self._fields])
         return f"{self._name}<{fields}>"
 
     def type_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
@@ -253,31 +259,14 @@ class StringWriter:
         """
         values = self._values(arguments, extra)
         if self._record.type_text:
-            return self._print(self._type_text, values)
+            return self._type_text(values)
         if not self._type_fields:
             return ""
         suffix = "".join(
             text for name, text in self._record.type_suffix.items() if values.get(name) == "true"
         )
-        fields = ", ".join([self._print(entry, values) for entry in self._type_fields])
+        fields = ", ".join([write(values) for write in self._type_fields])
         return f"{self._class}{suffix}<{fields}>"
 
     def _values(self, arguments: Sequence[str], extra: Mapping[str, str]) -> Mapping[str, str]:
         return {**dict(zip(self._names, arguments, strict=True)), **extra}
-
-    def _print(self, entry: _Entry, values: Mapping[str, str]) -> str:
-        if entry.texts:
-            pieces = [entry.texts[0]]
-            for inner, text in zip(entry.inner, entry.texts[1:], strict=True):
-                pieces += (self._print(inner, values), text)
-            return "".join(pieces)
-        value = values.get(entry.name, values.get(entry.other))
-        if value is None:
-            if entry.constant is None:
-                raise InputError(
-                    f"{self._class} has no parameter {entry.name}, which its instance string prints"
-                )
-            return entry.constant
-        if entry.is_letter:
-            return value[:1]
-        return entry.table.get(value, value)

@@ -73,16 +73,16 @@ def _removed(text: str, added: Mapping[str, ExtractedLine]) -> RemovedLine:
         other_name, other_fields = split_fields(other)
         if other_name != name or len(other_fields) != len(fields):
             continue
-        distance = sum(one != two for one, two in zip(fields, other_fields, strict=True))
+        distance = sum(old != new for old, new in zip(fields, other_fields, strict=True))
         if distance < fewest:
             best, fewest = other, distance
     if not best:
         return RemovedLine(text=text, nearest="", changes=())
     names = added[best].field_names
     changes = tuple(
-        _change(names[place] if len(names) == len(fields) else f"field {place}", one, two)
-        for place, (one, two) in enumerate(zip(fields, split_fields(best)[1], strict=True))
-        if one != two
+        _change(names[index] if len(names) == len(fields) else f"field {index}", old, new)
+        for index, (old, new) in enumerate(zip(fields, split_fields(best)[1], strict=True))
+        if old != new
     )
     return RemovedLine(text=text, nearest=best, changes=changes)
 

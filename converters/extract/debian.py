@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import lzma
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -22,8 +23,7 @@ from ckprof_converters.extract.symbols import ArchiveSymbols, collect
 _WANTED: Final = (f"{INSTANCES}/grouped_conv", f"{DEVICES}/device_")
 _ROOT: Final = "include/"
 #: what reading a damaged package raises
-_DAMAGED: Final = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
-_CHUNK: Final = 1 << 18
+_DAMAGED: Final = (tarfile.TarError, lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 #: headers that are wanted beside those of instances and device classes
 _OTHERS: Final = (
     "ck/config.h",
@@ -93,8 +93,8 @@ def read_package(path: Path, *, with_archive: bool) -> PackageContents:
                     if not entry.isfile():
                         continue
                     if _is_header(entry.name):
-                        place = entry.name.index(_ROOT) + len(_ROOT)
-                        headers[entry.name[place:]] = _content(tar, entry).read().decode("utf-8", "replace")
+                        start = entry.name.index(_ROOT) + len(_ROOT)
+                        headers[entry.name[start:]] = _content(tar, entry).read().decode("utf-8", "replace")
                     elif PurePosixPath(entry.name).name in known_lists().archives and not name:
                         name = entry.name.removeprefix("./")
                         if with_archive:
@@ -109,10 +109,10 @@ def _symbols(content: IO[bytes], label: str) -> ArchiveSymbols:
 
 
 def _is_header(name: str) -> bool:
-    place = name.find(_ROOT)
-    if place < 0:
+    start = name.find(_ROOT)
+    if start < 0:
         return False
-    inner = name[place + len(_ROOT) :]
+    inner = name[start + len(_ROOT) :]
     if inner.startswith(_WANTED):
         return True
     return inner.startswith(_OTHERS) and "/" not in _rest(inner)
@@ -158,19 +158,14 @@ def _part(file: IO[bytes], path: Path, part: str) -> Iterator[tuple[IO[bytes], I
         elif kind == "zst":
             with _zstandard(member.data, path) as stream:
                 yield stream, member.data
+        elif kind == "xz":
+            yield cast("IO[bytes]", lzma.LZMAFile(member.data)), member.data
+        elif kind == "gz":
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=member.data)), member.data
         else:
-            unpacked = _Decompressed(member.data, _decompressor(kind, path))
-            yield cast("IO[bytes]", unpacked), member.data
+            raise InputError(f"the package is compressed as {kind}; expected xz, gz or zst", path)
         return
     raise InputError(f"no Debian package: it has no {part} part", path)
-
-
-def _decompressor(kind: str, path: Path) -> Callable[[bytes], bytes]:
-    if kind == "xz":
-        return lzma.LZMADecompressor().decompress
-    if kind == "gz":
-        return zlib.decompressobj(wbits=31).decompress
-    raise InputError(f"the package is compressed as {kind}; expected xz, gz or zst", path)
 
 
 @contextmanager
@@ -184,27 +179,3 @@ def _zstandard(source: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         ) from exc
     with zstandard.ZstdDecompressor().stream_reader(source) as stream:
         yield cast("IO[bytes]", stream)
-
-
-class _Decompressed(io.RawIOBase):
-    """What a compressed stream holds, with a bounded amount of it in memory."""
-
-    def __init__(self, source: IO[bytes], decompress: Callable[[bytes], bytes]) -> None:
-        super().__init__()
-        self._source = source
-        self._decompress = decompress
-        self._buffer = bytearray()
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while size < 0 or len(self._buffer) < size:
-            data = self._source.read(_CHUNK)
-            if not data:
-                break
-            self._buffer += self._decompress(data)
-        wanted = len(self._buffer) if size < 0 else size
-        found = bytes(self._buffer[:wanted])
-        del self._buffer[:wanted]
-        return found

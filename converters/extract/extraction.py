@@ -5,19 +5,47 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.join import JoinError, Use, cover, in_order
+from ckprof_converters.extract.join import Use, cover, in_order
 from ckprof_converters.extract.lists import ListKey, known_lists
-from ckprof_converters.extract.options import ExtractOptions, Order, Selection
 from ckprof_converters.extract.recipes import extra_uses, is_left_out, source_place, uses_by_recipe
 from ckprof_converters.extract.strings import Line, LineWriter
 
 if TYPE_CHECKING:
     from ckprof_converters.extract.library import Library
+
+
+class Selection(Enum):
+    """Which instances a list holds."""
+
+    #: what the library has
+    LIBRARY = "library"
+    #: what the lists that upstream ships say of it
+    SHIPPED = "shipped"
+
+
+class Order(Enum):
+    """In which order a list has its instances."""
+
+    #: by the source files of the functions
+    SOURCE = "source"
+    #: by the calls of the factory
+    FACTORY = "factory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractOptions:
+    """What to extract, and how."""
+
+    engine: str = "xdl"
+    selection: Selection = Selection.LIBRARY
+    order: Order = Order.SOURCE
+    #: print the prefetch stages as they are
+    computed_stages: bool = False
 
 
 class Status(Enum):
@@ -143,10 +171,8 @@ def _extract_list(
             continue
         result = _function(library, name, key)
         if options.selection is Selection.SHIPPED:
-            extra = extra_uses(name, result.uses, library.tuples(key.direction))
-            result = FunctionResult(
-                name=name, status=result.status, uses=(*extra, *result.uses), reason=result.reason
-            )
+            extra = extra_uses(name, result.uses)
+            result = replace(result, uses=(*extra, *result.uses))
         functions.append(result)
     ordered = _in_order(functions, options, library)
     lines = tuple(writer.line(name, item) for name, use in ordered for item in use.instances)
@@ -195,11 +221,11 @@ def joined_uses(library: Library, name: str, key: ListKey, *, recipe_first: bool
     compiled = frozenset(library.compiled_instances(name, key))
     if recipe_first:
         try:
-            known = uses_by_recipe(name, key, tuples)
+            expected = uses_by_recipe(name, key, tuples)
         except InputError:
-            known = None
-        if known is not None and frozenset(item for use in known for item in use.instances) == compiled:
-            return known
+            expected = None
+        if expected is not None and frozenset(item for use in expected for item in use.instances) == compiled:
+            return expected
     readable = []
     for alias in tuples:
         try:
@@ -219,31 +245,11 @@ def _in_order(
     if options.order is Order.FACTORY:
         return pairs
 
-    def key(place: int) -> tuple[object, ...]:
-        name, use = pairs[place]
+    def key(index: int) -> tuple[object, ...]:
+        name, use = pairs[index]
         group, by_declaration, path = source_place(name)
         if not by_declaration:
-            return (group, path, place)
-        enumerations = library.vocabulary.enumerations
-        values = tuple(
-            enumerations[kind].index(use.values[parameter])
-            for parameter, kind in use.kinds.items()
-            if kind in enumerations
-        )
-        return (group, "", use.rank, values, place)
+            return (group, path, index)
+        return (group, "", use.pattern.rank, use.enumerators(library.vocabulary), index)
 
-    return [pairs[place] for place in sorted(range(len(pairs)), key=key)]
-
-
-__all__ = [
-    "ExtractOptions",
-    "ExtractedList",
-    "Extraction",
-    "FunctionResult",
-    "JoinError",
-    "Order",
-    "Selection",
-    "Status",
-    "extract",
-    "joined_uses",
-]
+    return [pairs[index] for index in sorted(range(len(pairs)), key=key)]

@@ -12,9 +12,8 @@ import msgspec
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model import extraction as model
-from ckprof.model.suggestion import unknown_name
+from ckprof.plain_text import unknown_name
 from ckprof_converters.extract.lists import all_lists, known_lists
-from ckprof_converters.extract.options import ExtractOptions, Order, Selection
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
@@ -22,32 +21,29 @@ if TYPE_CHECKING:
     from ckprof_converters.extract.library import Library
     from ckprof_converters.extract.lists import ListKey
 
-_DEFAULTS: Final = ExtractOptions()
 _SETS: Final = ("profiler", "tests", "typestring")
 
 OPTIONS: Final = (
     model.ExtractorOption(
         name="engine",
         choices=tuple(known_lists().engines),
-        default=_DEFAULTS.engine,
+        default="xdl",
         help="kind of matrix instructions that the instances use",
     ),
     model.ExtractorOption(
         name="selection",
-        choices=tuple(item.value for item in Selection),
-        default=_DEFAULTS.selection.value,
+        choices=("library", "shipped"),
+        default="library",
         help="library: what the library has; shipped: without what upstream's own lists leave out, and with "
         "what they have beyond the library",
     ),
     model.ExtractorOption(
         name="order",
-        choices=tuple(item.value for item in Order),
-        default=_DEFAULTS.order.value,
+        choices=("source", "factory"),
+        default="source",
         help="source: by the source files of the functions; factory: by the calls of the factory",
     ),
-    model.ExtractorOption(
-        name="every", default=_DEFAULTS.every, help="the set tests has every N-th instance of profiler"
-    ),
+    model.ExtractorOption(name="every", default=5, help="the set tests has every N-th instance of profiler"),
     model.ExtractorOption(
         name="stages",
         choices=("fixed", "computed"),
@@ -82,7 +78,7 @@ class LibraryExtractor:
         :raises ToolchainError: no library, or something that reading it requires is missing.
         """
         # Every command registers the extractor, few of them extract.
-        from ckprof_converters.extract.extraction import extract
+        from ckprof_converters.extract.extraction import ExtractOptions, Order, Selection, extract
         from ckprof_converters.extract.locate import locate
         from ckprof_converters.extract.opening import open_library
 
@@ -91,7 +87,13 @@ class LibraryExtractor:
         values = _option_values(request)
         location = locate(request.source, os.environ)
         opened = open_library(location, with_archive=not values["no-archive"])
-        result = extract(opened.library, keys, _extract_options(values))
+        options = ExtractOptions(
+            engine=str(values["engine"]),
+            selection=Selection(values["selection"]),
+            order=Order(values["order"]),
+            computed_stages=values["stages"] == "computed",
+        )
+        result = extract(opened.library, keys, options)
         failures: dict[str, CkprofError] = {str(key): error for key, error in result.failures.items()}
         lists = []
         for item in result.lists:
@@ -118,18 +120,18 @@ class LibraryExtractor:
         return compare(file, kept)
 
 
-def _checked(kind: str, names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+def _checked(kind: str, names: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
     for name in names:
-        if name not in known:
-            raise UsageError(unknown_name(kind, name, known))
-    return names or known
+        if name not in choices:
+            raise UsageError(unknown_name(kind, name, choices))
+    return names or choices
 
 
 def _wanted(request: model.ExtractRequest) -> list[ListKey]:
-    known = known_lists()
-    directions = _checked("direction", request.directions, tuple(known.directions))
-    layouts = _checked("layout", request.layouts, tuple(known.layouts))
-    dtypes = _checked("data type", request.dtypes, known.dtypes)
+    lists = known_lists()
+    directions = _checked("direction", request.directions, tuple(lists.directions))
+    layouts = _checked("layout", request.layouts, tuple(lists.layouts))
+    dtypes = _checked("data type", request.dtypes, lists.dtypes)
     _checked("set", request.sets, _SETS)
     return [
         key
@@ -150,16 +152,6 @@ def _option_values(request: model.ExtractRequest) -> dict[str, str | int | bool]
             raise UsageError(f"{name}: expected a number of at least 1, got {value}")
         values[name] = value
     return values
-
-
-def _extract_options(values: dict[str, str | int | bool]) -> ExtractOptions:
-    return ExtractOptions(
-        engine=str(values["engine"]),
-        selection=Selection(values["selection"]),
-        order=Order(values["order"]),
-        computed_stages=values["stages"] == "computed",
-        every=int(values["every"]),
-    )
 
 
 def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.ExtractedList:

@@ -59,118 +59,118 @@ class _Walk:
         self._key = key
         self.calls: list[str] = []
 
-    def block(self, place: int, *, taken: bool) -> int:
-        """Walk from ``{``; return the place behind its ``}``."""
-        end = self._stream.closing(place)
-        place += 1
-        while place < end:
-            place = self._statement(place, taken=taken)
+    def block(self, position: int, *, taken: bool) -> int:
+        """Walk from ``{``; return the position after its ``}``."""
+        end = self._stream.closing(position)
+        position += 1
+        while position < end:
+            position = self._statement(position, taken=taken)
         return end + 1
 
-    def _statement(self, place: int, *, taken: bool) -> int:
-        piece = self._texts[place]
+    def _statement(self, position: int, *, taken: bool) -> int:
+        piece = self._texts[position]
         if piece == "{":
-            return self.block(place, taken=taken)
+            return self.block(position, taken=taken)
         if piece == "if":
-            return self._if(place, taken=taken)
-        if piece.startswith("add_") and self._texts[place + 1] == "(":
+            return self._if(position, taken=taken)
+        if piece.startswith("add_") and self._texts[position + 1] == "(":
             if taken:
                 self.calls.append(piece)
-            return self._behind(place)
+            return self._after_statement(position)
         if piece in ("static_assert", "return", "std", "using", ";"):
-            return self._behind(place)
-        raise self._stream.error(f"cannot read this statement of the factory: {piece}", place)
+            return self._after_statement(position)
+        raise self._stream.error(f"cannot read this statement of the factory: {piece}", position)
 
-    def _behind(self, place: int) -> int:
+    def _after_statement(self, position: int) -> int:
         try:
-            return self._texts.index(";", place) + 1
+            return self._texts.index(";", position) + 1
         except ValueError:
-            raise self._stream.error("the statement has no end", place) from None
+            raise self._stream.error("the statement has no end", position) from None
 
-    def _if(self, place: int, *, taken: bool) -> int:
+    def _if(self, position: int, *, taken: bool) -> int:
         open_ = taken
         while True:
-            if self._texts[place : place + 2] != ["if", "constexpr"]:
-                raise self._stream.error("expected if constexpr", place)
-            condition = _Condition(self._stream, place + 3, self._key)
+            if self._texts[position : position + 2] != ["if", "constexpr"]:
+                raise self._stream.error("expected if constexpr", position)
+            condition = _Condition(self._stream, position + 3, self._key)
             value = condition.value()
-            place = self.block(condition.place + 1, taken=open_ and value)
+            position = self.block(condition.position + 1, taken=open_ and value)
             open_ = open_ and not value
-            if place >= len(self._texts) or self._texts[place] != "else":
-                return place
-            place += 1
-            if self._texts[place] == "{":
-                return self.block(place, taken=open_)
+            if position >= len(self._texts) or self._texts[position] != "else":
+                return position
+            position += 1
+            if self._texts[position] == "{":
+                return self.block(position, taken=open_)
 
 
 class _Condition:
     """Evaluates the condition of one ``if constexpr``; an unknown word in it is an error, never false."""
 
-    def __init__(self, stream: TokenStream, place: int, key: ListKey) -> None:
+    def __init__(self, stream: TokenStream, position: int, key: ListKey) -> None:
         self._stream = stream
         self._texts = stream.texts
         self._key = key
         #: the bracket that closes the condition, once it was evaluated
-        self.place = place
+        self.position = position
 
     def value(self) -> bool:
         """Evaluate up to the closing bracket."""
         result = self._all()
-        while self._texts[self.place] == "||":
-            self.place += 1
+        while self._texts[self.position] == "||":
+            self.position += 1
             right = self._all()
             result = result or right
-        if self._texts[self.place] != ")":
+        if self._texts[self.position] != ")":
             raise self._error()
         return result
 
     def _error(self) -> InputError:
         return self._stream.error(
-            f"cannot evaluate this condition of the factory at {self._texts[self.place]}", self.place
+            f"cannot evaluate this condition of the factory at {self._texts[self.position]}", self.position
         )
 
     def _all(self) -> bool:
         result = self._term()
-        while self._texts[self.place] == "&&":
-            self.place += 1
+        while self._texts[self.position] == "&&":
+            self.position += 1
             right = self._term()
             result = result and right
         return result
 
     def _term(self) -> bool:
-        piece = self._texts[self.place]
+        piece = self._texts[self.position]
         if piece == "(":
-            self.place += 1
+            self.position += 1
             result = self.value()
-            self.place += 1
+            self.position += 1
             return result
-        if piece in _DIMENSIONS and self._texts[self.place + 1] == "==":
-            number = self._texts[self.place + 2]
+        if piece in _DIMENSIONS and self._texts[self.position + 1] == "==":
+            number = self._texts[self.position + 2]
             if number.isdigit():
-                self.place += 3
+                self.position += 3
                 return int(number) == self._key.shape.dimensions
         if piece == "ck" or piece == "std":
-            self.place += 2
-            piece = self._texts[self.place]
-        if piece == "is_same_v" and self._texts[self.place + 1] == "<":
+            self.position += 2
+            piece = self._texts[self.position]
+        if piece == "is_same_v" and self._texts[self.position + 1] == "<":
             return self._same()
         raise self._error()
 
     def _same(self) -> bool:
-        begin = self.place
-        reader = ExprReader(self._stream, self.place + 1)
+        begin = self.position
+        reader = ExprReader(self._stream, self.position + 1)
         left, right = (*reader.arguments(), None, None)[:2]
         if left is None or right is None:
             raise self._error()
-        one = self._meaning(left.name)
-        if one is None:
-            self.place = begin + 2
+        expected = self._meaning(left.name)
+        if expected is None:
+            self.position = begin + 2
             raise self._error()
         other = self._meaning(right.name)
-        self.place = reader.place
+        self.position = reader.position
         if other is None:
             other = "EmptyTuple" if right.name == "Tuple" else words().get(right.name, right.name)
-        return one == other
+        return expected == other
 
     def _meaning(self, parameter: str) -> str | None:
         """Return the value of a parameter of the factory; ``None`` for any other word."""

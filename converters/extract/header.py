@@ -30,7 +30,7 @@ class TupleAlias:
 
     name: str
     parameters: tuple[Parameter, ...]
-    #: place of its ``<`` among the tokens of the header
+    #: position of its ``<`` among the tokens of the header
     body: int
 
 
@@ -63,40 +63,40 @@ def read_header(text: str, path: str) -> InstanceHeader:
     stream = TokenStream(text, path)
     header = InstanceHeader(path=path, stream=stream)
     texts = stream.texts
-    place = 0
-    while place < len(texts):
-        piece = texts[place]
-        if piece == "template" and texts[place + 1 : place + 2] == ["<"]:
-            place = _template(header, place + 1)
-        elif piece == "using" and texts[place + 2 : place + 3] == ["="]:
-            place = _name(header, texts[place + 1], place + 3)
-        elif piece == "constexpr" and texts[place + 1 : place + 2] == ["auto"]:
-            place = _name(header, texts[place + 2], place + 4)
+    position = 0
+    while position < len(texts):
+        piece = texts[position]
+        if piece == "template" and texts[position + 1 : position + 2] == ["<"]:
+            position = _template(header, position + 1)
+        elif piece == "using" and texts[position + 2 : position + 3] == ["="]:
+            position = _name(header, texts[position + 1], position + 3)
+        elif piece == "constexpr" and texts[position + 1 : position + 2] == ["auto"]:
+            position = _name(header, texts[position + 2], position + 4)
         else:
-            place += 1
+            position += 1
     return header
 
 
-def _end_of_statement(stream: TokenStream, place: int) -> int:
+def _end_of_statement(stream: TokenStream, position: int) -> int:
     try:
-        return stream.texts.index(";", place)
+        return stream.texts.index(";", position)
     except ValueError:
-        raise stream.error("the declaration has no end", min(place, len(stream.texts) - 1)) from None
+        raise stream.error("the declaration has no end", min(position, len(stream.texts) - 1)) from None
 
 
-def _name(header: InstanceHeader, name: str, place: int) -> int:
-    end = _end_of_statement(header.stream, place)
-    reader = ExprReader(header.stream, place)
+def _name(header: InstanceHeader, name: str, position: int) -> int:
+    end = _end_of_statement(header.stream, position)
+    reader = ExprReader(header.stream, position)
     value = reader.expression()
-    if reader.place == end:
+    if reader.position == end:
         header.names[name] = value
     return end + 1
 
 
-def _template(header: InstanceHeader, place: int) -> int:
+def _template(header: InstanceHeader, position: int) -> int:
     stream = header.stream
     texts = stream.texts
-    parameters, after = read_parameters(stream, place)
+    parameters, after = read_parameters(stream, position)
     if texts[after : after + 1] != ["using"]:
         return after
     name = texts[after + 1]
@@ -109,17 +109,17 @@ def _template(header: InstanceHeader, place: int) -> int:
     return end + 1
 
 
-def read_parameters(stream: TokenStream, place: int) -> tuple[tuple[Parameter, ...], int]:
-    """Read the parameters of a template from its ``<``; return them and the place behind the ``>``.
+def read_parameters(stream: TokenStream, position: int) -> tuple[tuple[Parameter, ...], int]:
+    """Read the parameters of a template from its ``<``; return them and the position after the ``>``.
 
     Defaults that are expressions of C++ are not evaluated: they are known to exist.
     """
     texts = stream.texts
-    end = stream.closing(place)
+    end = stream.closing(position)
     parameters = []
-    begin = place + 1
+    begin = position + 1
     depth = 0
-    for at in range(place + 1, end + 1):
+    for at in range(position + 1, end + 1):
         piece = texts[at]
         if at == end or (piece == "," and depth == 0):
             if at > begin:
@@ -152,7 +152,7 @@ def _simple_default(stream: TokenStream, begin: int, end: int) -> Expr | None:
         return None
     reader = ExprReader(stream, begin)
     value = reader.expression()
-    return value if reader.place == end else None
+    return value if reader.position == end else None
 
 
 def substitute(expression: Expr, header: InstanceHeader, bound: Mapping[str, Expr], depth: int = 0) -> Expr:

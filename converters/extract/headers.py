@@ -83,10 +83,10 @@ class FolderHeaders:
 
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
-        found: set[str] = set()
+        names: set[str] = set()
         for root in self.roots:
-            found.update(entry.name for entry in (root / folder).glob("*") if entry.is_file())
-        return sorted(found)
+            names.update(entry.name for entry in (root / folder).glob("*") if entry.is_file())
+        return sorted(names)
 
 
 class TextHeaders:

@@ -22,14 +22,27 @@ if TYPE_CHECKING:
 class Use:
     """One tuple with the parameters that a function gives it."""
 
-    alias: str
-    #: place of the tuple among the declarations
-    rank: tuple[int, int]
+    pattern: Pattern
     #: parameter -> value
     values: Mapping[str, str]
-    #: parameter -> kind
-    kinds: Mapping[str, str]
     instances: tuple[Instance, ...]
+
+    @classmethod
+    def of(cls, pattern: Pattern, values: Mapping[str, str]) -> Use:
+        """Return the use of a tuple with these values.
+
+        :raises InputError: a parameter has no value.
+        """
+        return cls(pattern=pattern, values=values, instances=pattern.bind(values))
+
+    def enumerators(self, vocabulary: Vocabulary) -> tuple[int, ...]:
+        """Return the numbers of the enumerators among the values, which uses of one tuple are sorted by."""
+        enumerations = vocabulary.enumerations
+        return tuple(
+            enumerations[kind].index(self.values[name])
+            for name, kind in self.pattern.parameters.items()
+            if kind in enumerations
+        )
 
 
 class JoinError(InputError):
@@ -44,27 +57,21 @@ def fitting(pattern: Pattern, compiled: frozenset[Instance]) -> list[Use]:
     if not pattern.instances or len(pattern.instances) > len(compiled):
         return []
     first = pattern.instances[0]
-    found: dict[tuple[str, ...], Use] = {}
+    uses: dict[tuple[str, ...], Use] = {}
     for instance in compiled:
         values = _bindings(first, instance)
         if values is None:
             continue
-        known = {**pattern.defaults, **values}
-        if any(name not in known for name in pattern.parameters):
+        bound = {**pattern.defaults, **values}
+        if any(name not in bound for name in pattern.parameters):
             continue
-        identity = tuple(known[name] for name in pattern.parameters)
-        if identity in found:
+        identity = tuple(bound[name] for name in pattern.parameters)
+        if identity in uses:
             continue
-        instances = pattern.bind(known)
-        if compiled.issuperset(instances):
-            found[identity] = Use(
-                alias=pattern.alias,
-                rank=pattern.rank,
-                values=known,
-                kinds=pattern.parameters,
-                instances=instances,
-            )
-    return list(found.values())
+        use = Use.of(pattern, bound)
+        if compiled.issuperset(use.instances):
+            uses[identity] = use
+    return list(uses.values())
 
 
 def _bindings(pattern: Instance, instance: Instance) -> dict[str, str] | None:
@@ -99,7 +106,7 @@ def cover(
     for alias in candidates:
         if tuples.devices(alias) <= devices:
             uses.extend(fitting(tuples.pattern(alias), everything))
-    uses.sort(key=lambda use: (-len(use.instances), use.rank, tuple(use.values.items())))
+    uses.sort(key=lambda use: (-len(use.instances), use.pattern.rank, tuple(use.values.items())))
     left = set(everything)
     taken = []
     for use in uses:
@@ -125,11 +132,6 @@ def in_order(uses: Iterable[Use], vocabulary: Vocabulary) -> tuple[Use, ...]:
     """
 
     def key(use: Use) -> tuple[object, ...]:
-        values = tuple(
-            vocabulary.enumerations[kind].index(use.values[name])
-            for name, kind in use.kinds.items()
-            if kind in vocabulary.enumerations
-        )
-        return (not use.alias.endswith("_2x"), use.rank, values)
+        return (not use.pattern.alias.endswith("_2x"), use.pattern.rank, use.enumerators(vocabulary))
 
     return tuple(sorted(uses, key=key))

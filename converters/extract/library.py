@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof_converters.extract.classes import DeviceClasses
-from ckprof_converters.extract.demangle import demangle_all
 from ckprof_converters.extract.factory import Factory
 from ckprof_converters.extract.headers import INSTANCES, UsedHeaders, configuration, read_required, version
 from ckprof_converters.extract.lists import known_lists
+from ckprof_converters.extract.mangling import decode
 from ckprof_converters.extract.readable import Instance, read_instance, take_apart, unwrapped
 from ckprof_converters.extract.symbols import ArchiveSymbols, CompiledFunctions
 from ckprof_converters.extract.tuples import InstanceTuples
 from ckprof_converters.extract.vocabulary import Vocabulary, read_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ckprof_converters.extract.headers import HeaderTree
     from ckprof_converters.extract.lists import ListKey
@@ -30,18 +30,15 @@ class Archive:
     """The symbols of an archive, with the names that were made readable so far."""
 
     path: str
-    #: identifies the contents
-    digest: str
     symbols: ArchiveSymbols
     #: mangled name -> class and arguments
     readable: dict[str, list[str]] = field(default_factory=dict)
 
-    def read(self, mangled: Iterable[str]) -> bool:
-        """Make names readable; return whether there were new ones."""
-        unread = [name for name in mangled if name not in self.readable]
-        if unread:
-            self.readable.update((name, take_apart(text)) for name, text in demangle_all(unread).items())
-        return bool(unread)
+    def parts(self, mangled: str) -> list[str]:
+        """Return class and arguments of a name; empty for what is no instance of its own."""
+        if mangled not in self.readable:
+            self.readable[mangled] = take_apart(decode(mangled))
+        return self.readable[mangled]
 
 
 class Library:
@@ -96,15 +93,15 @@ class Library:
 
         :raises InputError: the factory cannot be read, or the library was built without these instructions.
         """
-        place = (key.direction, engine)
+        identity = (key.direction, engine)
         path = f"{INSTANCES}/{key.home.factory}"
-        if place not in self._factories:
+        if identity not in self._factories:
             text = read_required(self.headers, path)
-            self._factories[place] = Factory(text, self._macros_of(engine, text), path)
+            self._factories[identity] = Factory(text, self._macros_of(engine, text), path)
         others = [item.function for name, item in known_lists().engines.items() if name != engine]
         return tuple(
             name
-            for name in self._factories[place].calls(key)
+            for name in self._factories[identity].calls(key)
             if not any(re.search(expression, name) for expression in others)
         )
 
@@ -129,11 +126,9 @@ class Library:
         """
         if self.archive is None or self.compiled is None:
             raise InputError(f"{function}: no archive to read it from")
-        tables = self.compiled.tables(function, key.shape.dimensions)
-        self.archive.read(tables)
-        found = []
-        for table in tables:
-            parts = self.archive.readable[table]
+        instances = []
+        for table in self.compiled.tables(function, key.shape.dimensions):
+            parts = self.archive.parts(table)
             if not parts or not parts[0].startswith(key.home.operator):
                 continue
             try:
@@ -142,8 +137,8 @@ class Library:
                 raise InputError(f"{function}: {exc.message}", self.archive.path) from exc
             kept = self._unwrap(instance, key)
             if kept is not None:
-                found.append(kept)
-        return tuple(found)
+                instances.append(kept)
+        return tuple(instances)
 
     def _instance(self, table: str, parts: Sequence[str]) -> Instance:
         if table not in self._instances:

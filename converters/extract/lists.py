@@ -97,8 +97,8 @@ class ListKey:
 
 def all_lists() -> Iterator[ListKey]:
     """Yield every list, in the order of summaries."""
-    known = known_lists()
-    for direction in known.directions:
-        for layout in known.layouts:
-            for dtype in known.dtypes:
+    lists = known_lists()
+    for direction in lists.directions:
+        for layout in lists.layouts:
+            for dtype in lists.dtypes:
                 yield ListKey(direction, layout, dtype)

@@ -41,10 +41,10 @@ def locate(given: Path | None, environment: Mapping[str, str]) -> Location:
     """
     if given is not None:
         return _named(given)
-    for place in _usual_places(environment):
-        found = _below(place)
-        if found is not None:
-            return found
+    for folder in _usual_places(environment):
+        location = _below(folder)
+        if location is not None:
+            return location
     raise ToolchainError(_missing(environment))
 
 
@@ -74,9 +74,9 @@ def _missing(environment: Mapping[str, str]) -> str:
 def _named(given: Path) -> Location:
     path = given.expanduser()
     if path.is_dir():
-        found = _below(path)
-        if found is not None:
-            return found
+        location = _below(path)
+        if location is not None:
+            return location
         raise ToolchainError(_incomplete(path))
     if not path.is_file():
         raise InputError("there is no such file or folder", given)
@@ -96,8 +96,8 @@ def _named(given: Path) -> Location:
 
 
 def _incomplete(path: Path) -> str:
-    tiles = any((path / place / "ck_tile").is_dir() for place in _INCLUDE)
-    plain = any((path / place / "ck").is_dir() for place in _INCLUDE)
+    tiles = any((path / below / "ck_tile").is_dir() for below in _INCLUDE)
+    plain = any((path / below / "ck").is_dir() for below in _INCLUDE)
     reason = f"no {FORWARD_FACTORY} below it"
     if tiles or plain:
         what = "CK Tile" if tiles and not plain else "Composable Kernel"
@@ -108,9 +108,9 @@ def _incomplete(path: Path) -> str:
     return f"{path}: {reason}\n  give {_KINDS}"
 
 
-def _roots(place: Path) -> tuple[Path, ...]:
+def _roots(prefix: Path) -> tuple[Path, ...]:
     """Return the include roots of a folder; empty if it has no instance library."""
-    folders = tuple(place / name for name in _INCLUDE)
+    folders = tuple(prefix / name for name in _INCLUDE)
     first = next((folder for folder in folders if (folder / FORWARD_FACTORY).is_file()), None)
     if first is None:
         return ()
@@ -120,19 +120,19 @@ def _roots(place: Path) -> tuple[Path, ...]:
     return (first,)
 
 
-def _below(place: Path) -> Location | None:
-    roots = _roots(place)
+def _below(prefix: Path) -> Location | None:
+    roots = _roots(prefix)
     if not roots:
         return None
-    return Location(path=place, roots=roots, archive=_archive(place))
+    return Location(path=prefix, roots=roots, archive=_archive(prefix))
 
 
-def _archive(place: Path) -> Path | None:
-    bases = (place, place.parent) if place.name == "include" else (place,)
+def _archive(prefix: Path) -> Path | None:
+    bases = (prefix, prefix.parent) if prefix.name == "include" else (prefix,)
     for base in bases:
         for name in known_lists().archives:
             for folder in _LIBRARIES:
-                found = sorted(base.glob(f"{folder}/{name}"))
-                if found:
-                    return found[0]
+                archives = sorted(base.glob(f"{folder}/{name}"))
+                if archives:
+                    return archives[0]
     return None

@@ -48,27 +48,29 @@ def decode(mangled: str) -> str:
     else:
         decoder = _Decoder(mangled, 2 if mangled.startswith("_Z") else 0)
         text = decoder.type()
-    if decoder.place != len(mangled):
+    if decoder.position != len(mangled):
         raise decoder.error()
     return text
 
 
 class _Decoder:
-    def __init__(self, text: str, place: int) -> None:
+    def __init__(self, text: str, position: int) -> None:
         self._text = text
-        self.place = place
+        self.position = position
         self._substitutions: list[str] = []
 
     def error(self) -> ManglingError:
-        rest = self._text[self.place : self.place + 24]
-        return ManglingError(f"cannot decode the mangled name at {self.place} ({rest}): {self._text[:120]}")
+        rest = self._text[self.position : self.position + 24]
+        return ManglingError(
+            f"cannot decode the mangled name at {self.position} ({rest}): {self._text[:120]}"
+        )
 
     def _peek(self) -> str:
-        return self._text[self.place : self.place + 1]
+        return self._text[self.position : self.position + 1]
 
     def _take(self, token: str) -> bool:
-        if self._text.startswith(token, self.place):
-            self.place += len(token)
+        if self._text.startswith(token, self.position):
+            self.position += len(token)
             return True
         return False
 
@@ -84,7 +86,7 @@ class _Decoder:
         if letter.isdigit():
             return self._templated(self._source_name())
         if letter in _TYPES and letter:
-            self.place += 1
+            self.position += 1
             return _TYPES[letter]
         raise self.error()
 
@@ -99,16 +101,16 @@ class _Decoder:
     def _substitution(self) -> tuple[str, bool]:
         letter = self._peek()
         if letter in _STANDARD and letter:
-            self.place += 1
+            self.position += 1
             return _STANDARD[letter], letter == "t"
-        end = self._text.find("_", self.place)
-        code = self._text[self.place : end] if end >= 0 else "?"
+        end = self._text.find("_", self.position)
+        code = self._text[self.position : end] if end >= 0 else "?"
         if any(digit not in _DIGITS for digit in code):
             raise self.error()
         index = int(code, 36) + 1 if code else 0
         if index >= len(self._substitutions):
             raise self.error()
-        self.place = end + 1
+        self.position = end + 1
         return self._substitutions[index], False
 
     def _remember(self, name: str) -> str:
@@ -116,14 +118,14 @@ class _Decoder:
         return name
 
     def _source_name(self) -> str:
-        begin = self.place
+        begin = self.position
         while self._peek().isdigit():
-            self.place += 1
-        size = int(self._text[begin : self.place] or "0")
-        if not size or self.place + size > len(self._text):
+            self.position += 1
+        size = int(self._text[begin : self.position] or "0")
+        if not size or self.position + size > len(self._text):
             raise self.error()
-        self.place += size
-        return self._text[self.place - size : self.place]
+        self.position += size
+        return self._text[self.position - size : self.position]
 
     def _templated(self, name: str) -> str:
         self._remember(name)
@@ -149,10 +151,10 @@ class _Decoder:
         return name
 
     def _arguments(self) -> str:
-        found: list[str] = []
+        arguments: list[str] = []
         while not self._take("E"):
-            found.extend(self._argument())
-        inner = ", ".join(found)
+            arguments.extend(self._argument())
+        inner = ", ".join(arguments)
         # The runtimes differ in whether a blank follows two closing brackets; this is the older custom.
         return f"<{inner} >" if inner.endswith(">") else f"<{inner}>"
 
@@ -169,11 +171,11 @@ class _Decoder:
     def _literal(self) -> str:
         letter = self._peek()
         kind = self.type()
-        end = self._text.find("E", self.place)
-        number = self._text[self.place : end] if end >= 0 else ""
+        end = self._text.find("E", self.position)
+        number = self._text[self.position : end] if end >= 0 else ""
         if not number.lstrip("n").isdigit():
             raise self.error()
-        self.place = end + 1
+        self.position = end + 1
         number = number.replace("n", "-")
         if kind == "bool":
             return {"0": "false", "1": "true"}[number]

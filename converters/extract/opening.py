@@ -2,38 +2,110 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import contextlib
+import hashlib
+import os
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from ckprof.errors import InputError, ToolchainError
+from ckprof.paths import cache_dir
 from ckprof_converters.extract.ar import members
-from ckprof_converters.extract.cache import CachedLibrary, archive_digest, load, save
 from ckprof_converters.extract.debian import identify_package, read_package
 from ckprof_converters.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders
 from ckprof_converters.extract.library import Archive, Library
-from ckprof_converters.extract.symbols import collect
+from ckprof_converters.extract.symbols import ArchiveSymbols, collect
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof_converters.extract.locate import Location
 
+#: of what is kept; another number is read again
+_VERSION: Final = 4
+_LEVEL: Final = 1
+#: beginning of an archive that is part of its identity: the index, which knows the place of every member
+_INDEX_BYTES: Final = 1 << 22
 
-@dataclass(slots=True, kw_only=True)
+
+class CachedLibrary(msgspec.Struct, kw_only=True):
+    """What is kept of one archive or package."""
+
+    version: int = _VERSION
+    #: name of the archive; empty if a package has none
+    archive: str = ""
+    symbols: ArchiveSymbols | None = None
+    #: mangled name -> class and arguments
+    readable: dict[str, list[str]] = {}
+    #: name and version of a package
+    package: str = ""
+    #: headers of a package
+    headers: dict[str, str] = {}
+
+
+def archive_digest(path: Path) -> str:
+    """Return what identifies an archive: its size, its time, and the beginning of its index."""
+    status = path.stat()
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+    with path.open("rb") as file:
+        digest.update(file.read(_INDEX_BYTES))
+    return digest.hexdigest()
+
+
+def cache_path(digest: str) -> Path:
+    """Return the file that keeps a library."""
+    return cache_dir() / "extract" / f"{digest}.bin"
+
+
+def load(digest: str) -> CachedLibrary | None:
+    """Return what is kept under a digest; ``None`` if there is nothing that can be used."""
+    try:
+        data = cache_path(digest).read_bytes()
+    except OSError:
+        return None
+    try:
+        library = msgspec.msgpack.decode(zlib.decompress(data), type=CachedLibrary)
+    except (zlib.error, msgspec.DecodeError):
+        return None
+    return library if library.version == _VERSION else None
+
+
+def save(digest: str, library: CachedLibrary) -> None:
+    """Keep a library; a cache that cannot be written is no error."""
+    path = cache_path(digest)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(zlib.compress(msgspec.msgpack.encode(library), _LEVEL))
+        beside.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
 class OpenedLibrary:
-    """A library, and what is to be kept of it."""
+    """A library, and what is to be kept of it.
 
-    library: Library
-    digest: str
-    _kept: CachedLibrary
-    #: readable names when it was opened
-    _known: int
-    _is_kept: bool
+    :param digest: what it is kept under; empty for headers alone, which are not kept.
+    :param cached: what is kept.
+    :param is_kept: it is already.
+    """
+
+    def __init__(self, library: Library, digest: str, cached: CachedLibrary, *, is_kept: bool) -> None:
+        self.library = library
+        self._digest = digest
+        self._cached = cached
+        #: readable names that are kept
+        self._names = len(cached.readable) if is_kept else -1
 
     def keep(self) -> None:
         """Keep what was read of it for later runs."""
-        if self.digest and (not self._is_kept or len(self._kept.readable) != self._known):
-            save(self.digest, self._kept)
+        if self._digest and len(self._cached.readable) != self._names:
+            save(self._digest, self._cached)
 
 
 def open_library(location: Location, *, with_archive: bool = True) -> OpenedLibrary:
@@ -49,19 +121,14 @@ def open_library(location: Location, *, with_archive: bool = True) -> OpenedLibr
         return _open_package(path, with_archive=with_archive)
     headers = FolderHeaders(location.roots)
     if path is None or not with_archive:
-        return OpenedLibrary(
-            library=Library(headers, None, str(location.path)),
-            digest="",
-            _kept=CachedLibrary(),
-            _known=0,
-            _is_kept=True,
-        )
+        return OpenedLibrary(Library(headers, None, str(location.path)), "", CachedLibrary(), is_kept=True)
     digest = archive_digest(path)
     kept = load(digest)
     is_kept = kept is not None and kept.symbols is not None
     if kept is None or kept.symbols is None:
         kept = _read_archive(path)
-    return _opened(Library(headers, _archive(kept, digest, path), str(location.path)), kept, digest, is_kept)
+    library = Library(headers, _archive(kept, path), str(location.path))
+    return OpenedLibrary(library, digest, kept, is_kept=is_kept)
 
 
 def _read_archive(path: Path) -> CachedLibrary:
@@ -94,19 +161,12 @@ def _open_package(path: Path, *, with_archive: bool) -> OpenedLibrary:
             f"{path}: no {FORWARD_FACTORY} in this package; expected composablekernel-dev or "
             "libcomposable-kernel-dev"
         )
-    archive = _archive(kept, digest, path) if with_archive and kept.symbols is not None else None
-    return _opened(
-        Library(TextHeaders(kept.headers), archive, str(path), kept.package), kept, digest, is_kept
-    )
+    archive = _archive(kept, path) if with_archive else None
+    library = Library(TextHeaders(kept.headers), archive, str(path), kept.package)
+    return OpenedLibrary(library, digest, kept, is_kept=is_kept)
 
 
-def _archive(kept: CachedLibrary, digest: str, path: Path) -> Archive | None:
+def _archive(kept: CachedLibrary, path: Path) -> Archive | None:
     if kept.symbols is None:
         return None
-    return Archive(path=str(path), digest=digest, symbols=kept.symbols, readable=kept.readable)
-
-
-def _opened(library: Library, kept: CachedLibrary, digest: str, is_kept: bool) -> OpenedLibrary:
-    return OpenedLibrary(
-        library=library, digest=digest, _kept=kept, _known=len(kept.readable), _is_kept=is_kept
-    )
+    return Archive(path=str(path), symbols=kept.symbols, readable=kept.readable)

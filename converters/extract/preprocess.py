@@ -6,6 +6,8 @@ macros are not expanded, because no instance is written with one. The line numbe
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,13 +15,24 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
 _COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _CONTINUED: Final = re.compile(r"[^\n]*\\\n(?:[^\n]*\\\n)*[^\n]*")
 _DIRECTIVE: Final = re.compile(r"\s*#\s*(\w+)\s*(.*)")
 _DEFINE: Final = re.compile(r"(\w+)(\()?\s*(.*)")
-_TOKEN: Final = re.compile(r"\s*(defined\b|[A-Za-z_]\w*|0[xX][0-9a-fA-F]+|\d+|&&|\|\||[!=<>]=|[!<>()])")
+_TOKEN: Final = re.compile(r"[A-Za-z_]\w*|0[xX][0-9a-fA-F]+|\d+|&&|\|\||[!=<>]=|[!<>()]")
+_DEFINED: Final = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|\b([A-Za-z_]\w*))")
+_OPERATOR: Final = re.compile(r"&&|\|\||!(?!=)")
+_PYTHON: Final = {"&&": " and ", "||": " or ", "!": "~"}
+_COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[int, int], bool]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.Gt: operator.gt,
+    ast.LtE: operator.le,
+    ast.GtE: operator.ge,
+}
 
 
 @dataclass(slots=True)
@@ -105,113 +118,47 @@ def _turn(
 
 def _condition(name: str, rest: str, defined: Mapping[str, str], where: tuple[str, int]) -> bool:
     if name == "if":
-        return bool(_Evaluation(rest, defined, where).value())
+        return _evaluate(rest, defined, where)
     word = rest.split()[0] if rest else ""
     return (word in defined) == (name == "ifdef")
 
 
-class _Evaluation:
-    """Evaluates one condition; unknown names are 0, as the language says."""
+def _evaluate(text: str, defined: Mapping[str, str], where: tuple[str, int]) -> bool:
+    """Evaluate one condition as an expression of Python, whose ``~`` binds as ``!`` does.
 
-    def __init__(self, text: str, defined: Mapping[str, str], where: tuple[str, int]) -> None:
-        self._text = text
-        self._defined = defined
-        self._where = where
-        self._tokens = list(self._split(text))
-        self._next = 0
+    Unknown names are 0, as the language says. Both sides of ``&&`` and ``||`` are evaluated: what cannot be
+    is an error wherever it stands.
+    """
+    plain = _DEFINED.sub(lambda match: str(int((match[1] or match[2]) in defined)), text)
+    try:
+        if _TOKEN.sub("", plain).strip() or "defined" in plain:
+            raise ValueError(plain)
+        spelled = _OPERATOR.sub(lambda match: _PYTHON[match[0]], plain)
+        return bool(_value(ast.parse(spelled.strip(), mode="eval").body, defined))
+    except (SyntaxError, ValueError):
+        raise InputError(f"cannot evaluate #if {text}", *where) from None
 
-    def _split(self, text: str) -> Iterable[str]:
-        place = 0
-        while text[place:].strip():
-            match = _TOKEN.match(text, place)
-            if match is None:
-                raise self._error()
-            yield match[1]
-            place = match.end()
 
-    def _error(self) -> InputError:
-        return InputError(f"cannot evaluate #if {self._text}", *self._where)
+def _value(node: ast.expr, defined: Mapping[str, str]) -> int:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.Name(id=name):
+            return _number_of(name, defined)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return int(not _value(operand, defined))
+        case ast.BoolOp(op=operation, values=values):
+            numbers = [_value(value, defined) for value in values]
+            return int(all(numbers) if isinstance(operation, ast.And) else any(numbers))
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]):
+            return int(_COMPARISONS[type(comparison)](_value(left, defined), _value(right, defined)))
+    raise ValueError(ast.dump(node))
 
-    def _take(self) -> str:
-        if self._next == len(self._tokens):
-            raise self._error()
-        self._next += 1
-        return self._tokens[self._next - 1]
 
-    def _peek(self) -> str:
-        return self._tokens[self._next] if self._next < len(self._tokens) else ""
-
-    def value(self) -> int:
-        result = self._any()
-        if self._peek():
-            raise self._error()
-        return result
-
-    def _any(self) -> int:
-        result = self._all()
-        while self._peek() == "||":
-            self._take()
-            # Both sides are read: what cannot be evaluated is an error wherever it stands.
-            right = self._all()
-            result = int(bool(result) or bool(right))
-        return result
-
-    def _all(self) -> int:
-        result = self._comparison()
-        while self._peek() == "&&":
-            self._take()
-            right = self._comparison()
-            result = int(bool(result) and bool(right))
-        return result
-
-    def _comparison(self) -> int:
-        left = self._unary()
-        operator = self._peek()
-        if operator not in ("==", "!=", "<", ">", "<=", ">="):
-            return left
-        self._take()
-        right = self._unary()
-        return int(
-            {
-                "==": left == right,
-                "!=": left != right,
-                "<": left < right,
-                ">": left > right,
-                "<=": left <= right,
-                ">=": left >= right,
-            }[operator]
-        )
-
-    def _unary(self) -> int:
-        piece = self._take()
-        if piece == "!":
-            return int(not self._unary())
-        if piece == "(":
-            result = self._any()
-            if self._take() != ")":
-                raise self._error()
-            return result
-        if piece == "defined":
-            return self._is_defined()
-        if piece[0].isdigit():
-            return int(piece, 0)
-        if not (piece[0].isalpha() or piece[0] == "_") or self._peek() == "(":
-            raise self._error()
-        return self._number_of(piece)
-
-    def _is_defined(self) -> int:
-        bracketed = self._peek() == "("
-        if bracketed:
-            self._take()
-        name = self._take()
-        if bracketed and self._take() != ")":
-            raise self._error()
-        return int(name in self._defined)
-
-    def _number_of(self, name: str) -> int:
-        seen = {name}
-        value = self._defined.get(name, "0")
-        while value in self._defined and value not in seen:
-            seen.add(value)
-            value = self._defined[value]
-        return int(value, 0) if re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", value) else 0
+def _number_of(name: str, defined: Mapping[str, str]) -> int:
+    seen = {name}
+    value = defined.get(name, "0")
+    while value in defined and value not in seen:
+        seen.add(value)
+        value = defined[value]
+    return int(value, 0) if re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", value) else 0

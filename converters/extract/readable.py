@@ -79,18 +79,18 @@ def _split(text: str) -> list[str]:
     """Split arguments at the commas between them; those in brackets belong to one."""
     if "<" not in text:
         return _COMMA.split(text) if text else []
-    found = []
+    parts = []
     depth = 0
     begin = 0
-    for place, letter in enumerate(text):
+    for position, letter in enumerate(text):
         if letter in "<(":
             depth += 1
         elif letter in ">)":
             depth -= 1
         elif letter == "," and depth == 0:
-            found.append(text[begin:place].strip())
-            begin = place + 1
-    return [*found, text[begin:].strip()]
+            parts.append(text[begin:position].strip())
+            begin = position + 1
+    return [*parts, text[begin:].strip()]
 
 
 def unwrapped(argument: str) -> Instance:

@@ -55,7 +55,7 @@ class RecipeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Functions that stand before or behind the others; those between have group 1."""
+    """Functions that stand before or after the others; those between have group 1."""
 
     function: str
     group: int
@@ -119,11 +119,11 @@ def _matches(function: str, dimensions: int) -> Iterator[tuple[RecipeRecord, Map
         match = _expression(record.function).fullmatch(function)
         if match is None:
             continue
-        found = match.groupdict()
+        words = match.groupdict()
         if (not record.dimensions or dimensions in record.dimensions) and (
-            not record.types or found["type"] in record.types
+            not record.types or words["type"] in record.types
         ):
-            yield record, found
+            yield record, words
 
 
 def _values(pattern: Pattern, key: ListKey, enumerations: Mapping[str, str]) -> dict[str, str]:
@@ -154,18 +154,18 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
 
     :raises InputError: the headers lack a tuple that the recipe names.
     """
-    for record, found in _matches(function, key.shape.dimensions):
+    for record, words in _matches(function, key.shape.dimensions):
         uses: list[Use] = []
         for item in record.uses:
-            alias = item.alias.format(**found)
+            alias = item.alias.format(**words)
             if alias not in tuples and item.former:
-                alias = item.former.format(**found)
+                alias = item.former.format(**words)
             if alias not in tuples:
                 if item.optional:
                     continue
                 raise InputError(f"{function}: its recipe names {alias}, which the headers do not declare")
             kinds = {
-                kind: tuple(value.format(**found) for value in values) for kind, values in item.values.items()
+                kind: tuple(value.format(**words) for value in values) for kind, values in item.values.items()
             }
             uses.extend(_uses(tuples.pattern(alias), key, kinds))
         return tuple(uses)
@@ -175,13 +175,7 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
 def _uses(pattern: Pattern, key: ListKey, kinds: Mapping[str, Sequence[str]]) -> Iterator[Use]:
     for chosen in product(*kinds.values()):
         values = {**pattern.defaults, **_values(pattern, key, dict(zip(kinds, chosen, strict=True)))}
-        yield Use(
-            alias=pattern.alias,
-            rank=pattern.rank,
-            values=values,
-            kinds=pattern.parameters,
-            instances=pattern.bind(values),
-        )
+        yield Use.of(pattern, values)
 
 
 def source_place(function: str) -> tuple[int, bool, str]:
@@ -202,26 +196,17 @@ def is_left_out(function: str) -> bool:
     return any(re.search(item, function) for item in known_recipes().shipped.left_out)
 
 
-def extra_uses(function: str, uses: Sequence[Use], tuples: InstanceTuples) -> tuple[Use, ...]:
+def extra_uses(function: str, uses: Sequence[Use]) -> tuple[Use, ...]:
     """Return the uses that the lists that upstream ships have in addition."""
-    found = []
+    extra = []
     for record in known_recipes().shipped.extra:
         if not re.search(record.function, function):
             continue
         for use, (kind, others) in product(uses, record.values.items()):
             for value in others:
                 values = {
-                    name: value if use.kinds.get(name) == kind else present
+                    name: value if use.pattern.parameters.get(name) == kind else present
                     for name, present in use.values.items()
                 }
-                pattern = tuples.pattern(use.alias)
-                found.append(
-                    Use(
-                        alias=use.alias,
-                        rank=use.rank,
-                        values=values,
-                        kinds=use.kinds,
-                        instances=pattern.bind(values),
-                    )
-                )
-    return tuple(found)
+                extra.append(Use.of(use.pattern, values))
+    return tuple(extra)

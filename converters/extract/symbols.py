@@ -3,17 +3,115 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.errors import InputError
-from ckprof_converters.extract.objects import FUNCTION_PREFIX, read_symbols
+from ckprof.errors import InputError, ToolchainError
 
 if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
     from ckprof_converters.extract.ar import Member
+
+_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL: Final = struct.Struct("<IBBHQQ")
+_SYMTAB: Final = 2
+_UNDEFINED: Final = 0
+_WEAK: Final = 2
+_OBJECT: Final = 1
+
+#: functions that add instances to a list, complete ones and their shards
+FUNCTION_PREFIX: Final = b"_ZN2ck16tensor_operation6device8instance"
+#: virtual tables of device classes: one for each instance that was compiled
+TABLE_PREFIX: Final = b"_ZTVN2ck16tensor_operation6device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectSymbols:
+    """What one object defines and needs, as mangled names."""
+
+    functions: tuple[str, ...]
+    #: functions that it calls and another object defines
+    needed: tuple[str, ...]
+    tables: tuple[str, ...]
+
+
+def elf_file(data: IO[bytes], path: str) -> ELFFile:
+    """Open an object file.
+
+    :raises InputError: it is no ELF file.
+    :raises ToolchainError: pyelftools is not installed.
+    """
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.construct import ConstructError
+        from elftools.elf.elffile import ELFFile
+    except ImportError as exc:
+        raise ToolchainError(
+            "reading an archive requires pyelftools: pip install 'ckprof[extract]', "
+            "or use --no-archive to read the headers alone"
+        ) from exc
+    try:
+        return ELFFile(data)
+    except (ELFError, ConstructError) as exc:
+        raise InputError(f"not an object file: {exc}", path) from exc
+
+
+def read_symbols(data: IO[bytes], path: str) -> ObjectSymbols:
+    """Read the symbols of one object.
+
+    The tables are read in one piece each: these objects have thousands of sections, and a Python object for
+    each of them would take a minute for the whole archive.
+
+    :raises InputError: no 64-bit little-endian ELF file, or a damaged one.
+    """
+    elf = elf_file(data, path)
+    if elf.elfclass != 64 or not elf.little_endian:
+        order = "little" if elf.little_endian else "big"
+        raise InputError(
+            f"a {elf.elfclass}-bit {order}-endian object; expected 64-bit little-endian ones", path
+        )
+    count = elf.num_sections()
+    headers = _read(data, elf["e_shoff"], count * _SECTION.size, path)
+    sections = list(_SECTION.iter_unpack(headers))
+    functions: list[str] = []
+    needed: list[str] = []
+    tables: list[str] = []
+    for section in sections:
+        if section[1] != _SYMTAB:
+            continue
+        if section[6] >= count:
+            raise InputError("damaged object: its symbol table names no string table", path)
+        names = sections[section[6]]
+        strings = _read(data, names[4], names[5], path)
+        first = min(section[7] * _SYMBOL.size, section[5])  # local symbols stand first
+        size = (section[5] - first) // _SYMBOL.size * _SYMBOL.size
+        _sort(_read(data, section[4] + first, size, path), strings, functions, needed, tables)
+    return ObjectSymbols(functions=tuple(functions), needed=tuple(needed), tables=tuple(tables))
+
+
+def _sort(symbols: bytes, strings: bytes, functions: list[str], needed: list[str], tables: list[str]) -> None:
+    for start, info, _, section, _, _ in _SYMBOL.iter_unpack(symbols):
+        if strings.startswith(FUNCTION_PREFIX, start):
+            target = needed if section == _UNDEFINED else functions
+        elif info == (_WEAK << 4 | _OBJECT) and section and strings.startswith(TABLE_PREFIX, start):
+            target = tables
+        else:
+            continue
+        target.append(strings[start : strings.index(b"\0", start)].decode("ascii"))
+
+
+def _read(data: IO[bytes], offset: int, size: int, path: str) -> bytes:
+    data.seek(offset)
+    content = data.read(size)
+    if len(content) < size:
+        raise InputError("damaged object: it ends in a table", path)
+    return content
+
 
 _LENGTH: Final = re.compile(r"(\d+)")
 _DIMENSIONS: Final = re.compile(r"ILi(\d+)E")
@@ -33,7 +131,7 @@ class ArchiveSymbols(msgspec.Struct, frozen=True):
     tables: dict[str, tuple[str, ...]]
 
 
-def collect(found: Iterable[Member], path: str) -> ArchiveSymbols:
+def collect(archive: Iterable[Member], path: str) -> ArchiveSymbols:
     """Read the symbols of all members.
 
     :raises InputError: a damaged or foreign member; two members of one name.
@@ -41,7 +139,7 @@ def collect(found: Iterable[Member], path: str) -> ArchiveSymbols:
     functions: dict[str, tuple[str, ...]] = {}
     needed: dict[str, tuple[str, ...]] = {}
     tables: dict[str, tuple[str, ...]] = {}
-    for member in found:
+    for member in archive:
         symbols = read_symbols(member.data, f"{path}({member.name})")
         if not symbols.functions:
             continue
@@ -93,13 +191,13 @@ class CompiledFunctions:
         self._shards: dict[str, str] = {}
         for member, names in symbols.functions.items():
             for mangled in names:
-                found = parse_function(mangled)
-                if found is None:
+                symbol = parse_function(mangled)
+                if symbol is None:
                     continue
-                if found.shard is not None:
+                if symbol.shard is not None:
                     self._shards[mangled] = member
                 else:
-                    self._members[found.name, found.dimensions] = (member, mangled)
+                    self._members[symbol.name, symbol.dimensions] = (member, mangled)
 
     def names(self) -> Iterable[tuple[str, int]]:
         """Return the functions with their numbers of spatial dimensions."""
@@ -107,8 +205,8 @@ class CompiledFunctions:
 
     def member_of(self, function: str, dimensions: int) -> str | None:
         """Return the object that defines a function; ``None`` if it is not compiled."""
-        found = self._members.get((function, dimensions))
-        return found[0] if found else None
+        symbol = self._members.get((function, dimensions))
+        return symbol[0] if symbol else None
 
     def tables(self, function: str, dimensions: int) -> tuple[str, ...]:
         """Return the virtual tables of the instances that a compiled function adds, of its shards too.
@@ -116,7 +214,7 @@ class CompiledFunctions:
         :raises InputError: a shard that the function calls is missing.
         """
         member, _ = self._members[function, dimensions]
-        found = list(self._symbols.tables[member])
+        symbol = list(self._symbols.tables[member])
         for mangled in self._symbols.needed[member]:
             needed = parse_function(mangled)
             if needed is None or needed.shard is None or needed.name != f"{function}_shard":
@@ -126,5 +224,5 @@ class CompiledFunctions:
                 raise InputError(
                     f"{function}: shard {index} of {count} is missing from the archive", self.path
                 )
-            found.extend(self._symbols.tables[self._shards[mangled]])
-        return tuple(dict.fromkeys(found))
+            symbol.extend(self._symbols.tables[self._shards[mangled]])
+        return tuple(dict.fromkeys(symbol))

@@ -49,7 +49,7 @@ class TokenStream:
         return InputError(message, self.path, self.line_of(index))
 
     def closing(self, index: int) -> int:
-        """Return the place of the bracket that closes the one at ``index``; ``<`` counts as one.
+        """Return the position of the bracket that closes the one at ``index``; ``<`` counts as one.
 
         :raises InputError: the bracket is never closed.
         """
@@ -58,47 +58,47 @@ class TokenStream:
         opening = texts[index]
         close = pairs[opening]
         depth = 0
-        for place in range(index, len(texts)):
-            piece = texts[place]
+        for position in range(index, len(texts)):
+            piece = texts[position]
             if piece == opening:
                 depth += 1
             elif piece == close:
                 depth -= 1
                 if depth == 0:
-                    return place
+                    return position
         raise self.error(f"{opening} is never closed", index)
 
 
 class ExprReader:
-    """Reads template arguments from tokens, beginning at ``place``."""
+    """Reads template arguments from tokens, beginning at ``position``."""
 
-    def __init__(self, stream: TokenStream, place: int = 0) -> None:
+    def __init__(self, stream: TokenStream, position: int = 0) -> None:
         self._stream = stream
         self._texts = stream.texts
-        self.place = place
+        self.position = position
 
     def error(self, expected: str) -> InputError:
         """Return an error about the present token."""
-        got = self._texts[self.place] if self.place < len(self._texts) else "the end"
+        got = self._texts[self.position] if self.position < len(self._texts) else "the end"
         return self._stream.error(
-            f"expected {expected}, got {got}", min(self.place, max(len(self._texts) - 1, 0))
+            f"expected {expected}, got {got}", min(self.position, max(len(self._texts) - 1, 0))
         )
 
     def _is(self, piece: str) -> bool:
-        return self.place < len(self._texts) and self._texts[self.place] == piece
+        return self.position < len(self._texts) and self._texts[self.position] == piece
 
     def arguments(self) -> tuple[Expr, ...]:
         """Read ``<`` ... ``>``."""
-        self.place += 1
-        found: list[Expr] = []
+        self.position += 1
+        arguments: list[Expr] = []
         while not self._is(">"):
-            if found:
+            if arguments:
                 if not self._is(","):
                     raise self.error("a comma or >")
-                self.place += 1
-            found.append(self.expression())
-        self.place += 1
-        return tuple(found)
+                self.position += 1
+            arguments.append(self.expression())
+        self.position += 1
+        return tuple(arguments)
 
     def expression(self) -> Expr:
         """Read one argument.
@@ -108,43 +108,43 @@ class ExprReader:
         sign = ""
         if self._is("-"):
             sign = "-"
-            self.place += 1
-        if self.place >= len(self._texts):
+            self.position += 1
+        if self.position >= len(self._texts):
             raise self.error("a template argument")
-        piece = self._texts[self.place]
+        piece = self._texts[self.position]
         if piece[0].isdigit():
-            self.place += 1
+            self.position += 1
             return Expr(sign + piece.rstrip("uUlL"))
         if sign or not (_WORD.fullmatch(piece) or piece == "::"):
             raise self.error("a template argument")
         name = self._name()
         args = self.arguments() if self._is("<") else None
-        if self._is("(") and self._texts[self.place + 1 : self.place + 2] == [")"]:
-            self.place += 2
+        if self._is("(") and self._texts[self.position + 1 : self.position + 2] == [")"]:
+            self.position += 2
         elif self._is("::"):
             # what is nested in a template has the template as its scope
-            self.place += 1
+            self.position += 1
             return self.expression()
         if self._is("..."):
-            self.place += 1
+            self.position += 1
         return Expr(name, args)
 
     def _name(self) -> str:
         if self._is("::"):
-            self.place += 1
+            self.position += 1
         words = [self._word()]
-        while (
-            words[-1] in _COMPOUND and self.place < len(self._texts) and self._texts[self.place] in _COMPOUND
+        while words[-1] in _COMPOUND and not _COMPOUND.isdisjoint(
+            self._texts[self.position : self.position + 1]
         ):
             words.append(self._word())
         while self._is("::"):
-            self.place += 1
+            self.position += 1
             words = [self._word()]
         return " ".join(words)
 
     def _word(self) -> str:
-        piece = self._texts[self.place] if self.place < len(self._texts) else ""
+        piece = self._texts[self.position] if self.position < len(self._texts) else ""
         if not _WORD.fullmatch(piece):
             raise self.error("a name")
-        self.place += 1
+        self.position += 1
         return piece

@@ -44,11 +44,11 @@ class Pattern:
 
         :raises InputError: a parameter has no value.
         """
-        known = {**self.defaults, **values}
-        missing = [name for name in self.parameters if name not in known]
+        bound = {**self.defaults, **values}
+        missing = [name for name in self.parameters if name not in bound]
         if missing:
             raise InputError(f"{self.alias}: no value for its parameter {missing[0]}")
-        table = {SLOT + name: value for name, value in known.items()}
+        table = {SLOT + name: value for name, value in bound.items()}
         return tuple(
             Instance(device, tuple(_filled(item, table) if SLOT in item else item for item in arguments))
             for device, arguments in self.instances
@@ -117,8 +117,8 @@ class InstanceTuples:
 
     def devices(self, alias: str) -> frozenset[str]:
         """Return the names of the classes in a tuple, without reading their arguments."""
-        header, found = self._find(alias)
-        return frozenset(item.name for item in header.elements(found)) if found else frozenset()
+        header, body = self._find(alias)
+        return frozenset(item.name for item in header.elements(body)) if body else frozenset()
 
     def pattern(self, alias: str) -> Pattern:
         """Return a tuple with its parameters left open.
@@ -126,17 +126,17 @@ class InstanceTuples:
         :raises InputError: a class that is not known, or an argument that cannot be read.
         """
         if alias not in self._patterns:
-            header, found = self._find(alias)
-            if found is None:
+            header, body = self._find(alias)
+            if body is None:
                 raise InputError(f"{alias} is switched off or commented out", header.path)
             rank = (self._places[alias][1], list(header.tuples).index(alias))
             try:
-                self._patterns[alias] = self._read(header, found, rank)
+                self._patterns[alias] = self._read(header, body, rank)
             except InputError as exc:
                 if exc.path is not None:
                     raise
-                place = header.stream.line_of(found.body)
-                raise InputError(f"{alias}: {exc.message}", header.path, place) from exc
+                line = header.stream.line_of(body.body)
+                raise InputError(f"{alias}: {exc.message}", header.path, line) from exc
         return self._patterns[alias]
 
     def _read(self, header: InstanceHeader, alias: TupleAlias, rank: tuple[int, int]) -> Pattern:

@@ -49,8 +49,8 @@ def words() -> Mapping[str, str]:
     return {
         word: printed
         for table in (data.types, data.values)
-        for printed, known in table.items()
-        for word in known
+        for printed, spellings in table.items()
+        for word in spellings
     }
 
 
@@ -86,13 +86,13 @@ class Vocabulary:
         names = self.enumerations.get(enumeration)
         if names is None:
             raise InputError(f"unknown enumeration {enumeration} among the template arguments")
-        place = int(value)
-        known = _names_file().enumerations[enumeration].names
-        if not 0 <= place < len(names) or names[place] not in known:
+        index = int(value)
+        printed = _names_file().enumerations[enumeration].names
+        if not 0 <= index < len(names) or names[index] not in printed:
             raise InputError(
-                f"value {value} of {enumeration} has no known name; known are {', '.join(known)}"
+                f"value {value} of {enumeration} has no known name; known are {', '.join(printed)}"
             )
-        return names[place]
+        return names[index]
 
 
 def read_vocabulary(headers: HeaderTree) -> Vocabulary:
@@ -121,9 +121,9 @@ def _read(headers: HeaderTree, name: str, record: EnumerationRecord) -> tuple[st
 
 def _enumerators(body: str, name: str, path: str) -> tuple[str, ...]:
     names = []
-    for place, value in enumerate(item.strip() for item in body.split(",") if item.strip()):
+    for index, value in enumerate(item.strip() for item in body.split(",") if item.strip()):
         word, _, number = (part.strip() for part in value.partition("="))
-        if number and number != str(place):
+        if number and number != str(index):
             raise InputError(f"enumerator {value} of {name} is not numbered by its place", path)
         names.append(word)
     return tuple(names)

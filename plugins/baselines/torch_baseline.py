@@ -11,20 +11,12 @@ INSTALL_COMMAND: Final = "pip install 'ckprof[torch]'"
 class TorchBaseline:
     """Announces the baseline; torch itself is imported by its worker alone."""
 
-    @property
-    def id(self) -> str:
-        """What users type with ``--baseline``."""
-        return "torch"
-
-    @property
-    def label(self) -> str:
-        """A few words for tables and help texts."""
-        return "the vendor's library through torch: cuDNN, MIOpen, oneDNN"
-
-    @property
-    def entry(self) -> str:
-        """What makes the engine."""
-        return "ckprof_plugins.baselines.torch_engine:make_engine"
+    #: what users type with ``--baseline``
+    id = "torch"
+    #: a few words for tables and help texts
+    label = "the vendor's library through torch: cuDNN, MIOpen, oneDNN"
+    #: what makes the engine
+    entry = "ckprof_plugins.baselines.torch_engine:make_engine"
 
     def missing(self) -> str:
         """Return that torch is not installed, or nothing."""

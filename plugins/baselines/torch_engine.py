@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.measure.worker.baseline_engine import BaselineRejection, BaselineUnusable
 from ckprof.model.computation import Computation
-from ckprof.model.compute_type import ComputeType
-from ckprof.run.baseline_engine import BaselineRejection, BaselineUnusable
+from ckprof.model.types import ComputeType
 
 try:
     import torch
@@ -22,9 +22,8 @@ from ckprof_plugins.baselines import torch_convolution, torch_product
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ckprof.model.baseline import BaselineConvolution
+    from ckprof.measure.worker.messages import DeviceChoice
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.run.messages import DeviceChoice
 
 #: of the device's clock: longer than torch needs to launch what it computes
 _BUSY_CYCLES: Final = 500_000
@@ -54,7 +53,7 @@ def make_engine(device: DeviceChoice, on_host: bool) -> TorchEngine:
 
 
 class TorchEngine:
-    """A :class:`~ckprof.run.baseline_engine.BaselineEngine`.
+    """A :class:`~ckprof.measure.worker.baseline_engine.BaselineEngine`.
 
     Algorithms are measured beforehand where the library can do that, and reduced precision (TF32 for fp32) is
     off unless the instances have it as well.
@@ -116,16 +115,16 @@ class TorchEngine:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """What it computes beside convolutions."""
-        return torch_product.OPERATIONS
+        """Ids of the operations that it computes."""
+        return (*torch_convolution.OPERATIONS, *torch_product.OPERATIONS)
 
-    def unmet_requirements(self, work: BaselineConvolution | Computation) -> list[UnmetRequirement]:
+    def unmet_requirements(self, work: Computation) -> list[UnmetRequirement]:
         """Return what torch cannot do."""
-        if isinstance(work, Computation):
-            return torch_product.unmet_requirements(work, self._device)
-        return torch_convolution.unmet_requirements(work)
+        if work.operation in torch_convolution.OPERATIONS:
+            return torch_convolution.unmet_requirements(work)
+        return torch_product.unmet_requirements(work, self._device)
 
-    def run(self, work: BaselineConvolution | Computation, addresses: Mapping[str, int]) -> float:
+    def run(self, work: Computation, addresses: Mapping[str, int]) -> float:
         """Compute the result once; return milliseconds, without those of copying it to its place.
 
         :raises BaselineRejection: the library says that it cannot do this.
@@ -142,15 +141,14 @@ class TorchEngine:
             torch.cuda.synchronize(self._device)
         return time_ms
 
-    def _prepared(
-        self, work: BaselineConvolution | Computation, addresses: Mapping[str, int]
-    ) -> tuple[Any, Callable[[], Any]]:
+    def _prepared(self, work: Computation, addresses: Mapping[str, int]) -> tuple[Any, Callable[[], Any]]:
         """Return where the result belongs, and what computes it."""
-        if isinstance(work, Computation):
-            views = torch_product.tensors(work, addresses, self._bytes)
-            return views[work.tensors[-1].name], torch_product.computation(work, views, self._device)
-        views = torch_convolution.tensors(work, addresses, self._bytes)
-        return views[work.result], partial(torch_convolution.compute, work, views)
+        result = work.tensors[-1].name
+        if work.operation in torch_convolution.OPERATIONS:
+            views = torch_convolution.tensors(work, addresses, self._bytes)
+            return views[result], partial(torch_convolution.compute, work, views)
+        views = torch_product.tensors(work, addresses, self._bytes)
+        return views[result], torch_product.computation(work, views, self._device)
 
     def _timed(self, compute: Callable[[], Any]) -> tuple[Any, float]:
         if not self._on_gpu:

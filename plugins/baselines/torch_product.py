@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from ckprof.model.dtype import DataType
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.types import DataType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -59,26 +59,26 @@ def tensors(
 
     :param memory: returns so many bytes at an address.
     """
-    return {one.name: _view(work, one, addresses[one.name], memory) for one in work.tensors}
+    return {tensor.name: _view(work, tensor, addresses[tensor.name], memory) for tensor in work.tensors}
 
 
 def computation(work: Computation, tensors: Mapping[str, Any], device: Any) -> Callable[[], Any]:
     """Return what computes the result, in memory of torch's."""
-    a, b, *further, result = (tensors[one.name] for one in work.tensors)
+    a, b, *further, result = (tensors[view.name] for view in work.tensors)
     dtype = work.tensors[0].dtype
     if dtype is DataType.INT8:
         return lambda: torch._int_mm(a, b)
     if dtype in (DataType.FP8, DataType.BF8):
-        one = _unit_scale(device)
+        scale = _unit_scale(device)
 
         def product() -> Any:
             # as kernels for these types on GPUs, which do not round every sum to fp32 either
             fast = device.type == "cuda"
-            found = torch._scaled_mm(
-                a, b, scale_a=one, scale_b=one, out_dtype=result.dtype, use_fast_accum=fast
+            computed = torch._scaled_mm(
+                a, b, scale_a=scale, scale_b=scale, out_dtype=result.dtype, use_fast_accum=fast
             )
             # until torch 2.4 with the largest magnitude
-            return found[0] if isinstance(found, tuple) else found
+            return computed[0] if isinstance(computed, tuple) else computed
 
     else:
 
@@ -90,10 +90,10 @@ def computation(work: Computation, tensors: Mapping[str, Any], device: Any) -> C
     combine = _COMBINED[work.problem["elementwise_op"]]
 
     def combined() -> Any:
-        found = product()
+        computed = product()
         for operand in further:
-            found = combine(found, operand, out=found)
-        return found
+            computed = combine(computed, operand, out=computed)
+        return computed
 
     return combined
 
@@ -102,11 +102,12 @@ def _unmet(work: Computation, device: Any) -> Iterator[tuple[str, str]]:
     """Yield rules and messages."""
     a, b, *further, _ = work.tensors
     dtype = a.dtype
-    for one in work.tensors:
-        if _element_type(one.dtype, ocp=work.ocp) is None:
+    for tensor in work.tensors:
+        if _element_type(tensor.dtype, ocp=work.ocp) is None:
             yield (
                 "type",
-                f"torch {torch.__version__} has no {_FLOAT8.get((one.dtype, work.ocp), one.dtype.value)}",
+                f"torch {torch.__version__} has no "
+                f"{_FLOAT8.get((tensor.dtype, work.ocp), tensor.dtype.value)}",
             )
             return
     if dtype.properties.size_bytes == 1 and a.length("G") > 1:
@@ -155,11 +156,11 @@ def _element_type(dtype: DataType, *, ocp: bool) -> Any:
     return getattr(torch, _FLOAT8.get((dtype, ocp)) or _TYPES[dtype], None)
 
 
-def _view(work: Computation, one: TensorView, address: int, memory: Callable[[int, int], Any]) -> Any:
-    raw = memory(address, one.extent * one.dtype.properties.size_bytes)
-    order = [axis for axis in _ORDER.get(one.name, "GMN") if axis in one.axes]
-    lengths, strides = [one.length(axis) for axis in order], [one.stride(axis) for axis in order]
-    return raw.view(_element_type(one.dtype, ocp=work.ocp)).as_strided(lengths, strides)
+def _view(work: Computation, tensor: TensorView, address: int, memory: Callable[[int, int], Any]) -> Any:
+    raw = memory(address, tensor.extent * tensor.dtype.properties.size_bytes)
+    order = [axis for axis in _ORDER.get(tensor.name, "GMN") if axis in tensor.axes]
+    lengths, strides = [tensor.length(axis) for axis in order], [tensor.stride(axis) for axis in order]
+    return raw.view(_element_type(tensor.dtype, ocp=work.ocp)).as_strided(lengths, strides)
 
 
 @lru_cache(maxsize=1)

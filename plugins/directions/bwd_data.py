@@ -6,13 +6,19 @@ from math import gcd, prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import DispatcherForm, PositionalForm
-from ckprof_plugins.directions import string_kinds
-from ckprof_plugins.directions.arrays import filter_axes, image_axes, image_part, reordered, taps
-from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
-from ckprof_plugins.directions.gemm_sizes import backward_data_product
-from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
-from ckprof_plugins.directions.sums import backward_data_sums
+from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, image_part, reordered, taps
+from ckprof_plugins.directions._convolution.direction import Direction
+from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
+from ckprof_plugins.directions._convolution.gemm_sizes import backward_data_product
+from ckprof_plugins.directions._convolution.kernel import (
+    KERNELS,
+    ConvKernel,
+    ConvOperation,
+    SplitKRule,
+    Zeroing,
+)
+from ckprof_plugins.directions._convolution.sums import backward_data_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +26,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: The C++ names of the direction.
-OPERATION: Final = Operation(
+OPERATION: Final = ConvOperation(
     variant="bwd_data",
     kernel=ConvKernel.BACKWARD_DATA,
     tensors=("output", "weight", "input"),
@@ -58,7 +64,7 @@ OPERATION: Final = Operation(
 )
 
 
-class BackwardData:
+class BackwardData(Direction):
     """Each element of the input's gradient collects the output gradients of the windows that it is part of.
 
     Along an axis, output ``o`` reaches input ``o * stride + tap * dilation - left pad``. Input elements that
@@ -70,8 +76,6 @@ class BackwardData:
     aliases = ("backward_data",)
     miopen_flag = 2
     operation = OPERATION
-    tensors = OPERATION.tensors
-    host_args_type = OPERATION.host_args
 
     positional_form = PositionalForm(
         operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),
@@ -82,8 +86,6 @@ class BackwardData:
     )
 
     dispatcher_form = DispatcherForm(number=1, buffers=("output", "weight", "input"))
-
-    default_problem = DEFAULT_PROBLEMS
 
     product = staticmethod(backward_data_product)
     contraction = staticmethod(backward_data_sums)

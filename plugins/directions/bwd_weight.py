@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from math import prod
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import DispatcherForm, InterfaceExtension, PositionalForm
-from ckprof_plugins.directions import string_kinds
-from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
-from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
-from ckprof_plugins.directions.gemm_sizes import backward_weight_product
-from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, Zeroing
-from ckprof_plugins.directions.sums import backward_weight_sums
+from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
+from ckprof_plugins.directions._convolution.c_interface import EMBED_DIR
+from ckprof_plugins.directions._convolution.direction import Direction
+from ckprof_plugins.directions._convolution.forms import DispatcherForm, InterfaceExtension, PositionalForm
+from ckprof_plugins.directions._convolution.gemm_sizes import backward_weight_product
+from ckprof_plugins.directions._convolution.kernel import KERNELS, ConvKernel, ConvOperation, Zeroing
+from ckprof_plugins.directions._convolution.sums import backward_weight_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
-_EMBED: Final = Path(__file__).parent / "embed"
 
 #: The C++ names of the direction.
-OPERATION: Final = Operation(
+OPERATION: Final = ConvOperation(
     variant="bwd_weight",
     kernel=ConvKernel.BACKWARD_WEIGHT,
     tensors=("output", "input", "weight"),
@@ -49,7 +48,7 @@ OPERATION: Final = Operation(
 )
 
 
-class BackwardWeight:
+class BackwardWeight(Direction):
     """Each element of the weight's gradient sums, over images and windows, output gradient times input.
 
     Along an axis, output ``o`` meets input ``o * stride + tap * dilation - left pad``.
@@ -60,8 +59,6 @@ class BackwardWeight:
     aliases = ("backward_weight",)
     miopen_flag = 4
     operation = OPERATION
-    tensors = OPERATION.tensors
-    host_args_type = OPERATION.host_args
 
     #: The numbers are this operation's own. Number 2, bf16 with a weight in fp32, is no single data type.
     positional_form = PositionalForm(
@@ -77,11 +74,9 @@ class BackwardWeight:
         buffers=("input", "output", "weight"),
         # programs that were written before the dispatcher had other directions
         extension=InterfaceExtension(
-            header=_EMBED / "ckprof_conv_bwdw.h", source=_EMBED / "ckprof_conv_bwdw.cpp"
+            header=EMBED_DIR / "ckprof_conv_bwdw.h", source=EMBED_DIR / "ckprof_conv_bwdw.cpp"
         ),
     )
-
-    default_problem = DEFAULT_PROBLEMS
 
     product = staticmethod(backward_weight_product)
     contraction = staticmethod(backward_weight_sums)

@@ -6,13 +6,19 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import DispatcherForm, PositionalForm
-from ckprof_plugins.directions import string_kinds
-from ckprof_plugins.directions.arrays import filter_axes, image_axes, padded, reordered, taps
-from ckprof_plugins.directions.default_problems import DEFAULT_PROBLEMS
-from ckprof_plugins.directions.gemm_sizes import forward_product
-from ckprof_plugins.directions.operation import KERNELS, ConvKernel, Operation, SplitKRule, Zeroing
-from ckprof_plugins.directions.sums import forward_sums
+from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
+from ckprof_plugins.directions._convolution.direction import Direction
+from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
+from ckprof_plugins.directions._convolution.gemm_sizes import forward_product
+from ckprof_plugins.directions._convolution.kernel import (
+    KERNELS,
+    ConvKernel,
+    ConvOperation,
+    SplitKRule,
+    Zeroing,
+)
+from ckprof_plugins.directions._convolution.sums import forward_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +26,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.layout import ConvLayout
-    from ckprof.model.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: The C++ names of the direction.
-OPERATION: Final = Operation(
+OPERATION: Final = ConvOperation(
     variant="forward",
     kernel=ConvKernel.FORWARD,
     tensors=("input", "weight", "output"),
@@ -51,7 +57,7 @@ OPERATION: Final = Operation(
 )
 
 
-class Forward:
+class Forward(Direction):
     """Each output element is the sum of input times weight over the channels and the taps of the filter.
 
     Along an axis, output ``o`` meets input ``o * stride + tap * dilation - left pad``.
@@ -62,8 +68,6 @@ class Forward:
     aliases = ("forward",)
     miopen_flag = 1
     operation = OPERATION
-    tensors = OPERATION.tensors
-    host_args_type = OPERATION.host_args
 
     positional_form = PositionalForm(
         operations=("grouped_conv_fwd", "grouped_conv_fwd_tile"),
@@ -78,8 +82,6 @@ class Forward:
     )
 
     dispatcher_form = DispatcherForm(number=0, buffers=("input", "weight", "output"))
-
-    default_problem = DEFAULT_PROBLEMS
 
     product = staticmethod(forward_product)
     contraction = staticmethod(forward_sums)

@@ -9,12 +9,12 @@ from ckprof import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.protocols import Direction
-    from ckprof.strings.kind import StringKind
+    from ckprof.model.strings.kind import StringKind
+    from ckprof.plugin.protocols import Operation, StoreFormat
 
 
 @hookimpl
-def ckprof_register_directions() -> Sequence[Direction]:
+def ckprof_register_directions() -> Sequence[Operation]:
     """Add forward convolution and the two gradients."""
     from ckprof_plugins.directions.bwd_data import BackwardData
     from ckprof_plugins.directions.bwd_weight import BackwardWeight
@@ -26,6 +26,14 @@ def ckprof_register_directions() -> Sequence[Direction]:
 @hookimpl
 def ckprof_register_string_kinds() -> Sequence[StringKind]:
     """Add the strings of forward, backward data, backward weight and depthwise kernels."""
-    from ckprof_plugins.directions.string_kinds import KINDS
+    from ckprof_plugins.directions._convolution.string_kinds import KINDS
 
     return KINDS
+
+
+@hookimpl
+def ckprof_register_store_formats() -> Sequence[StoreFormat]:
+    """Add the CSV of CK Tile's own sweep."""
+    from ckprof_plugins.directions._convolution.upstream_csv import FORMAT
+
+    return [FORMAT]

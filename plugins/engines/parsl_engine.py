@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ckprof.errors import CkprofError, UsageError
-from ckprof.sweep.cluster.engine import Pool
+from ckprof.plugin.protocols.engines import Pool
 from ckprof_plugins.engines import parsl_task
 from ckprof_plugins.engines.parsl_settings import LAUNCHERS, PROVIDERS, read_parsl_settings
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-    from ckprof.sweep.cluster.engine import EngineRequest
+    from ckprof.plugin.protocols.engines import EngineRequest
     from ckprof_plugins.engines.parsl_settings import ParslSettings, PoolTable
 
 #: seconds between looks at whether more workers are needed
@@ -64,12 +64,12 @@ def _checked(request: EngineRequest) -> ParslSettings:
         table = settings.pool(pool)
         if table is None or file is None:
             continue
-        known = inspect.signature(_provider_class(table).__init__).parameters
+        parameters = inspect.signature(_provider_class(table).__init__).parameters
         for name in table.options:
-            if name not in known or name == "self":
+            if name not in parameters or name == "self":
                 raise file.error(
                     f"provider {table.provider} has no parameter {name!r} "
-                    f"(known: {', '.join(one for one in known if one != 'self')})",
+                    f"(known: {', '.join(parameter for parameter in parameters if parameter != 'self')})",
                     f"pools.{pool.value}.options.{name}",
                 )
     return settings
@@ -89,7 +89,7 @@ def make_provider(table: PoolTable) -> Any:
     form = PROVIDERS[table.provider]
     launchers = importlib.import_module("parsl.launchers")
     kind = _provider_class(table)
-    known = inspect.signature(kind.__init__).parameters
+    parameters = inspect.signature(kind.__init__).parameters
     launcher = table.launcher or (form.launcher if table.nodes > 1 else "single")
     values: dict[str, Any] = {
         "nodes_per_block": table.nodes,
@@ -103,7 +103,7 @@ def make_provider(table: PoolTable) -> Any:
         form.queue: table.queue,
         form.account: table.account,
     }
-    given = {name: value for name, value in values.items() if name in known and value not in ("", None)}
+    given = {name: value for name, value in values.items() if name in parameters and value not in ("", None)}
     try:
         return kind(**{**given, **table.options})
     except Exception as exc:
@@ -183,10 +183,8 @@ class ParslSession:
             )
         )
 
-    @property
-    def outlives_coordinator(self) -> bool:
-        """Workers notice the end of the process that started Parsl by its silence."""
-        return True
+    #: workers notice the end of the process that started Parsl by its silence
+    outlives_coordinator = True
 
     @property
     def shares_files(self) -> bool:

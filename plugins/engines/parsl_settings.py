@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import UsageError
-from ckprof.sweep.cluster.engine import Pool
+from ckprof.plugin.protocols.engines import Pool
 
 if TYPE_CHECKING:
-    from ckprof.sweep.cluster.settings import ClusterSettings
+    from ckprof.plugin.protocols.engines import EngineSettings
 
 _WALLTIME: Final = re.compile(r"\d+:[0-5]\d:[0-5]\d")
 _TABLES: Final = ("pools", "parsl")
@@ -135,7 +135,7 @@ class ParslSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return all(PROVIDERS[table.provider].local for table in tables)
 
 
-def read_parsl_settings(settings: ClusterSettings | None) -> ParslSettings:
+def read_parsl_settings(settings: EngineSettings | None) -> ParslSettings:
     """Return the engine's part of a settings file.
 
     :raises UsageError: there is no settings file.
@@ -145,13 +145,13 @@ def read_parsl_settings(settings: ClusterSettings | None) -> ParslSettings:
         raise UsageError("--engine parsl needs --cluster FILE, which says where its workers run")
     if "pools" not in settings.tables:
         raise settings.error("there is no table [pools.run], which says where kernels are measured", "pools")
-    found = settings.convert(ParslSettings, known=_TABLES)
+    read = settings.convert(ParslSettings, known=_TABLES)
     for pool in Pool:
-        table = found.pool(pool)
+        table = read.pool(pool)
         if table is not None:
             for name, problem in _problems(table, pool):
                 raise settings.error(problem, f"pools.{pool.value}.{name}")
-    return found
+    return read
 
 
 def _problems(table: PoolTable, pool: Pool) -> list[tuple[str, str]]:
@@ -159,26 +159,26 @@ def _problems(table: PoolTable, pool: Pool) -> list[tuple[str, str]]:
     form = PROVIDERS.get(table.provider)
     if form is None:
         return [("provider", f"unknown provider {table.provider!r} (known: {', '.join(PROVIDERS)})")]
-    found = []
+    problems = []
     for name in ("nodes", "blocks", "workers"):
         if getattr(table, name) < 1:
-            found.append((name, f"{name} is {getattr(table, name)}, expected at least 1"))
+            problems.append((name, f"{name} is {getattr(table, name)}, expected at least 1"))
     if pool is Pool.RUN and not table.devices:
-        found.append(("gpus", "gpus is missing: the number of devices of a machine, or their names"))
+        problems.append(("gpus", "gpus is missing: the number of devices of a machine, or their names"))
     if pool is Pool.BUILD and table.devices:
-        found.append(("gpus", "a pool that builds has workers = N, no gpus"))
+        problems.append(("gpus", "a pool that builds has workers = N, no gpus"))
     if table.walltime and not form.walltime:
-        found.append(("walltime", f"provider {table.provider} has no walltime"))
+        problems.append(("walltime", f"provider {table.provider} has no walltime"))
     elif table.walltime and not _WALLTIME.fullmatch(table.walltime):
-        found.append(("walltime", f"walltime is {table.walltime!r}, expected hours:minutes:seconds"))
+        problems.append(("walltime", f"walltime is {table.walltime!r}, expected hours:minutes:seconds"))
     for name in ("queue", "account"):
         if getattr(table, name) and not getattr(form, name):
-            found.append((name, f"provider {table.provider} has no {name}"))
+            problems.append((name, f"provider {table.provider} has no {name}"))
     if table.launcher and table.launcher not in LAUNCHERS:
-        found.append(("launcher", f"unknown launcher {table.launcher!r} (known: {', '.join(LAUNCHERS)})"))
+        problems.append(("launcher", f"unknown launcher {table.launcher!r} (known: {', '.join(LAUNCHERS)})"))
     if table.nodes > 1 and not (form.launcher or table.launcher):
-        found.append(("nodes", f"provider {table.provider} has one machine a job: use blocks"))
+        problems.append(("nodes", f"provider {table.provider} has one machine a job: use blocks"))
     for name in form.required:
         if name not in table.options:
-            found.append(("options", f"provider {table.provider} needs options.{name}"))
-    return found
+            problems.append(("options", f"provider {table.provider} needs options.{name}"))
+    return problems

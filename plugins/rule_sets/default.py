@@ -11,7 +11,7 @@ from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, make_inst
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.arch.architecture import Sizes
+    from ckprof.model.architecture import Sizes
     from ckprof.plugin.protocols import RuleSetRequest
 
 _VECTORS: Final = (4, 8, 8)

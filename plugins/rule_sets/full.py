@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ckprof.model.layout import find_layout
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import RuleSetEntry
+from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Specialization
 from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
 from ckprof_plugins.rule_sets.full_tables import depthwise_rows, schedule, sizes, tables
@@ -23,8 +23,8 @@ from ckprof_plugins.rule_sets.tile_math import Pair, fitting_pairs, legacy_mma_k
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.arch.architecture import Architecture, Sizes
-    from ckprof.model.dtype import DataType
+    from ckprof.model.architecture import Architecture, Sizes
+    from ckprof.model.types import DataType
     from ckprof.plugin.protocols import RuleSetRequest
     from ckprof_plugins.rule_sets.full_tables import Schedule
 
@@ -34,6 +34,15 @@ _DEPTHWISE_LAYOUT = "ngchw"
 #: A filter of 3x3 is only worth a kernel of its own for blocks of at most that many results.
 _FILTER3X3_RESULTS = 4096
 _SMALLEST_TILE_K = 8
+
+
+class _Kind(NamedTuple):
+    """What kernels of one part of the rule set have in common."""
+
+    direction: str
+    ndim: int
+    dtype: DataType
+    arch: Architecture
 
 
 class FullRuleSet:
@@ -48,7 +57,7 @@ class FullRuleSet:
         for direction in request.directions:
             for ndim in request.ndims:
                 for dtype in request.dtypes:
-                    for config, defect in _gemm_configs(direction, ndim, dtype, request.arch):
+                    for config, defect in _gemm_configs(_Kind(direction, ndim, dtype, request.arch)):
                         seen.setdefault(config, defect)
         entries = [
             RuleSetEntry(make_instance(config, number), defect)
@@ -57,13 +66,12 @@ class FullRuleSet:
         return entries + _depthwise_entries(request, len(entries))
 
 
-def _gemm_configs(
-    direction: str, ndim: int, dtype: DataType, arch: Architecture
-) -> Iterator[tuple[GemmConfig, UnmetRequirement | None]]:
+def _gemm_configs(kind: _Kind) -> Iterator[tuple[GemmConfig, UnmetRequirement | None]]:
     table = tables()
+    direction, ndim, dtype, _ = kind
     for tile in table.base_tiles(direction, ndim, dtype):
         schedules = table.schedules_of(direction, tile, dtype)
-        for config in _configs_of_tile(direction, ndim, dtype, arch, tile, schedules, Features()):
+        for config in _configs_of_tile(kind, tile, schedules, Features()):
             yield config, None
     # Features do not look at the table of tiles. That matters where there is none at all.
     defect = None if table.base_tiles(direction, ndim, dtype) else _no_table(direction, ndim)
@@ -75,7 +83,7 @@ def _gemm_configs(
                 if named is None
                 else [schedule(text) for text in named]
             )
-            for config in _configs_of_tile(direction, ndim, dtype, arch, tile, schedules, feature.features):
+            for config in _configs_of_tile(kind, tile, schedules, feature.set):
                 yield config, defect
 
 
@@ -89,15 +97,10 @@ def _no_table(direction: str, ndim: int) -> UnmetRequirement:
 
 
 def _configs_of_tile(
-    direction: str,
-    ndim: int,
-    dtype: DataType,
-    arch: Architecture,
-    tile_text: str,
-    schedules: Sequence[Schedule],
-    features: Features,
+    kind: _Kind, tile_text: str, schedules: Sequence[Schedule], features: Features
 ) -> Iterator[GemmConfig]:
     table = tables()
+    direction, _, dtype, arch = kind
     tile = sizes(tile_text)
     size_bytes = dtype.properties.size_bytes
     all_vectors = table.vectors_of(direction, tile_text, dtype)
@@ -116,7 +119,7 @@ def _configs_of_tile(
                 legacy = features.stream_k is not None or (wavelet and legacy_wavelet)
                 first = GemmConfig(
                     direction=direction,
-                    ndim=ndim,
+                    ndim=kind.ndim,
                     dtype=dtype,
                     tile=tile,
                     wave_grid=grid,

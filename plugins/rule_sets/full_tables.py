@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.model.dtype import DataType
+from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
-from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy
-from ckprof_plugins.rule_sets.gemm_config import Features, StreamK
+from ckprof_plugins.rule_sets.gemm_config import Features
 from ckprof_plugins.rule_sets.tile_math import vector_code
 
 if TYPE_CHECKING:
-    from ckprof.arch.architecture import Sizes
+    from ckprof.model.architecture import Sizes
 
 TABLES: Final = Path(__file__).with_name("full_tables.json")
 
@@ -45,44 +44,13 @@ class MmaException(msgspec.Struct, forbid_unknown_fields=True):
     mma: list[str]
 
 
-class StreamKSet(msgspec.Struct, forbid_unknown_fields=True):
-    """The stream-K fields that a feature sets."""
-
-    strategy: str
-    persistent: bool
-
-
-class FeatureSet(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields that a feature sets."""
-
-    num_groups_to_merge: int = 1
-    split_image: bool = False
-    explicit_gemm: bool = False
-    two_stage: bool = False
-    stream_k: StreamKSet | None = None
-
-
 class Feature(msgspec.Struct, forbid_unknown_fields=True):
     """Further kernels over tiles of their own."""
 
-    set: FeatureSet
+    set: Features
     tiles: list[str]
     gemm_pipelines: list[str] | None = None
     classes: list[str] = msgspec.field(default_factory=lambda: ["half", "float"])
-
-    @property
-    def features(self) -> Features:
-        """What the kernels have."""
-        stream_k = self.set.stream_k
-        return Features(
-            num_groups_to_merge=self.set.num_groups_to_merge,
-            split_image=self.set.split_image,
-            explicit_gemm=self.set.explicit_gemm,
-            two_stage=self.set.two_stage,
-            stream_k=StreamK(ReductionStrategy(stream_k.strategy), stream_k.persistent)
-            if stream_k is not None
-            else None,
-        )
 
 
 class WaveGrids(msgspec.Struct, forbid_unknown_fields=True):
@@ -134,9 +102,9 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
     def exception_of(self, direction: str, tile: str, grid: Sizes) -> list[tuple[int, int]]:
         """Return the m and n of MMA tiles that do not follow the rule; empty if the rule holds."""
         text = "x".join(map(str, grid))
-        for one in self.mma_exceptions:
-            if (one.direction, one.tile, one.wave_grid) == (direction, tile, text):
-                return [_pair(mma) for mma in one.mma]
+        for exception in self.mma_exceptions:
+            if (exception.direction, exception.tile, exception.wave_grid) == (direction, tile, text):
+                return [_pair(mma) for mma in exception.mma]
         return []
 
     def never(self) -> frozenset[tuple[int, int]]:
@@ -169,9 +137,9 @@ def schedules_by_shape(direction: str, tile: Sizes) -> list[Schedule]:
     """Return the GEMM pipelines of a tile that no table names."""
     m, n, k = tile
     intra, inter = Scheduler.INTRAWAVE, Scheduler.INTERWAVE
-    found: list[Schedule] = [(_COMPV1, intra)]
+    schedules: list[Schedule] = [(_COMPV1, intra)]
     if direction == "bwd_data":
-        return found
+        return schedules
     large = m * n >= 4096 and k >= 32
     double = tile in _SMALL_DOUBLE_BUFFERED or (m * n >= 16384 and k >= 32)
     if direction == "fwd":
@@ -193,7 +161,7 @@ def schedules_by_shape(direction: str, tile: Sizes) -> list[Schedule]:
             (k >= 32, (GemmPipeline.COMPV6, intra)),
             (k == 64, (GemmPipeline.BASIC_ASYNC_V1, intra)),
         )
-    return found + [schedule for wanted, schedule in offers if wanted]
+    return schedules + [schedule for wanted, schedule in offers if wanted]
 
 
 @lru_cache(maxsize=1)

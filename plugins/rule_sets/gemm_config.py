@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ckprof.model.layout import LAYOUTS
+import msgspec
+
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
@@ -13,9 +15,9 @@ from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, Stream
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
 if TYPE_CHECKING:
-    from ckprof.arch.architecture import Architecture, Sizes
-    from ckprof.model.dtype import DataType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.architecture import Architecture, Sizes
+    from ckprof.model.types import DataType
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 #: Number of spatial dimensions -> the layout of all GEMM kernels.
@@ -25,14 +27,14 @@ _NARROW_WAVE: Final = 32
 _COMPV6_TILE_K: Final = 64
 
 
-class StreamK(NamedTuple):
+class StreamK(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a stream-K kernel adds up."""
 
     strategy: ReductionStrategy
     persistent: bool
 
 
-class Features(NamedTuple):
+class Features(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What some kernels of a rule set have and the regular ones lack."""
 
     num_groups_to_merge: int = 1
@@ -131,9 +133,11 @@ def make_instance(config: GemmConfig, number: int) -> GemmInstance:
         "split_image": features.split_image,
     }
     if features.stream_k is not None:
-        strategy, persistent = features.stream_k
         return StreamKInstance(
-            **fields, strategy=strategy, persistent=persistent, two_stage=features.two_stage
+            **fields,
+            strategy=features.stream_k.strategy,
+            persistent=features.stream_k.persistent,
+            two_stage=features.two_stage,
         )
     if features.two_stage:
         return TwoStageInstance(**fields)

@@ -14,7 +14,7 @@ from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, StreamK, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.arch.architecture import Architecture
+    from ckprof.model.architecture import Architecture
     from ckprof.model.instance import Instance
     from ckprof.plugin.protocols import RuleSetRequest
 
@@ -32,15 +32,15 @@ class ListRuleSet:
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
         """Return the kernels of the lists that upstream's generator takes, in the order of the lists."""
-        found: dict[Instance, None] = {}
+        instances: dict[Instance, None] = {}
         for direction in request.directions:
             if direction not in _FOLDERS:
                 continue
             for instance in request.read_lists(f"{_FOLDERS[direction]}/{self.id}"):
                 wanted = instance.ndim in request.ndims and instance.dtype in request.dtypes
                 if wanted and _upstream_accepts(instance, request.arch):
-                    found.setdefault(replace(instance, id=0))
-        return [RuleSetEntry(replace(instance, id=number)) for number, instance in enumerate(found)]
+                    instances.setdefault(replace(instance, id=0))
+        return [RuleSetEntry(replace(instance, id=number)) for number, instance in enumerate(instances)]
 
 
 def _upstream_accepts(instance: Instance, arch: Architecture) -> bool:

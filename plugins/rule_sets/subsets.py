@@ -98,7 +98,7 @@ def _schedule(instance: Instance) -> tuple[object, ...]:
 
 def _positions(groups: Iterable[Hashable]) -> list[list[int]]:
     """Return the positions of equal items, in the order of their first."""
-    found: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for position, group in enumerate(groups):
-        found.setdefault(group, []).append(position)
-    return list(found.values())
+        positions.setdefault(group, []).append(position)
+    return list(positions.values())

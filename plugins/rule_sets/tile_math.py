@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.dtype import DataType
+from ckprof.model.types import DataType
 
 if TYPE_CHECKING:
-    from ckprof.arch.architecture import Architecture, Sizes
+    from ckprof.model.architecture import Architecture, Sizes
 
 #: A wave grid and the m and n of an MMA tile.
 Pair = tuple["Sizes", tuple[int, int]]

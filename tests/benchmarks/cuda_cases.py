@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ckprof.model.problem import ConvProblem
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: powers of two, and numbers of parts that fill a device's 132 multiprocessors once
 SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 33, 44)

@@ -12,16 +12,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.run.executor import Executor
-from ckprof.run.messages import AbiStatus, Sampled
-from ckprof.run.remote import RemoteLibrary
+from ckprof.measure.executor import Executor
+from ckprof.measure.worker.messages import AbiStatus, Sampled
+from ckprof.measure.worker.remote import RemoteLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    from ckprof.run.abi import CBuffers, CProblem, Kernel, Library
+    from ckprof.measure.worker.abi import CBuffers, CProblem, Kernel, Library
 
 FLUSH_BYTES: Final = 256 * 2**20
 #: of the device's clock, a quarter of a millisecond
@@ -90,8 +90,9 @@ def time_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def sampled(reply: Any, wall_s: float) -> float:
         if not isinstance(reply, Sampled):
             return wall_s
-        mean_ms = statistics.fmean(reply.samples_ms)
-        return (len(reply.samples_ms) * reply.launches + reply.warmup) * mean_ms / 1e3 + reply.flush_s
+        sampling = reply.sampling
+        runs = len(sampling.samples_ms) * sampling.launches + sampling.warmup
+        return runs * statistics.fmean(sampling.samples_ms) / 1e3 + sampling.flush_s
 
     timed("load", lambda _, wall_s: wall_s)
     timed("check", lambda _, wall_s: wall_s)

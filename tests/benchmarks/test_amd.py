@@ -18,19 +18,20 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.build.builder import build_library
-from ckprof.build.cache import ObjectCache
-from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import ToolchainError
-from ckprof.flow.code_objects import FILE, read_code_objects, write_code_objects
-from ckprof.flow.inspect_build import inspect_build
+from ckprof.kernels.build.builder import BuildLimits, build_tree
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.code_objects import FILE, read_code_objects, write_code_objects
+from ckprof.kernels.inspection import inspect_build
+from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
 from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.candidates import candidates_of
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -81,12 +82,11 @@ def build(root: Path, instances, recipe):
             direction=Forward(),
             arch="gfx942",
             api_level=recipe.api_level,
-            instances=instances,
-            pipelines={"implicit_gemm": ImplicitGemmPipeline()},
+            candidates=candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),
         )
     )
     cache = ObjectCache(root / "cache")
-    result = build_library(tree, recipe, timeout_s=3600, work_dir=root, cache=cache)
+    result = build_tree(tree, recipe, BuildLimits(timeout_s=3600), work_dir=root, cache=cache)
     assert not result.failures
     return tree, result
 

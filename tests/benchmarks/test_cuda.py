@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 from ckprof.cli.main import main
-from ckprof.run.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
+from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
 
 from .cuda_cases import (
     BF16,

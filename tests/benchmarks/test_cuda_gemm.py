@@ -24,8 +24,8 @@ from typing import Any, Final
 
 import pytest
 
-from ckprof.run.abi import CBuffers, CProblem, Kernel, Library
-from ckprof.run.messages import AbiStatus
+from ckprof.measure.worker.abi import CBuffers, CProblem, Kernel, Library
+from ckprof.measure.worker.messages import AbiStatus
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 from .device_timing import Stopwatch

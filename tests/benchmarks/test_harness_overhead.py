@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.measure.events import KernelTimed
+from ckprof.measure.executor import Executor
+from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.model.outcome import Status
-from ckprof.run.events import KernelTimed
-from ckprof.run.executor import Executor
-from ckprof.run.options import CacheMode, RunOptions
-from ckprof.run.prepare import prepare_problem
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import find_layout
 
 from ..run.fakes import ARCH, ScaleDirection, build_library, find_compiler, make_problem
 
@@ -51,7 +51,9 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
             timed.append(event)
 
     layout = find_layout("nhwgc")
-    problem = prepare_problem(ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path)
+    problem = prepare_problem(
+        ProblemTensors.of(ScaleDirection(), make_problem(), layout, DataType.FP32), options, tmp_path
+    )
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path, on_event=note) as executor:
         executor.open()
         executor.set_problem(problem)
@@ -77,7 +79,9 @@ def test_verification_overhead(benchmark, library, tmp_path, size):
         max_time_s=0.0,
     )
     layout = find_layout("nhwgc")
-    problem = prepare_problem(ScaleDirection(), make_problem(size), layout, DataType.FP32, options, tmp_path)
+    problem = prepare_problem(
+        ProblemTensors.of(ScaleDirection(), make_problem(size), layout, DataType.FP32), options, tmp_path
+    )
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path) as executor:
         executor.open()
         executor.set_problem(problem)

@@ -16,11 +16,11 @@ import pytest
 from ckprof.compare.compare import compare
 from ckprof.compare.self_test import self_test
 from ckprof.compare.side import Side, side_of, with_rounds
-from ckprof.store_report.content import report_content
-from ckprof.store_report.options import ReportOptions
-from ckprof.store_report.page import render_html
+from ckprof.report.store.content import report_content
+from ckprof.report.store.options import ReportOptions
+from ckprof.report.store.page import render_html
 from tests.measured import Made, attempts, later
-from tests.store_report.browser import Browser, find_browser
+from tests.report.store.browser import Browser, find_browser
 
 MADE = Made(problems=100, instances=300, rounds=4)
 

@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 
-from ckprof.flow.candidates import list_candidates
+from ckprof.kernels.candidates import list_candidates
+from ckprof.lists.list_files import read_list
+from ckprof.measure.instance_strings import query_instance_strings
 from ckprof.parity.compare import compare
-from ckprof.parity.dispatcher_side import catalog_side
-from ckprof.parity.side_files import Reading, built_side
+from ckprof.parity.generated_side import catalog_side, library_side
 from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.run.instance_strings import query_instance_strings
-from ckprof.strings.revision import default_revision
 from tests.parity.told_library import build_told_library
 
 KERNELS = 300
@@ -43,9 +42,8 @@ def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -
     manager = PluginManager()
     manager.load_all()
     registry = Registry(manager)
-    reading = Reading(revision=default_revision())
     names = ("forward/profiler/nhwgc_fp16", "forward/profiler/nhwgc_bf16")
-    conversions = [reading.convert(conf_root() / f"{name}.conf", registry, None) for name in names]
+    conversions = [read_list(conf_root() / f"{name}.conf", registry) for name in names]
     candidates = list_candidates(conversions, registry)[:KERNELS]
     assert len(candidates) == KERNELS
     texts = {candidate.instance.key: candidate.instance_string for candidate in candidates}
@@ -57,7 +55,7 @@ def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -
         assert not query_instance_strings(library, [candidates[0].instance.key]).failures
 
     def ask_all() -> None:
-        found = compare(expected, built_side(library, candidates, registry), registry.strings)
+        found = compare(expected, library_side(library, candidates, registry), registry.strings)
         assert found.matched == KERNELS
 
     benchmark.pedantic(ask_all, rounds=10, warmup_rounds=2)

@@ -17,14 +17,15 @@ from typing import Any
 
 import pytest
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.codegen.embedding import Embedding
-from ckprof.codegen.source_tree import TreeRequest, generate_tree
-from ckprof.flow.rule_sets import entry_candidates, shipped_list_reader
-from ckprof.flow.validity import check_validity
+from ckprof.kernels.candidates import entry_candidates
+from ckprof.kernels.choose import shipped_list_reader
+from ckprof.kernels.source.embedding import Embedding
+from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.validity import check_validity
 from ckprof.model.api_level import LATEST_API_LEVEL
-from ckprof.model.dtype import DataType
+from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRequest
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import RuleSetRequest
 from ckprof.plugin.registry import Registry
@@ -74,7 +75,7 @@ def test_enumerate(benchmark: Any, registry: Registry, keep_defects: bool) -> No
 
 @pytest.mark.parametrize("state", ["empty", "unchanged"])
 def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str) -> None:
-    instances = [candidate.instance for candidate in enumerated(registry, False)]
+    candidates = enumerated(registry, False)
     target = next(t for t in registry.targets if t.embedded)
     embedding = Embedding(recipe=target.recipe(BuildRequest(arch=ARCH.name)))
     roots = iter(range(1000))
@@ -84,11 +85,10 @@ def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str
             TreeRequest(
                 root=root,
                 library_name="ckprof_conv_fwd",
-                direction=registry.direction("fwd"),
+                direction=registry.operation("fwd"),
                 arch=ARCH.name,
                 api_level=LATEST_API_LEVEL,
-                instances=instances,
-                pipelines=registry.pipelines.as_mapping(),
+                candidates=candidates,
                 embedding=embedding,
             )
         )
@@ -97,12 +97,12 @@ def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str
         tree = benchmark.pedantic(
             generate, setup=lambda: ((tmp_path / str(next(roots)),), {}), rounds=3, iterations=1
         )
-        assert len(tree.written) > 2 * len(instances)
+        assert len(tree.written) > 2 * len(candidates)
     else:
         generate(tmp_path)
         tree = benchmark(generate, tmp_path)
         assert tree.written == ()
-    assert len(tree.kernels) == len(instances)
+    assert len(tree.kernels) == len(candidates)
 
 
 def run_jit(cache: Path, jobs: int, kernels: int = 6, tile_m: int = 64) -> float:

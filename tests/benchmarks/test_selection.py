@@ -11,20 +11,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ckprof.codegen.entry import ABI_INCLUDE_DIR
-from ckprof.selection.cpp_model import render_cpp
-from ckprof.selection.csv_tables import read_csv
-from ckprof.selection.measurements import merged
-from ckprof.selection.selector import Selector
-from ckprof.selection.training import train
-from ckprof.selection.validation import candidates_of
-from ckprof_plugins.directions.gemm_sizes import forward_sizes
+from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
+from ckprof.tuning.time_model.cpp_model import render_cpp
+from ckprof.tuning.time_model.csv_tables import read_csv
+from ckprof.tuning.time_model.measurements import merged
+from ckprof.tuning.time_model.selector import Selector
+from ckprof.tuning.time_model.training import train
+from ckprof.tuning.time_model.validation import candidates_of
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
-from tests.selection.conftest import MEASURED, request
-from tests.selection.test_cpp_model import SOURCE, line
+from tests.tuning.sizes import FORMS, forward_sizes
+from tests.tuning.time_model.conftest import MEASURED, request
+from tests.tuning.time_model.test_cpp_model import SOURCE, line
 
 TABLES = tuple(
-    read_csv(MEASURED / f"gfx950_fwd_bf16_{name}.csv", traits_of_name)
+    read_csv(MEASURED / f"gfx950_fwd_bf16_{name}.csv", traits_of_name, (ConvProblem,))
     for name in ("20kernels", "30kernels_even")
 )
 
@@ -45,7 +46,9 @@ def test_choice_in_python(benchmark) -> None:
 def test_choices_in_cpp(benchmark, tmp_path: Path) -> None:
     table = TABLES[1]
     selector = Selector(train(request(merged(TABLES))), candidates_of(table), forward_sizes)
-    (tmp_path / "time_model.hpp").write_text(render_cpp(selector, list(table.kernels)))
+    (tmp_path / "time_model.hpp").write_text(
+        render_cpp(selector, list(table.kernels), FORMS, by_values=False)
+    )
     compiler = shutil.which("g++") or shutil.which("clang++")
     assert compiler is not None
     program = tmp_path / "choose"

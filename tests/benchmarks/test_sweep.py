@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from ckprof.rounds.contest import Contest
-from ckprof.rounds.options import RoundOptions
+from ckprof.measure.rounds import Contest, RoundOptions
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.engine import Sweep, Watch
-from tests.rounds.device import SimulatedDevice, run, spread_times
+from ckprof.sweep.recording import Recorder
+from ckprof.sweep.sweep import Sweep, Watch
+from tests.measure.device import SimulatedDevice, run, spread_times
 from tests.store.samples import make_session
-from tests.sweep.bench import SimulatedBench, make_kernels, make_problems, plan_for
+from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems, plan_for
 
 PROBLEMS = 100
 KERNELS = 300
@@ -31,7 +31,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     path = tmp_path_factory.mktemp("swept") / "results.db"
     with StoreWriter(path) as writer:
         plan = plan_for(make_kernels(KERNELS), make_problems(PROBLEMS), writer.reader.past_visits)
-        summary = Sweep(plan, SimulatedBench(), writer, make_session(), Watch()).run()
+        summary = Sweep(plan, SimulatedBench(), Recorder(writer, make_session(), SHARED), Watch()).run()
     return path, 1e3 * summary.wall_s / summary.attempts
 
 

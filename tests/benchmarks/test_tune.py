@@ -16,23 +16,23 @@ from statistics import median
 import numpy as np
 import pytest
 
-from ckprof.api.measured_tables import read_tables
-from ckprof.api.model_training import gemm_sizes_of
-from ckprof.api.profiler import Profiler
-from ckprof.api.timed_kernels import KernelKind
-from ckprof.model.kernel_traits import KernelTraits
-from ckprof.problems.sample import SampleSpec, sample
-from ckprof.selection.measurements import Measurements
-from ckprof.selection.training import TrainRequest, train
-from ckprof.tune.knowledge import Knowledge
-from ckprof.tune.loop import TuneLimits, TuneLoop
-from ckprof.tune.model_search import ModelSearch
-from ckprof.tune.replay import ReplayBench, replay_space
-from ckprof.tune.replay_costs import ReplayCosts
-from ckprof.tune.space import Choice, SearchKernel, SearchSpace
-from ckprof.tune.strategy import SearchRequest
-from ckprof_plugins.directions.gemm_sizes import forward_sizes
-from tests.tune.conftest import MEASURED, all_strategies
+from ckprof.model.gemm_work import KernelTraits
+from ckprof.profiler import Profiler
+from ckprof.tuning.measured_tables import read_tables
+from ckprof.tuning.model_training import gemm_sizes_of
+from ckprof.tuning.search.knowledge import Knowledge
+from ckprof.tuning.search.loop import TuneLimits, TuneLoop
+from ckprof.tuning.search.model_search import ModelSearch
+from ckprof.tuning.search.replay import ReplayBench, replay_space
+from ckprof.tuning.search.space import Choice, SearchKernel, SearchSpace
+from ckprof.tuning.search.strategy import SearchRequest, StrategySearch
+from ckprof.tuning.time_model.measurements import Measurements
+from ckprof.tuning.time_model.training import TrainRequest, train
+from ckprof.tuning.timed_kernels import KernelKind
+from ckprof.tuning.tune_requests import ReplayCosts
+from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
+from tests.tuning.search.conftest import MEASURED, all_strategies
+from tests.tuning.sizes import forward_sizes
 
 REGISTRY = Profiler().registry
 
@@ -120,7 +120,7 @@ def searched(sweep: Recorded, name: str, seed: int, *, trained: bool, costs: Rep
         return bool(efficiency.mean() >= 0.99 and (efficiency >= 0.99).mean() >= 0.95)
 
     loop = TuneLoop(knowledge, bench, TuneLimits(should_stop=found_all))
-    loop.run(all_strategies().start(name, request))
+    loop.run(StrategySearch(all_strategies(), name, request))
     found = {"99 %": np.inf, "95 % within 1 %": np.inf, "measurements to 99 %": np.inf}
     for one in reversed(loop.progress):
         efficiency = bench.best_us / np.array(one.best_us)

@@ -70,7 +70,7 @@ class Silent(Mine):
 def ckprof_register_pipelines():
     return [Silent()]
 """,
-        ("generate", "fwd", "--conf", LIST, "--keep", "out"),
+        ("generate", "fwd", "--conf", LIST, "--build-dir", "out"),
         "pipeline 'implicit_gemm': render_named returned None, expected KernelSource",
     ),
     "a record by keywords only": (
@@ -80,7 +80,9 @@ class Record(CatalogRecord, kw_only=True, forbid_unknown_fields=True):
 
 @hookimpl
 def ckprof_register_catalog_variants():
-    return [CatalogVariant(name="mine", direction="fwd", record_type=Record)]
+    from ckprof_plugins.directions._convolution.layout import LAYOUTS
+
+    return [CatalogVariant(name="mine", direction="fwd", record_type=Record, layouts=LAYOUTS)]
 """,
         ("convert", LIST),
         "catalog variant 'mine': record_type Record takes rows by keyword only",
@@ -92,7 +94,7 @@ def ckprof_register_conf_families():
     return ["a family"]
 """,
         ("convert", LIST),
-        "ckprof_register_conf_families returned an object of type str, expected ConfFamily",
+        "ckprof_register_conf_families returned an object of type str, which has no id",
     ),
     "recognises raises": (
         """
@@ -150,8 +152,8 @@ def ckprof_register_targets():
     ),
     "a step of a family raises": (
         """
-from ckprof.strings.fields import Field
-from ckprof.strings.kinds import POSITIVE
+from ckprof.model.strings.fields import Field
+from ckprof.model.strings.argument_kinds import POSITIVE
 from ckprof_converters.conf_family import ConfFamily
 
 class Record(CatalogRecord, forbid_unknown_fields=True):
@@ -162,7 +164,9 @@ def step(values, properties):
 
 @hookimpl
 def ckprof_register_catalog_variants():
-    return [CatalogVariant(name="mine", direction="fwd", record_type=Record)]
+    from ckprof_plugins.directions._convolution.layout import LAYOUTS
+
+    return [CatalogVariant(name="mine", direction="fwd", record_type=Record, layouts=LAYOUTS)]
 
 @hookimpl
 def ckprof_register_conf_families():
@@ -216,7 +220,7 @@ def test_where_it_happened_is_shown_with_v(plugin, capsys) -> None:
     assert plugin(source, "-v", *command) == ExitCode.PLUGIN
     err = capsys.readouterr().err
     assert "Traceback" in err and "return record.no_such_field" in err
-    assert "ckprof/plugin/guard.py" not in err
+    assert "ckprof/plugin/boundary.py" not in err
 
 
 def test_one_broken_list_of_a_tree_leaves_the_others_alone(plugin, tmp_path, capsys) -> None:
@@ -241,7 +245,7 @@ def ckprof_after_conversion(conversion):
 def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm.plugin")
     (tmp_path / "one_nhwgc_fp16.conf").write_text((conf_root() / LIST).read_text().splitlines()[0] + "\n")
-    command = ("build", "fwd", "--conf", "one_nhwgc_fp16.conf", "--keep", "out")
+    command = ("build", "fwd", "--conf", "one_nhwgc_fp16.conf", "--build-dir", "out")
     source = """
 class Liar(Mine):
     id = "implicit_gemm"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ckprof as library
-from ckprof.statistics.verdict import Verdict
+from ckprof.compare.verdict import Verdict
 from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts, later
 
@@ -21,16 +21,24 @@ def stored(path: Path, *made: Made) -> Path:
     return path
 
 
-SLOW = Made(seed=2, session=later(tags=("branch",)), factor=lambda p, i: 1.3 if (p, i) == (1, 1) else 1.0)
+SLOW = Made(
+    seed=2, noise=0.004, session=later(tags=("branch",)), factor=lambda p, i: 1.3 if (p, i) == (1, 1) else 1.0
+)
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("stores")
-    stored(folder / "old.db", Made(seed=1))
-    stored(folder / "same.db", Made(seed=3, session=later()))
+    stored(folder / "old.db", Made(seed=1, noise=0.004))
+    stored(folder / "processes.db", Made(seed=4, rounds=16, processes=4, noise=0.004))
+    stored(folder / "noisy.db", Made(seed=4, rounds=16, processes=4, noise=0.1))
+    stored(folder / "same.db", Made(seed=3, noise=0.004, session=later()))
     stored(folder / "slow.db", SLOW)
-    stored(folder / "both.db", replace(Made(seed=1), session=replace(Made().session, tags=("main",))), SLOW)
+    stored(
+        folder / "both.db",
+        replace(Made(seed=1, noise=0.004), session=replace(Made().session, tags=("main",))),
+        SLOW,
+    )
     return folder
 
 
@@ -115,9 +123,23 @@ def test_stores_without_anything_in_common(ckprof, stores, tmp_path):
 
 
 def test_the_self_test(ckprof, stores):
-    called = ckprof("compare", "--self-test", stores / "old.db", "--seeds", "2")
+    called = ckprof("compare", "--self-test", stores / "processes.db", "--seeds", "2")
     assert called.code == 0
-    assert "0 of 24 rows are called faster or slower between halves of 3 to 3 rounds" in called.out
+    assert "0 of 24 rows are called faster or slower between halves of 2 to 2 processes" in called.out
+    assert "2 of 2 injected slowdowns of 5% were found" in called.out
+
+
+def test_a_self_test_that_finds_nothing_fails(ckprof, stores):
+    called = ckprof("compare", "--self-test", stores / "noisy.db", "--seeds", "2")
+    assert called.code == 1
+    assert "0 of 2 injected slowdowns of 5% were found" in called.out
+    assert "measure in more processes, with --sessions" in called.err
+
+
+def test_a_self_test_that_cannot_fail_fails(ckprof, stores):
+    called = ckprof("compare", "--self-test", stores / "old.db")
+    assert (called.code, called.out) == (1, "")
+    assert "measure in several, e.g. with 'ckprof sweep --sessions 4'" in called.err
 
 
 def test_a_report(ckprof, stores, tmp_path):

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.catalog import writer
+from ckprof import files
 from ckprof.errors import ExitCode
-from ckprof.flow import list_files
+from ckprof.lists import list_files
 from ckprof.paths import conf_root
 from tests.converters.samples import as_bytes, change, line
 
@@ -297,7 +297,7 @@ def test_a_disk_that_takes_no_more(ckprof, tmp_path, monkeypatch, number):
             path.write_bytes(b"".join(pieces)[:1000])
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(writer, "_fill", fail)
+    monkeypatch.setattr(files, "_fill", fail)
     called = ckprof("convert", "forward/tests/nhwgc_fp16", "-o", "x.json")
     assert called.code == ExitCode.INPUT
     assert called.err.splitlines()[-1] == f"ckprof: x.json: cannot write: {os.strerror(number)}"

@@ -25,19 +25,21 @@ def generate(tmp_path, capsys, monkeypatch):
 
 def test_a_rule_set(generate, tmp_path):
     root, exported = tmp_path / "out", tmp_path / "instances.json"
-    code, out, err = generate(*TINY, "--keep", root, "--chunk-size", "3", "--export-json", exported)
+    code, out, err = generate(*TINY, "--build-dir", root, "--chunk-size", "3", "--export-json", exported)
     assert (code, out) == (0, f"{root}\n") and "generated 9 kernels, left out 1" in err
     manifest = json.loads((root / "manifest.json").read_text())
     names = [kernel["name"] for kernel in manifest["kernels"]]
     assert [record["name"] for record in json.loads(exported.read_text())["instances"]] == names
     assert len(list((root / "registration").glob("*_chunk_*.cpp"))) == 3
     # an earlier chunk size is kept, and nothing is touched
-    code, out, err = generate(*TINY, "--keep", root)
+    code, out, err = generate(*TINY, "--build-dir", root)
     assert code == 0 and "0 files written, 0 removed" in err
 
 
 def test_an_architecture_that_the_target_does_not_run(generate, tmp_path):
-    code, _, err = generate(*(part.replace("gfx942", "gfx1250") for part in TINY), "--keep", tmp_path / "out")
+    code, _, err = generate(
+        *(part.replace("gfx942", "gfx1250") for part in TINY), "--build-dir", tmp_path / "out"
+    )
     assert code == 0 and "generated 8 kernels, left out 2" in err
 
 
@@ -57,13 +59,13 @@ def test_an_architecture_that_the_target_does_not_run(generate, tmp_path):
 )
 def test_nothing_is_written_when_something_is_wrong(arguments, code, message, generate, tmp_path):
     root = tmp_path / "out"
-    got, out, err = generate("generate", "fwd", *arguments, "--keep", root)
+    got, out, err = generate("generate", "fwd", *arguments, "--build-dir", root)
     assert (got, out) == (code, "") and message in err
     assert not root.exists() or not any(root.iterdir())
 
 
 def test_defects_are_generated_when_asked_for(generate, tmp_path):
-    where = ("--filter", "tile_k == 8", "--keep", tmp_path / "out")
+    where = ("--filter", "tile_k == 8", "--build-dir", tmp_path / "out")
     arguments = ("generate", "fwd", "--rule-set", "full", "--arch", "gfx942", "--ndim", "2", *where)
     assert generate(*arguments)[0] == 1
     code, _, err = generate(*arguments, "--upstream-defects")

@@ -50,7 +50,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             ["--conf", "one.json", "--problem-set", "resnet50"],
             3,
-            ["expected a problem of gemm; the layers of problem sets are convolutions"],
+            ["expected a problem of gemm"],
         ),
         (["--conf", "one.json", "--layout", "nhwgc", *ONE], 2, ["layout of gemm 'nhwgc' (known: rcr, rrr"]),
         (
@@ -80,9 +80,7 @@ def test_mistakes_are_said(
 
 
 def test_a_place_of_references_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as raised:
-        main(["run", "gemm", "--conf", "one.json", "--reference", "gpu", *ONE])
-    assert raised.value.code == 2
+    assert main(["run", "gemm", "--conf", "one.json", "--reference", "gpu", *ONE]) == 2
     assert "unknown value 'gpu' (known: auto, host, device)" in capsys.readouterr().err
 
 

@@ -126,10 +126,10 @@ def test_select_takes_only_what_supports_the_problem_and_measures_it(model, caps
 def test_choosing_imports_no_numpy(model):
     code = (
         "import sys; from pathlib import Path\n"
-        "from ckprof.selection.model_file import model_of, read_document\n"
-        "from ckprof.selection.selector import Candidate, Selector\n"
-        "from ckprof_plugins.directions.gemm_sizes import forward_sizes\n"
-        "from ckprof.model.problem import ConvProblem\n"
+        "from ckprof.tuning.time_model.model_file import model_of, read_document\n"
+        "from ckprof.tuning.time_model.selector import Candidate, Selector\n"
+        "from tests.tuning.sizes import forward_sizes\n"
+        "from ckprof_plugins.directions._convolution.problem import ConvProblem\n"
         f"model = model_of(read_document(Path({str(model)!r})))\n"
         "offered = [Candidate(name=one.name, traits=one.traits) for one in model.kernels.values()]\n"
         "problem = ConvProblem(groups=1, batch=1, out_channels=64, in_channels=64, filter=(1, 1),\n"
@@ -189,3 +189,33 @@ def test_an_inspection_of_other_kernels(model, tmp_path, capsys):
     train = ["train", TABLE_30, *TRAIN, "--inspection", str(report), "-o", str(tmp_path / "m.json")]
     assert main(train) == 3
     assert "about none of the kernels" in capsys.readouterr().err
+
+
+def test_what_a_model_was_not_trained_on_is_warned_of(model, capsys):
+    capsys.readouterr()
+    assert main(["validate", str(model), TABLE_30, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    parts = [found[name] for name in ("coverage", "warned_coverage")]
+    assert sum(one["times"] for one in parts) == 86 * 30
+    # the ten kernels of an unknown pipeline have a warning on every problem
+    assert parts[1]["times"] >= 86 * 10
+    assert all(one["share"] == one["inside"] / one["times"] > 0.9 for one in parts)
+    tune = ["tune", "fwd", "--dtype", "bf16", "--replay", TABLE_30, "--model", str(model)]
+    assert main([*tune, "--budget", "1s"]) == 0
+    told = capsys.readouterr().err
+    assert "of 86 problems are unlike what the model was trained on" in told
+    assert "10 of 30 kernels are unlike what the model was trained on" in told
+
+
+def test_one_kernel_alone_has_no_efficiency(model, tmp_path, capsys):
+    lines = [line.split(",") for line in Path(TABLE_30).read_text().splitlines() if line[0] != "#"]
+    last = lines[0].index("64x64x64_compv3")
+    first = lines[0].index("16x64x64_compv3")
+    table = tmp_path / "gfx950.csv"
+    table.write_text("\n".join(",".join([*cells[:first], cells[last]]) for cells in lines))
+    assert main(["validate", str(model), str(table)]) == 0
+    text = capsys.readouterr().out
+    assert "86 problems were measured with one kernel alone: nothing to choose among" in text
+    assert "100.00 %" not in text
+    assert main(["train", str(table), *TRAIN, "-o", str(tmp_path / "m.json")]) == 0
+    assert "no cross-validation" in capsys.readouterr().out

@@ -11,9 +11,9 @@ import pytest
 #: prefixes of modules that only other commands need
 _OTHERS = {
     "convert": (
-        "ckprof.api.events",
-        "ckprof.run.",
-        "ckprof_converters.builder_reader",
+        "ckprof.kernels.events",
+        "ckprof.measure.",
+        "ckprof_converters.builder.reader",
         "ckprof_converters.extract.",
         "ckprof_plugins.baselines.torch_baseline",
         "ckprof_plugins.operations.gemm.operation",
@@ -27,8 +27,8 @@ _OTHERS = {
         "tabulate",
     ),
     "list": (
-        "ckprof.api.events",
-        "ckprof.build.cache",
+        "ckprof.kernels.events",
+        "ckprof.kernels.build.cache",
         "ckprof_converters.converter",
         "ckprof_plugins.targets.cpu.recipe",
         "ckprof_plugins.targets.hip.doctor",
@@ -56,3 +56,54 @@ def test_a_command_loads_what_it_uses(command: str, used: str, tmp_path: Path) -
     assert used in loaded
     others = _OTHERS[command.split()[0]]
     assert not [name for name in loaded if name.startswith(others)]
+
+
+#: prefixes of modules that no parser needs, but for those that announce what plugins have
+_NOT_FOR_PARSING = (
+    "ckprof.lists.",
+    "ckprof.report.rows",
+    "ckprof.report.run_",
+    "ckprof.results",
+    "ckprof.store.",
+    "ckprof_converters.converter",
+    "ckprof_plugins.directions._convolution.operation",
+    "ckprof_plugins.operations.gemm.",
+    "ckprof_plugins.pipelines._gemm.instance",
+    "ckprof_plugins.pipelines.universal_gemm.instance",
+    "ckprof_plugins.rule_sets.full",
+    "ckprof_plugins.targets.cpu.target",
+    "filelock",
+    "jinja2",
+    "numpy",
+    "tabulate",
+)
+
+
+def modules_of(program: str, folder: Path) -> list[str]:
+    """Return the modules that a program has loaded at its end, with a file each."""
+    code = f"import sys\ntry:\n    {program}\nfinally:\n    print(*sys.modules, sep='\\n', file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("command", ["build", "call", "check-support", "run", "sweep", "tune"])
+def test_help_needs_no_objects_of_plugins(command: str, tmp_path: Path) -> None:
+    loaded = modules_of(f"from ckprof.cli.main import main; main([{command!r}, '--help'])", tmp_path)
+    assert "ckprof.option" in loaded
+    assert [name for name in loaded if name.startswith(_NOT_FOR_PARSING) and name[-7:] != ".plugin"] == []
+
+
+def test_the_list_of_commands_loads_neither_plugins_nor_options(tmp_path: Path) -> None:
+    loaded = modules_of("from ckprof.cli.main import main; main(['--help'])", tmp_path)
+    others = ("ckprof.plugin.manager", "ckprof.option", "ckprof.model.types", "ckprof_plugins", "msgspec")
+    assert [name for name in loaded if name.startswith(others)] == []
+
+
+def test_the_package_loads_what_is_used_of_it(tmp_path: Path) -> None:
+    loaded = modules_of("import ckprof", tmp_path)
+    heavy = ("ckprof.model.types", "ckprof.option", "ckprof.plugin.manager", "ckprof_plugins", "msgspec")
+    assert [name for name in loaded if name.startswith(heavy)] == []
+    loaded = modules_of("from ckprof import BuildOptions, InstanceQuery, RunOptions", tmp_path)
+    heavy = ("ckprof.plugin.manager", "ckprof.profiler", "jinja2", "numpy")
+    assert [name for name in loaded if name.startswith(heavy)] == []

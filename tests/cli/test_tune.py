@@ -37,7 +37,8 @@ def test_a_replay_reports_what_it_found(capsys) -> None:
     assert all(0 <= one["probability_better"] <= 1 for one in found["problems"])
     slowdowns = [one["slowdown"] for one in found["libraries"]]
     assert slowdowns == sorted(slowdowns, reverse=True) and 1 <= slowdowns[-1] < 1.01
-    assert set(found["chosen"]) <= built
+    # the best on no problem, perhaps, but good on many
+    assert found["chosen"] and not set(found["chosen"]) & never
 
 
 def test_a_library_of_a_size(capsys) -> None:
@@ -46,7 +47,7 @@ def test_a_library_of_a_size(capsys) -> None:
     text = capsys.readouterr().out
     assert "2580 of 2580 measurements, 30 of 30 kernels built" in text
     assert "chosen:" in text and "exact" in text
-    assert text.split("chosen:")[1].strip().count("\n") == 1
+    assert text.split("chosen:")[1].strip().count("\n") == 2
     assert "probability that an unmeasured kernel" not in text
 
 
@@ -74,7 +75,7 @@ def test_the_budget_is_counted(capsys) -> None:
         ([*REPLAY, "--strategy", "modell"], 2, "unknown strategy 'modell'"),
         ([*REPLAY, "--kernels", "0"], 2, "--kernels is 0, expected at least 1"),
         ([*REPLAY, "--tie", "200%"], 2, "--tie is 2.0"),
-        ([*REPLAY, "--budget", "soon"], 2, "90s, 30m or 2h"),
+        ([*REPLAY, "--budget", "soon"], 2, "argument --budget: expected a time such as 90s, 30m or 2h"),
         ([*REPLAY, "--replay-visit-time", "-1"], 2, "--replay-visit-time is -1.0"),
         ([*REPLAY, "--learn-from", "absent.csv"], 3, "absent.csv: cannot read"),
         ([*REPLAY, "--conf", "forward/tests/nhwgc_bf16"], 3, "their names differ"),

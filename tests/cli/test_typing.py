@@ -22,7 +22,7 @@ LIST = "forward/tests/nhwgc_fp16"
         ),
         (
             ("run", "fwd", "--format", "jsn"),
-            ("--format: unknown value 'jsn'; did you mean 'json'?",),
+            ("format 'jsn'; did you mean 'json'?",),
         ),
         (("run", "--conf", LIST, "--dtype", "fp61"), ("data type 'fp61'; did you mean 'fp16'?",)),
         (("run", "--conf", LIST, "--layout", "nhwcg"), ("layout 'nhwcg'; did you mean 'nhwgc'?",)),

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from statistics import geometric_mean
 
 import pytest
 
 from ckprof.compare.compare import compare
-from ckprof.compare.model import Comparison, FailOn
+from ckprof.compare.model import Comparison
+from ckprof.compare.options import FailOn
 from ckprof.compare.self_test import halves, self_test, slowed
 from ckprof.compare.side import Side, side_of
+from ckprof.compare.verdict import Verdict
+from ckprof.errors import NothingLeftError
 from ckprof.model.outcome import Status
-from ckprof.statistics.verdict import Verdict
 from ckprof.store.attempt import Mark
 from tests.measured import TOOLCHAIN, Made, attempts, later
 
-OLD = Made(seed=1)
-NEW = Made(seed=2, session=later())
+OLD = Made(seed=1, noise=0.004)
+NEW = Made(seed=2, noise=0.004, session=later())
 DEFAULT = (FailOn.SLOWER, FailOn.STATUS)
 
 
@@ -60,13 +61,13 @@ def test_the_best_that_changed() -> None:
     assert changed.old.key.instance == best.key.instance
     runner_up = first.by_problem[problem][1]
     assert changed.new.key == runner_up.key
-    assert changed.old_best_now == pytest.approx(3 * best.mean_ms / runner_up.mean_ms, rel=0.03)
+    assert changed.old_best_now == pytest.approx(3 * best.time_ms / runner_up.time_ms, rel=0.03)
 
 
 def test_the_geometric_mean_is_that_of_the_bests() -> None:
     comparison = compared(new=replace(NEW, factor=lambda p, i: 0.5))
     assert comparison.geometric_mean is not None
-    expected = geometric_mean(one.new.mean_ms / one.old.mean_ms for one in comparison.problems)
+    expected = geometric_mean(one.new.time_ms / one.old.time_ms for one in comparison.problems)
     assert comparison.geometric_mean.ratio == pytest.approx(expected)
     assert comparison.geometric_mean.ratio == pytest.approx(0.5, rel=0.02)
 
@@ -116,6 +117,41 @@ def test_what_changed_besides_the_times() -> None:
     assert not any(one.incomparable for one in comparison.what_changed)
 
 
+@pytest.mark.parametrize(
+    ("flags", "old", "new"),
+    [
+        (("-O3", "-fno-x", "CPATH=/y"), "none but these", "-fno-x CPATH=/y"),
+        ((), "-O3", "none but these"),
+        (("-O2",), "-O3", "-O2"),
+        (("-g", "-O3", "-w"), "none but these", "-g -w"),
+    ],
+)
+def test_flags_are_named_that_differ(flags: tuple[str, ...], old: str, new: str) -> None:
+    changed = compared(new=replace(NEW, toolchain=replace(TOOLCHAIN, flags=flags))).what_changed
+    assert [(one.old, one.new) for one in changed if one.name == "toolchain.flags"] == [(old, new)]
+
+
+def test_other_operands_are_named_but_compare() -> None:
+    (seeded,) = [one for one in compared(new=replace(NEW, operand_seed=3)).what_changed if "seed" in one.name]
+    assert (seeded.name, seeded.old, seeded.new, seeded.rows) == ("method.seed", "0", "3", 12)
+    assert not seeded.incomparable
+
+
+def test_files_of_plugins_and_cpus_are_named_where_sessions_say_them() -> None:
+    def seen(cpus: int, **sources: str) -> dict[str, object]:
+        return {"host": {"cores": cpus}, "sources": sources}
+
+    old = replace(OLD, session=replace(OLD.session, environment=seen(8, ckprof="a" * 40, mine="b" * 40)))
+    new = replace(NEW, session=later(environment=seen(2, ckprof="a" * 40, mine="c" * 40, other="d" * 40)))
+    changes = {one.name: (one.old, one.new) for one in compared(old=old, new=new).what_changed}
+    assert changes["sources.mine"] == ("b" * 12, "c" * 12)
+    assert changes["sources.other"] == ("unknown", "d" * 12)
+    assert changes["host.cpus"] == ("8", "2")
+    assert "sources.ckprof" not in changes
+    silent = {one.name for one in compared(new=new).what_changed}
+    assert "sources.mine" in silent and not {"sources.ckprof", "host.cpus"} & silent
+
+
 def test_another_device_is_marked() -> None:
     comparison = compared(new=replace(NEW, device=replace(OLD.device, model="Model 8")))
     assert [one.name for one in comparison.what_changed if one.incomparable] == ["device.model"]
@@ -158,29 +194,7 @@ def test_several_attempts_in_a_round_are_one_time() -> None:
     ]
     (alone,), (twice,) = (side_of("x", some).rows.values() for some in (first, [*first, *again]))
     assert len(twice.rounds) == 4
-    assert twice.mean_ms == pytest.approx(2 * alone.mean_ms)
-
-
-def test_rounds_of_one_session_are_paired() -> None:
-    """Both sides in the same rounds, as interleaved measurements are: common drift cancels."""
-    new_code = replace(OLD, seed=3, toolchain=replace(TOOLCHAIN, compiler="clang 22.0"))
-    drifting = [
-        [
-            replace(
-                one,
-                measurement=replace(
-                    one.measurement,
-                    median_ms=one.measurement.median_ms * (1 + 0.5 * (one.conditions.round % 3)),
-                ),
-            )
-            for one in attempts(made)
-            if one.measurement
-        ]
-        for made in (OLD, new_code)
-    ]
-    comparison = compare(*(side_of("x", some) for some in drifting))
-    noises = [row.judgement.change.noise for row in comparison.rows if row.judgement]
-    assert max(noises) < 0.05
+    assert twice.time_ms == pytest.approx(2 * alone.time_ms)
 
 
 def test_devices_can_be_told_apart() -> None:
@@ -190,37 +204,59 @@ def test_devices_can_be_told_apart() -> None:
     assert len(side_of("x", both, by_device=True).rows) == 24
 
 
-def test_halves_have_every_round_once() -> None:
-    whole = side(OLD)
+def test_halves_have_every_process_once() -> None:
+    whole = side(replace(OLD, processes=3))
     first, second = halves(whole, 5)
     for key, row in whole.rows.items():
-        rounds = sorted((*first.rows[key].rounds, *second.rows[key].rounds), key=lambda one: one.started)
-        assert tuple(rounds) == row.rounds
-    assert halves(whole, 6)[0].rows != first.rows
+        assert {**first.rows[key].processes, **second.rows[key].processes} == row.processes
+        assert len(first.rows[key].processes) == 1
+    assert (
+        len({frozenset(next(iter(halves(whole, seed)[0].rows.values())).processes) for seed in range(9)}) > 1
+    )
 
 
 def test_slowing_down_multiplies_the_times() -> None:
     whole = side(OLD)
     key = next(iter(whole.rows))
     again = slowed(whole, key, 1.5)
-    assert again.rows[key].mean_ms == pytest.approx(1.5 * whole.rows[key].mean_ms)
-    assert math.isclose(whole.rows[key].median_ms * 1.5, again.rows[key].median_ms)
+    assert again.rows[key].time_ms == pytest.approx(1.5 * whole.rows[key].time_ms)
 
 
-def check_self_test(problems: int, seeds: range) -> None:
-    """A quiet sweep of 20 rounds, so that a half has 10."""
-    whole = side(replace(OLD, problems=problems, instances=25, rounds=20, noise=0.006))
-    result = self_test(whole, seeds)
-    assert result.rows == problems * 25 * len(seeds)
-    assert result.false_verdicts <= result.rows / 1000
-    assert result.rounds == (10, 10)
-    assert result.found == result.injected == len(seeds)
+def test_rounds_that_others_disturbed_count_where_there_are_no_others() -> None:
+    def busy(numbers: set[int]) -> Side:
+        made = (
+            replace(
+                one,
+                marks=(Mark.LOW_CLOCK,),
+                measurement=one.measurement
+                and replace(one.measurement, median_ms=3 * one.measurement.median_ms),
+            )
+            if one.conditions.round in numbers
+            else one
+            for one in attempts(NEW)
+        )
+        return side_of("busy.db", made)
+
+    assert compare(side(OLD), busy({1, 2})).verdicts[Verdict.SLOWER] == 0
+    assert compare(side(OLD), busy(set(range(1, 7)))).verdicts[Verdict.SLOWER] == 12
 
 
-def test_a_sweep_against_itself() -> None:
-    check_self_test(8, range(3))
+@pytest.mark.parametrize("offset", [0.0, 0.02])
+def test_a_sweep_against_itself(offset: float) -> None:
+    """Processes differ by nothing, or by so much that rounds of one process cannot tell."""
+    made = replace(OLD, problems=8, instances=25, rounds=24, processes=8, process_noise=offset)
+    result = self_test(side(made), range(3), slowdown=1.2 if offset else 1.05)
+    assert result.rows == 600
+    assert result.false_verdicts == 0
+    assert result.processes == (4, 4)
+    assert result.found == result.injected == 3
 
 
-@pytest.mark.slow
-def test_a_sweep_against_itself_with_many_seeds() -> None:
-    check_self_test(40, range(20))
+def test_a_sweep_that_cannot_be_halved() -> None:
+    with pytest.raises(NothingLeftError, match=r"nothing to halve; .* --sessions 4"):
+        self_test(side(OLD), range(2))
+
+
+def test_a_sweep_that_nothing_can_be_injected_into() -> None:
+    with pytest.raises(NothingLeftError, match=r"no slowdown can be injected .* --min-rounds 12"):
+        self_test(side(replace(OLD, processes=2)), range(2))

@@ -5,21 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from ckprof.compare.compare import compare
-from ckprof.compare.data_formats import render_csv, render_json, render_junit
 from ckprof.compare.model import Comparison
+from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of
-from ckprof.compare.text_formats import MOST_ROWS, render_markdown, render_table
 from ckprof.model.outcome import Status
+from ckprof.report.comparison.data_formats import render_csv, render_json, render_junit
+from ckprof.report.comparison.text_formats import MOST_ROWS, render_markdown, render_table
+from ckprof.store.attempt import Mark
 from tests.measured import TOOLCHAIN, Made, attempts, later
 
+OLD = Made(seed=1, noise=0.004, load=0.5)
 NEW = Made(
     seed=2,
+    noise=0.004,
+    load=9.0,
     session=later(),
     toolchain=replace(TOOLCHAIN, compiler="clang 22.0"),
     factor=lambda p, i: 1.3 if (p, i) == (1, 2) else (1.03 if (p, i) == (2, 1) else 1.0),
@@ -28,7 +34,7 @@ NEW = Made(
 
 
 def comparison_of(new: Made = NEW) -> Comparison:
-    return compare(side_of("old.db", attempts(Made(seed=1))), side_of("new.db", attempts(new)))
+    return compare(side_of("old.db", attempts(OLD)), side_of("new.db", attempts(new)))
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +46,9 @@ def test_the_table_says_what_happened(comparison: Comparison) -> None:
     text = render_table(comparison)
     assert "old.db (old) against new.db (new)" in text
     assert "11 rows with times on both sides: 1 SLOWER, 0 FASTER, 1 UNCLEAR, 9 SAME" in text
+    assert "11 rows have one process on a side: processes are taken to differ by" in text
+    assert "half of the unclear rows would be settled by" in text
+    assert "conditions (medians): load 0.5 \N{RIGHTWARDS ARROW} 9.0" in text
     assert "toolchain.compiler    clang 19.1" in text
     assert "wrong_result" in text
     slower = text[text.index("\nSLOWER\n") :].strip().splitlines()
@@ -61,14 +70,14 @@ def test_long_tables_say_that_they_are_cut() -> None:
 
 def test_json_has_everything(comparison: Comparison) -> None:
     data = json.loads(render_json(comparison))
-    assert (data["schema"], data["version"]) == ("ckprof.compare", 1)
+    assert (data["schema"], data["version"]) == ("ckprof.compare", 2)
     assert data["verdicts"] == {"same": 9, "faster": 0, "slower": 1, "unclear": 1}
     assert len(data["rows"]) == 12
     slower = next(row for row in data["rows"] if row["verdict"] == "slower")
     assert slower["ratio_low"] < slower["ratio"] < slower["ratio_high"]
-    assert slower["new_ms"] / slower["old_ms"] == pytest.approx(slower["ratio"])
+    assert slower["ratio_low"] < slower["new_ms"] / slower["old_ms"] < slower["ratio_high"]
     unclear = next(row for row in data["rows"] if row["verdict"] == "unclear")
-    assert unclear["rounds_needed"] > unclear["old_rounds"]
+    assert unclear["processes_needed"] > unclear["old_processes"] == 1
     assert [row["worsened"] for row in data["rows"]].count(True) == 1
     assert data["policy"]["min_change"] == 0.02
 
@@ -92,14 +101,24 @@ def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
 def test_junit_survives_control_characters() -> None:
     broken = replace(NEW, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None)
     new = side_of("new.db", [replace(one, reason="\x1b[31mred") for one in attempts(broken)])
-    comparison = compare(side_of("old.db", attempts(Made(seed=1))), new)
+    comparison = compare(side_of("old\x1b.db", attempts(Made(seed=1))), new)
     ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
 
 
-def test_few_rounds_are_said() -> None:
-    assert "12 rows have fewer than 4 rounds on a side: for them, a scatter of 5.0%" in render_table(
-        comparison_of(Made(rounds=2, seed=2, session=later()))
-    )
+def test_a_shift_that_all_rows_share_is_said() -> None:
+    shifted = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06))
+    assert re.search(r"all rows share a change of \+[56]\.\d%, .* it is taken out", render_table(shifted))
+    assert shifted.failures([FailOn.SLOWER]) == []
+    assert shifted.failures([FailOn.SHIFT]) == ["12 slower together"]
+    doubled = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 2.0))
+    assert "more than --max-shift, so it counts" in render_table(doubled)
+    assert doubled.failures([FailOn.SLOWER, FailOn.SHIFT]) == ["12 slower"]
+
+
+def test_a_machine_that_others_used_is_said() -> None:
+    busy = [replace(one, marks=(Mark.BUSY_HOST,)) for one in attempts(NEW)]
+    text = render_table(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy)))
+    assert "warning: new side: 100% of its measurements are marked busy_host" in text
 
 
 def test_another_device_is_a_warning() -> None:

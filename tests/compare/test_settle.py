@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 
@@ -9,10 +10,17 @@ import numpy as np
 import pytest
 
 from ckprof.compare.compare import compare
-from ckprof.compare.settle import SettleLimits, settle
-from ckprof.compare.side import ProblemKey, RowKey, Side, side_of
+from ckprof.compare.options import SettleLimits
+from ckprof.compare.settle_rounds import settle
+from ckprof.compare.side import RowKey, Side, side_of
+from ckprof.compare.verdict import Verdict
 from ckprof.errors import UsageError
-from ckprof.statistics.verdict import Verdict
+from ckprof.measure.rounds import KernelCell, Visit
+from ckprof.measure.rounds_loop import KernelGroup
+from ckprof.model.outcome import Outcome, Status, Verification
+from ckprof.model.problem import Problem
+from ckprof.model.ranking import summarise
+from ckprof.model.reading import Reading
 from tests.measured import Made, attempts, later
 
 OLD = Made(problems=2, instances=3, rounds=5, noise=0.05, seed=1)
@@ -22,28 +30,62 @@ NEW = Made(problems=2, instances=3, rounds=5, noise=0.05, seed=2, session=later(
 class Scripted:
     """A machine that drifts by tens of percent between rounds; one kernel is 8 % slower on the new side."""
 
-    def __init__(self, slow: RowKey, failing: RowKey | None = None) -> None:
+    def __init__(self, keys: list[RowKey], slow: RowKey, failing: RowKey | None = None) -> None:
+        self.keys = keys
         self.slow = slow
         self.failing = failing
-        self.opened: list[ProblemKey] = []
+        self.opened: list[Problem] = []
         self.measured: Counter[RowKey] = Counter()
         self.order: list[tuple[RowKey, bool]] = []
         self._generator = np.random.default_rng(5)
         self._drift = 1.0
+        self.restarts = 0
+        self._draw_offsets()
 
-    def open_problem(self, problem: ProblemKey) -> None:
-        self.opened.append(problem)
+    def new_process(self) -> None:
+        self.restarts += 1
+        self._draw_offsets()
 
-    def measure(self, key: RowKey, *, new: bool) -> float | None:
-        if len(self.order) % 2 == 0:  # both sides of a pair run under the same conditions
+    def _draw_offsets(self) -> None:
+        """Processes differ by 0.5 %, in each row on its own."""
+        sides = itertools.product(self.keys, (False, True))
+        self._offsets = {one: self._generator.normal(0, 0.005) for one in sides}
+
+    def open_group(self, group: KernelGroup) -> None:
+        self.opened.append(group.problem)
+
+    def observe(self) -> Reading:
+        return Reading()
+
+    @property
+    def process(self) -> str:
+        return ""
+
+    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+        if len(self.order) % 4 == 0:
             self._drift = math.exp(self._generator.normal(0, 0.3))
+        self._drift *= 1.05  # steadily, so that the outer two move as much as the inner two
+        cell, new = visit.cell, visit.cell.side == "new"
+        (key,) = (
+            one
+            for one in self.keys
+            if (one.problem.problem, one.instance, one.split_k) == (group.problem, *cell[:2])
+        )
         self.order.append((key, new))
         self.measured[key] += 1
-        assert key.problem == self.opened[-1]
+        assert key.problem.problem == self.opened[-1]
         if key == self.failing and self.measured[key] > 3:
-            return None
+            return Outcome(key=key.instance, problem_index=0, status=Status.RUN_ERROR)
         change = 1.08 if new and key == self.slow else 1.0
-        return self._drift * change * math.exp(self._generator.normal(0, 0.004))
+        offset = self._offsets[key, new]
+        time_ms = self._drift * change * math.exp(offset + self._generator.normal(0, 0.002))
+        return Outcome(
+            key=key.instance,
+            problem_index=0,
+            status=Status.OK,
+            measurement=summarise([time_ms], "stdrel", keep_samples=True),
+            verification=Verification(max_error=0, wrong_elements=0, elements=1, rtol=0, atol=0),
+        )
 
 
 def sides() -> tuple[Side, Side]:
@@ -53,7 +95,7 @@ def sides() -> tuple[Side, Side]:
 def settled(failing_index: int | None = None, limits: SettleLimits | None = None):
     old, new = sides()
     keys = list(old.rows)
-    bench = Scripted(keys[4], None if failing_index is None else keys[failing_index])
+    bench = Scripted(keys, keys[4], None if failing_index is None else keys[failing_index])
     before = compare(old, new)
     return keys, bench, settle(before, (old, new), keys, bench, limits or SettleLimits())
 
@@ -66,16 +108,19 @@ def test_interleaved_rounds_settle_what_drift_hid() -> None:
     assert len(bench.opened) == 2
 
 
-def test_each_pair_runs_one_side_right_after_the_other_in_both_orders() -> None:
+def test_the_sides_of_a_row_run_in_the_order_abba() -> None:
     _, bench, _ = settled()
-    pairs = list(zip(bench.order[::2], bench.order[1::2], strict=True))
-    assert all(first[0] == second[0] and first[1] != second[1] for first, second in pairs)
-    assert {first[1] for first, _ in pairs} == {False, True}
+    fours = [bench.order[place : place + 4] for place in range(0, len(bench.order), 4)]
+    assert all(len({key for key, _ in four}) == 1 for four in fours)
+    assert {tuple(new for _, new in four) for four in fours} == {
+        (False, True, True, False),
+        (True, False, False, True),
+    }
 
 
 def test_rows_end_when_they_are_settled() -> None:
     _, bench, _ = settled()
-    assert all(8 <= count < 40 for count in bench.measured.values())
+    assert all(16 <= count < 80 for count in bench.measured.values())
 
 
 def test_a_row_that_fails_keeps_its_old_times() -> None:
@@ -88,6 +133,7 @@ def test_a_row_that_fails_keeps_its_old_times() -> None:
 
 def test_the_limit_of_rounds() -> None:
     _, bench, _ = settled(limits=SettleLimits(max_rounds=4))
-    assert set(bench.measured.values()) == {8}
+    assert set(bench.measured.values()) == {16}
+    assert bench.restarts == 2 * 3, "each pair of processes but the first one of a problem is new"
     with pytest.raises(UsageError, match="max_rounds is 3"):
         SettleLimits(max_rounds=3)

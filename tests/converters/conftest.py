@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.errors import ListError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.list_error import ListError
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
-from ckprof.model.explanation import ExplainRequest
-from ckprof.model.layout import find_layout
+from ckprof.model.conversion import ConversionRequest, ExplainRequest
+from ckprof.model.types import DataType
 from ckprof_converters import explanation as module
+from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import change, column, line
 

@@ -18,11 +18,11 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
+from ckprof_plugins.directions._convolution.layout import find_layout
 from tests.convolution_lists import CONVOLUTION_LISTS
 
 from . import reference

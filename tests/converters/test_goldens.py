@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ckprof.catalog.writer import render_catalog
-from ckprof.model.conversion import ConversionRequest
-from ckprof.model.conversion_tree import ListState, TreeRequest
+from ckprof.lists.catalogs import render_catalog
+from ckprof.model.conversion import ConversionRequest, ListState, TreeRequest
 from ckprof.paths import conf_root
 from ckprof_converters.list_tree import DIRECTION_FOLDERS
 from tests.convolution_lists import CONVOLUTION_LISTS

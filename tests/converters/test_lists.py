@@ -8,8 +8,8 @@ import pytest
 
 from ckprof.errors import ExitCode, InputError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import as_bytes, change, column, line
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import DataType
 from ckprof_converters.log import instance_in
+from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import FAMILIES, SHORT, line
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
-from ckprof.model.list_error import ListError
+from ckprof.errors import ListError
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import FAMILIES, SHORT, arguments, change, column, line, with_arguments
 

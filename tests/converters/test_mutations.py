@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
-from ckprof.model.explanation import ExplainRequest
-from ckprof.model.layout import find_layout
+from ckprof.model.conversion import ConversionRequest, ExplainRequest
+from ckprof.model.types import DataType
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.explanation import explain
 from ckprof_converters.families import FAMILIES as TABLES
+from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import FAMILIES, SHORT, arguments, change, line, with_arguments
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import SHARED_TYPES, DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof.paths import conf_root
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
 from ckprof_converters.native import native_line, to_native
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
+from ckprof_plugins.directions._convolution.layout import find_layout
 from tests.convolution_lists import CONVOLUTION_LISTS
 
 from .samples import FAMILIES as SAMPLES

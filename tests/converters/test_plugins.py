@@ -8,21 +8,20 @@ import msgspec
 import pytest
 
 from ckprof import hookimpl
-from ckprof.catalog.reader import read_catalog
-from ckprof.catalog.writer import render_catalog
 from ckprof.errors import InputError, PluginError
+from ckprof.lists.catalogs import read_catalog, render_catalog
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.fields import Field
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import CatalogVariant
 from ckprof.plugin.registry import Registry
-from ckprof.strings import kinds
-from ckprof.strings.fields import Field
 from ckprof_converters.conf_family import ConfFamily, Drop, StepError
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
 from ckprof_converters.records import GemmRecord
+from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
 
 from .samples import line
 
@@ -70,7 +69,7 @@ class Plugin:
 
     @hookimpl
     def ckprof_register_catalog_variants(self):
-        return [CatalogVariant(name="winograd", direction="fwd", record_type=WinogradRecord)]
+        return [CatalogVariant(name="winograd", direction="fwd", record_type=WinogradRecord, layouts=LAYOUTS)]
 
 
 @pytest.fixture
@@ -131,7 +130,6 @@ def broken(**changes):
 @pytest.mark.parametrize(
     ("families", "message"),
     [
-        ((WINOGRAD, WINOGRAD), "two plugins provide the conf family 'winograd'"),
         ((broken(steps=("fly",)),), "conf family broken: unknown step 'fly'"),
         ((broken(record_type=None),), "conf family broken: it needs fields and a record type"),
         ((broken(counts=(2,)),), "must be that of the fields"),

@@ -7,8 +7,8 @@ from pathlib import PurePath
 
 import pytest
 
-from ckprof.flow.catalog_files import Output, write_outputs
-from ckprof.model.conversion_tree import ListState, TreeRequest
+from ckprof.lists.catalog_folders import Output, write_outputs
+from ckprof.model.conversion import ListState, TreeRequest
 
 from .samples import as_bytes, change, line
 

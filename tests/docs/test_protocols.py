@@ -8,7 +8,7 @@ import re
 import pytest
 
 from ckprof.plugin import protocols, timing
-from ckprof.plugin.contracts import members_of
+from ckprof.plugin.members import members_of
 from tests.docs.blocks import ROOT
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text()

@@ -11,21 +11,21 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ckprof.build.builder import build_library
-from ckprof.build.cache import ObjectCache
-from ckprof.codegen.library_api import CONV_API_SOURCES
-from ckprof.codegen.source_tree import TreeRequest, generate_tree
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
+from ckprof.kernels.build.builder import BuildLimits, build_tree
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.measure.verify.storage import decode
+from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
 from ckprof.model.instance import Instance
-from ckprof.model.layout import TENSORS
-from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import BuildRequest
+from ckprof.model.types import DataType
 from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.run.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
-from ckprof.run.storage import decode
+from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.candidates import candidates_of
 
 #: relative error of one rounding; CK Tile truncates to bf16
 ROUNDING = {DataType.FP32: 2.0**-24, DataType.FP16: 2.0**-11, DataType.BF16: 2.0**-7}
@@ -48,20 +48,18 @@ def build_kernels(root: Path, direction: str, instances: Sequence[Instance]) -> 
         TreeRequest(
             root=root,
             library_name=direction,
-            direction=registry.direction(direction),
+            direction=registry.operation(direction),
             arch=recipe.arch,
             api_level=recipe.api_level,
-            instances=instances,
-            pipelines=pipelines,
+            candidates=candidates_of(instances, pipelines),
         )
     )
-    result = build_library(
+    result = build_tree(
         tree,
         recipe,
-        timeout_s=200,
+        BuildLimits(timeout_s=200),
         work_dir=root,
         cache=ObjectCache(object_cache_dir()),
-        further_sources=CONV_API_SOURCES,
     )
     assert not result.failures and result.library is not None, result.failures
     library = Library.load(result.library)

@@ -139,7 +139,12 @@ class NaiveProductPipeline:
         types = instance.types
         cpp = {
             key: f"ck_tile::{value.properties.cpp_type}" if value.properties.cpp_type != "float" else "float"
-            for key, value in (("a", types.a), ("b", types.b), ("acc", types.acc), ("result", types.result))
+            for key, value in (
+                ("a", types.operands[0]),
+                ("b", types.operands[1]),
+                ("acc", types.acc),
+                ("result", types.result),
+            )
         }
         fault, extra = _FAULTS.get(instance.fault, ("", ""))
         text = _HEADER.format(

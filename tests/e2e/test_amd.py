@@ -112,7 +112,9 @@ def test_one_kernel_of_each_gemm_pipeline_for_gfx942(ckprof, tmp_path):
     called = ckprof("inspect", "fwd", "--conf", forward, "--arch", "gfx942", "--format", "json")
     assert "0 compiled, 5 from the cache" in called.err
     report.write_text(called.out)
-    built = ckprof("build", "fwd", "--conf", forward, "--target", "hip", "--arch", "gfx942", "--keep", "kept")
+    built = ckprof(
+        "build", "fwd", "--conf", forward, "--target", "hip", "--arch", "gfx942", "--build-dir", "kept"
+    )
     assert built.out.strip() == str(tmp_path / "kept")
     same = ckprof("inspect", "--diff", report, "kept")
     assert (same.code, same.out.splitlines()[-1][:16]) == (0, "0 kernels differ")
@@ -273,14 +275,14 @@ def test_a_library_for_programs_is_linked_with_cmake(ckprof, tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake found")
     catalog = write_catalog(tmp_path / "fwd.json", "forward", FORWARD[:1])
-    build = ("build", "fwd", "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--keep", "tree")
+    build = ("build", "fwd", "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--build-dir", "tree")
     called = ckprof(*build, "--link", timeout=1200)
     assert called.code == 0, called.err
     library = tmp_path / "tree" / "out" / "libckprof_conv_fwd.so"
     assert called.out.strip() == str(library)
     # it loads, knows its kernel, and says that there is no device
     script = (
-        "import sys; from pathlib import Path; from ckprof.run.abi import Library, LibraryError\n"
+        "import sys; from pathlib import Path; from ckprof.measure.worker.abi import Library, LibraryError\n"
         "library = Library.load(Path(sys.argv[1])); print(len(library.kernels))\n"
         "try: library.target.select_device('gfx942', 0)\n"
         "except LibraryError as exc: print(exc)\n"

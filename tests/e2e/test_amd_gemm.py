@@ -18,8 +18,8 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.measure.fakes import ABI_FOLDER
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, OLD, broken, make_product
-from tests.run.fakes import ABI_FOLDER
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe
@@ -84,7 +84,7 @@ def answers(recipe: BuildRecipe, folder: Path, sources: list[Path]) -> dict[str,
     program = folder / "answers.cpp"
     program.write_text(
         "".join(f'#include "{one.name}.hpp"\n' for one in lines)
-        + f'#include "{ENTRY}"\n#include "{HERE / "gemm_answers.hpp"}"\nint main()\n{{\n'
+        + f'{ENTRY}\n#include "{HERE / "gemm_answers.hpp"}"\nint main()\n{{\n'
         + "".join(f"    ANSWER({one.launcher})\n" for one in lines)
         + "}\n"
     )

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import convolve, correlate
 
-from ckprof.model.dtype import SHARED_TYPES, DataType
+from ckprof.measure.verify.storage import decode, encode
 from ckprof.model.instance import Instance
-from ckprof.model.layout import tensor_shape
-from ckprof.model.problem import ConvProblem
-from ckprof.run.storage import decode, encode
+from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof_plugins.directions._convolution.layout import tensor_shape
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline

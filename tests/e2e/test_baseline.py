@@ -17,8 +17,9 @@ PLUGIN = """
 import ctypes, time
 import numpy as np
 from ckprof import hookimpl
-from ckprof.model.layout import tensor_shape
-from ckprof.run.storage import decode, encode, storage_type
+from ckprof.model.problem_types import problem_from
+from ckprof_plugins.directions._convolution.layout import find_layout
+from ckprof.measure.verify.storage import decode, encode, storage_type
 from ckprof_plugins.directions.fwd import Forward
 
 class Numpy:
@@ -34,6 +35,8 @@ def ckprof_register_baselines():
     return [Numpy()]
 
 class Engine:
+    operations = ("fwd",)
+
     def __init__(self, device, on_host):
         self.description = "numpy " + np.__version__
         self.blocks = {}
@@ -56,20 +59,21 @@ class Engine:
     def available_bytes(self):
         return None
 
-    def unmet_requirements(self, convolution):
+    def unmet_requirements(self, work):
         return []
 
-    def run(self, convolution, addresses):
+    def run(self, work, addresses):
         tensors = {}
-        for name, address in addresses.items():
-            shape = tensor_shape(convolution.problem, convolution.layout, name)
-            kind = storage_type(convolution.dtype)
-            raw = (ctypes.c_char * (int(np.prod(shape)) * kind.itemsize)).from_address(address)
-            tensors[name] = np.frombuffer(raw, dtype=kind).reshape(shape)
+        for view in work.tensors:
+            kind = storage_type(view.dtype)
+            size = int(np.prod(view.lengths)) * kind.itemsize
+            raw = (ctypes.c_char * size).from_address(addresses[view.name])
+            tensors[view.name] = np.frombuffer(raw, dtype=kind).reshape(view.lengths)
+        dtype = work.tensors[-1].dtype
         start = time.perf_counter()
-        operands = {name: decode(tensors[name], convolution.dtype) for name in ("input", "weight")}
-        result = Forward().reference(convolution.problem, convolution.layout, operands)
-        tensors["output"][...] = encode(result, convolution.dtype)
+        operands = {name: decode(tensors[name], dtype) for name in ("input", "weight")}
+        result = Forward().reference(problem_from(work.problem), find_layout(work.layout), operands)
+        tensors["output"][...] = encode(result, dtype)
         return (time.perf_counter() - start) * 1e3
 """
 

@@ -30,7 +30,7 @@ def swept(ckprof: Ckprof, short_list: Path) -> Path:
 
 #: medians of the rounds in turn: such numbers leave open which of the two is faster
 STEADY = (1.0, 1.01, 0.99)
-SCATTERED = (1.3, 1.95, 2.6)
+SCATTERED = (0.8, 1.1, 1.5)
 
 
 def with_medians(

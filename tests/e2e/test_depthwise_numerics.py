@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import correlate
 
+from ckprof.measure.verify.storage import decode, encode
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import SHARED_TYPES, DataType
-from ckprof.model.layout import find_layout, tensor_shape
-from ckprof.model.problem import ConvProblem
-from ckprof.run.storage import decode, encode
+from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT, DepthwisePipeline
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, run_kernel
@@ -121,7 +121,7 @@ def test_kernels_agree_with_scipy(
 def test_what_a_kernel_is_not_made_for(
     kernels: Built, change: dict[str, object], condition: str, words: str
 ) -> None:
-    from ckprof.run.abi import AbiStatus, CProblem
+    from ckprof.measure.worker.abi import AbiStatus, CProblem
 
     instance, kernel = kernels[0]
     fields = {

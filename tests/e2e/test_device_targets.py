@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
-from ckprof_plugins.targets.hip.header_level import table
+from ckprof_plugins.targets.hip.headers import table
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PLUGIN = '''
 from dataclasses import replace
 from ckprof import hookimpl
-from ckprof.model.device_kernel import DeviceKernel, Occupancy
+from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.model.recipe import Product, Purpose
 from ckprof_plugins.targets.cpu.target import CpuTarget
 
@@ -65,7 +65,7 @@ def test_run_says_what_it_cannot_do(absent):
 
 
 def test_code_objects_are_built_listed_and_read(absent, tmp_path):
-    built = absent("build", "--keep", "kept")
+    built = absent("build", "--build-dir", "kept")
     assert built.code == 0, built.err
     assert built.out.strip() == str(tmp_path / "kept")
     assert len(list((tmp_path / "kept" / "code_objects").glob("*.co"))) >= 1

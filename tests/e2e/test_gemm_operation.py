@@ -16,7 +16,7 @@ import ckprof
 from ckprof.errors import InputError
 from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from tests.run.fakes import ABI_FOLDER
+from tests.measure.fakes import ABI_FOLDER
 
 pytestmark = pytest.mark.compiler
 

@@ -17,11 +17,11 @@ from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from tests.run.fakes import ABI_FOLDER
+from tests.measure.fakes import ABI_FOLDER
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
-HEADERS = Gemm.interface.header.parent
+HEADERS = Gemm.interface.headers[0].parent
 TILE = {
     **{"tile_m": 32, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
     **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},

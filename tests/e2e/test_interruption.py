@@ -17,7 +17,7 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode, Interrupted
-from ckprof.run.executor import Executor
+from ckprof.measure.executor import Executor
 
 from ..interrupts import heed_signals
 

@@ -163,14 +163,14 @@ def test_every_hook_is_called(ckprof: Ckprof, short_list: Path, tmp_path: Path) 
 def test_stages_as_commands(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
     catalog = tmp_path / "short.json"
     assert ckprof("convert", short_list, "-o", catalog).code == 0
-    generated = ckprof("generate", "fwd", "--conf", catalog, "--keep", tmp_path / "tree")
+    generated = ckprof("generate", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree")
     assert generated.code == 0 and generated.out.strip() == str(tmp_path / "tree")
     manifest = json.loads((tmp_path / "tree" / "manifest.json").read_text())
     assert len(manifest["kernels"]) == 4
-    built = ckprof("build", "fwd", "--conf", catalog, "--keep", tmp_path / "tree")
+    built = ckprof("build", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree")
     assert built.code == 0, built.err
     assert Path(built.out.strip()).is_file()
-    run = ckprof("run", "fwd", "--conf", catalog, "--keep", tmp_path / "tree", "--problem", SMALL,
+    run = ckprof("run", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree", "--problem", SMALL,
                  "--max-time", "0.02")  # fmt: skip
     assert "0 compiled" in run.err and run.code == 0
 
@@ -195,7 +195,7 @@ def test_doctor(ckprof: Ckprof) -> None:
 @pytest.mark.thorough
 def test_interrupt_leaves_nothing_running(short_list: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--keep", "tree",
+        [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--build-dir", "tree",
          "--max-time", "30", "--min-time", "30", "--timeout", "60"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         env=os.environ | {"CKPROF_CACHE_DIR": str(tmp_path / "cache")}, preexec_fn=heed_interrupts,
@@ -211,7 +211,7 @@ def test_interrupt_leaves_nothing_running(short_list: Path, tmp_path: Path) -> N
     assert child.returncode == ExitCode.INTERRUPTED, err
     assert b"Traceback" not in err and b"interrupted" in err
     again = subprocess.run(
-        [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--keep", "tree",
+        [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--build-dir", "tree",
          "--problem", SMALL, "--max-time", "0.02"],
         cwd=tmp_path, capture_output=True, env=os.environ | {"CKPROF_CACHE_DIR": str(tmp_path / "cache")},
         check=False,

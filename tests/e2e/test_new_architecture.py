@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ckprof.arch import architectures
 from ckprof.cli.main import main
+from ckprof.model import architecture as architectures
 
 RECORD = {
     "like": "gfx942",

@@ -81,7 +81,7 @@ def test_rules_are_those_of_its_kernel(call):
 def test_a_kernel_is_built_verified_and_timed(call, tmp_path):
     code, out, err = call(
         *("run", "inference", *KERNEL, "--problem", PROBLEM, "--json", "results.json", "--min-samples", "1"),
-        *("--keep", "build"),
+        *("--build-dir", "build"),
     )
     assert code == 0, out + err
     results = json.loads((tmp_path / "results.json").read_text())

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import correlate
 
-from ckprof.model.dtype import SHARED_TYPES, DataType
+from ckprof.measure.verify.storage import decode, encode
 from ckprof.model.instance import Instance
-from ckprof.model.layout import tensor_shape
-from ckprof.model.problem import ConvProblem
-from ckprof.run.storage import decode, encode
+from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof_plugins.directions._convolution.layout import tensor_shape
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, problems, run_kernel
 
 pytestmark = pytest.mark.compiler

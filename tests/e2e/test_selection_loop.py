@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ckprof.cli.main import main
-from ckprof.selection.model_file import read_document
+from ckprof.tuning.time_model.model_file import read_document
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

@@ -14,11 +14,13 @@ import pytest
 
 import ckprof as library
 from ckprof.errors import ExitCode
-from ckprof.model.dtype import DataType
+from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.outcome import Status
 from ckprof.model.roof import RoofKind
+from ckprof.model.types import DataType
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof.sweep.events import SweepProgress
 from ckprof.sweep.roofs import kept_roofs
 from tests.e2e.conftest import Ckprof
 
@@ -228,10 +230,57 @@ def test_the_library_sweeps(short_list: Path, tmp_path: Path) -> None:
     )
     query = library.InstanceQuery(conf=short_list)
     result = profiler.sweep(query, [PROBLEM], options)
-    assert result.summary.attempts == sum(isinstance(one, library.api.events.SweepProgress) for one in events)
+    assert result.summary.attempts == sum(isinstance(one, SweepProgress) for one in events)
     with library.Store(tmp_path / "results.db") as store:
         assert len(store) == result.summary.attempts
         assert {one.session.uid for one in store.query(tag="api")} == {result.session}
         (best,) = store.best()
         assert best.median_ms > 0
     assert profiler.sweep(query, [PROBLEM], options).summary.attempts == 0
+
+
+def test_all_that_decides_a_time_makes_another_measurement(
+    ckprof: Ckprof, short_list: Path, tmp_path: Path
+) -> None:
+    def call(*arguments: str, env: dict[str, str] | None = None) -> None:
+        lines = ("--problem", PROBLEM, "--instance", "0", "--store", "results.db", *QUICK)
+        done = ckprof("sweep", "fwd", "--conf", short_list, *lines, *arguments, env=env)
+        assert done.code == ExitCode.OK, done.err
+
+    changes = (
+        ("--compiler", f"{' '.join(find_compiler().command)} -fno-tree-vectorize"),
+        ("--cxx-flags=-fno-tree-vectorize",),
+        ("--seed", "7"),
+        ("--threads", str(len(os.sched_getaffinity(0)) + 1)),
+    )
+    call("--tag", "usual")
+    for number, change in enumerate(changes):
+        call(*change, "--tag", f"change{number}")
+    call("--tag", "environment", env={"CPATH": str(tmp_path)})
+    with Store(tmp_path / "results.db") as store:
+        assert len(list(store.measurements())) == len(changes) + 2
+    for tag, name in (
+        ("change0", "toolchain.flags"),
+        ("change1", "toolchain.flags"),
+        ("change2", "method.seed"),
+        ("change3", "device.threads"),
+        ("environment", "toolchain.flags"),
+    ):
+        compared = ckprof(
+            "compare", "results.db@usual", f"results.db@{tag}", "--format", "json", "--fail-on", "none"
+        )
+        (changed,) = [one for one in json.loads(compared.out)["what_changed"] if one["name"] == name]
+        assert changed["new"] != changed["old"], tag
+    assert "-fno-tree-vectorize" in ckprof("report", "results.db@change0", "--format", "md").out
+
+
+def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:
+    done = sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,))
+    assert done.code == ExitCode.OK, done.err
+    assert "worker processes took the place of others" in done.out
+    with Store(tmp_path / "results.db") as store:
+        (best,) = store.best()
+        rounds = [one.round_time for one in store if one.key == best.key]
+        assert len({one.process for one in rounds if one}) >= 3
+    assert "nothing is left" in sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,)).out
+    sweep("--sessions", "5").fails_with(ExitCode.USAGE, "sessions is 5, expected 1 to the 3 of max_rounds")

@@ -25,12 +25,12 @@ _CHILD = """
 import os, sys
 from pathlib import Path
 import ckprof
-from ckprof.api.events import SweepProgress
-from ckprof.run.options import RunOptions
+from ckprof.sweep.events import SweepProgress
+from ckprof.measure.options import RunOptions
 
 def tell(event):
-    if isinstance(event, SweepProgress) and event.progress.last is not None:
-        last = event.progress.last
+    if isinstance(event, SweepProgress):
+        last = event.last
         os.write(1, f"{last.session.uid} {last.sequence}\\n".encode())
 
 conf, store, build, lines = sys.argv[1:]

@@ -37,7 +37,7 @@ def test_two_workers_share_the_problems(ckprof: Ckprof, short_list: Path, tmp_pa
     first = ckprof(*command(short_list, "--devices", "0,1", "--tag", "two"))
     assert first.code == ExitCode.OK, first.err
     assert "done: 2 of 2 rankings are finished" in first.out
-    assert "card " in first.out and "reference kernel " in first.out
+    assert "card " in first.out and "reference kernel " in first.out and "given up" not in first.out
     with Store(tmp_path / "r.db") as store:
         attempts = list(store)
         assert {one.tags for one in store.sessions()} == {("two",)}

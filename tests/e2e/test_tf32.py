@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ckprof.model.dtype import DataType
 from ckprof.model.instance import Instance
-from ckprof.model.layout import tensor_shape
-from ckprof.model.problem import ConvProblem
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import tensor_shape
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.plugin import ckprof_register_directions
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from tests.e2e.generated_kernels import Built, build_kernels, run_kernel

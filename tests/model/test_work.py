@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.model.dtype import DataType
-from ckprof.model.problem import ConvProblem
 from ckprof.model.rates import rates_of
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 @st.composite

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from ckprof.cli.main import main
+from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
+from ckprof.model.strings.revision import default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
-from ckprof.parity.dispatcher_side import catalog_side
+from ckprof.parity.generated_side import catalog_side
 from ckprof.parity.side import Entry, Side
-from ckprof.parity.side_files import Reading
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.strings.revision import default_revision
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,6 @@ def catalog_of(registry: Registry) -> Callable[[Path], Side]:
     """Convert a list and compute the strings of its instances."""
 
     def compute(path: Path) -> Side:
-        conversion = Reading(revision=default_revision()).convert(path, registry, None)
-        return catalog_side([conversion], registry)
+        return catalog_side([read_list(path, registry)], registry)
 
     return compute
-
-
-@pytest.fixture(scope="session")
-def reading() -> Reading:
-    return Reading(revision=default_revision())

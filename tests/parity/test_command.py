@@ -140,7 +140,10 @@ def test_bad_strings_are_rejected_by_line(ckprof, tmp_path, content, parts):
         ((), "no list: pass --conf FILE"),
         (("--conf", LIST), "--conf needs DIRECTION"),
         (("fwd", "--conf", LIST, "--all"), "--conf and --all both say which lists are meant"),
-        (("fwd", "--conf", LIST, "--fail-on", "nothing"), "--fail-on: unknown 'nothing'"),
+        (
+            ("fwd", "--conf", LIST, "--fail-on", "nothing"),
+            "--fail-on: expected missing, extra, duplicate, lossy, skipped or none, got 'nothing'",
+        ),
         (("fwd", "--conf", LIST, "--fail-on", ","), "--fail-on: expected missing"),
         (("fwd", "--conf", LIST, "--format", "xml"), "unknown parity format 'xml'"),
         (("fwd", "--conf", LIST, "--revision", "2020"), "unknown CK revision '2020'"),

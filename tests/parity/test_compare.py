@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.builder_list import Loss
-from ckprof.model.parity import FieldDifference, ParityFinding, Skipped
+from ckprof.model.parity import FieldDifference, Loss, ParityFinding, Skipped
 from ckprof.parity.compare import COLLAPSED, INDISTINCT, compare
 from ckprof.parity.side import Entry, Side
 

@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import ExitCode
-from ckprof.flow.candidates import list_candidates
-from ckprof.model.dtype import DataType
+from ckprof.kernels.candidates import list_candidates
+from ckprof.lists.list_files import read_list
+from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from tests.run.fakes import find_compiler
+from tests.measure.fakes import find_compiler
 
 from .samples import first_line
 from .told_library import build_told_library
@@ -28,9 +29,9 @@ LIST = "backward_weight/tests/nhwgc_bf16_streamk"
 
 
 @pytest.fixture(scope="module")
-def told(registry, reading):
+def told(registry):
     """Content key -> string of the instances of a list."""
-    conversion = reading.convert(conf_root() / f"{LIST}.conf", registry, None)
+    conversion = read_list(conf_root() / f"{LIST}.conf", registry)
     return {c.instance.key: c.instance_string for c in list_candidates([conversion], registry)}
 
 
@@ -162,7 +163,7 @@ def _check_lines_come_back(ckprof, path):
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
 def test_every_built_kernel_of_the_test_lists_says_what_builder_has(ckprof, registry, direction):
-    found = registry.direction(direction)
+    found = registry.operation(direction)
     folder = next(alias for alias in found.aliases if (conf_root() / alias).is_dir())
     for path in sorted((conf_root() / folder / "tests").glob("*.conf")):
         done = ckprof("parity", direction, "--conf", path, "--from", "both")
@@ -214,7 +215,7 @@ def test_a_kernel_that_is_written_wrong_is_found_when_built(ckprof, tmp_path, mo
     monkeypatch.setattr(ImplicitGemmPipeline, "render_named", wrong)
     # A folder of its own: the wrong source must not stay where a right one is expected.
     done = ckprof(
-        *("parity", "fwd", "--conf", "one.conf", "--from", "both", "--keep", "build", "--format", "json")
+        *("parity", "fwd", "--conf", "one.conf", "--from", "both", "--build-dir", "build", "--format", "json")
     )
     assert done.code == ExitCode.FAILED, done.out + done.err
     (agreement,) = json.loads(done.out)["comparisons"]

@@ -11,11 +11,11 @@ import pytest
 
 import ckprof
 from ckprof.cli.main import main
+from ckprof.model.strings.grammar import StringGrammar
+from ckprof.model.strings.kind import GenerationRequest
+from ckprof.model.strings.rendering import StringError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.strings.rendering import StringError
-from ckprof.strings.spelling import GenerationRequest
-from ckprof.strings.string_grammar import StringGrammar
 
 LISTS = Path(__file__).parents[2] / "conf" / "gemm" / "universal"
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from ckprof.lists.list_files import read_list
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
+from ckprof.model.strings import argument_kinds as kinds
 from ckprof.parity.compare import compare
-from ckprof.parity.dispatcher_side import catalog_side
+from ckprof.parity.generated_side import catalog_side
 from ckprof.paths import conf_root
-from ckprof.strings import kinds
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
-from ckprof_plugins.directions import string_kinds
+from ckprof_plugins.directions._convolution import string_kinds
 
 from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, DEPTHWISE, FORWARD, STREAM_K
 
@@ -121,9 +122,9 @@ def changeable(catalog, record):
 
 
 @pytest.mark.parametrize("name", LISTS.values(), ids=LISTS)
-def test_every_change_of_every_generated_kernel_is_named(name, registry, builder_of, reading):
+def test_every_change_of_every_generated_kernel_is_named(name, registry, builder_of):
     path = conf_root() / f"{name}.conf"
-    conversion = reading.convert(path, registry, None)
+    conversion = read_list(path, registry)
     expected = builder_of(*path.read_text().splitlines(), name=path.name)
     killed = 0
     seen = set()
@@ -169,11 +170,11 @@ def _compare(conversion, catalogs, expected, registry):
 
 
 @pytest.mark.parametrize("field", ["layout", "dtype"])
-def test_layout_and_type_of_a_catalog_are_named(field, registry, builder_of, reading):
+def test_layout_and_type_of_a_catalog_are_named(field, registry, builder_of):
     path = conf_root() / "forward" / "tests" / "nhwgc_fp16.conf"
-    conversion = reading.convert(path, registry, None)
+    conversion = read_list(path, registry)
     (catalog,) = conversion.catalogs
-    other = reading.convert(path.with_name("ndhwgc_bf16.conf"), registry, None).catalogs[0]
+    other = read_list(path.with_name("ndhwgc_bf16.conf"), registry).catalogs[0]
     changes = {"layout": other.layout, "ndim": other.ndim} if field == "layout" else {"dtype": other.dtype}
     mutant = Catalog(
         **{

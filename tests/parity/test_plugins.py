@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ckprof import hookimpl
 from ckprof.errors import InputError, PluginError
-from ckprof.model.builder_list import BuilderList, BuilderString
 from ckprof.model.conversion import ConversionRequest
+from ckprof.model.parity import BuilderList, BuilderString
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.fields import Field, number
+from ckprof.model.strings.kind import StringKind
+from ckprof.model.strings.revision import default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import ParityFormat
 from ckprof.plugin.registry import Registry
-from ckprof.strings import kinds
-from ckprof.strings.fields import Field, number
-from ckprof.strings.kind import StringKind
-from ckprof.strings.revision import default_revision
 
 WINOGRAD = StringKind(
     id="winograd",
@@ -28,11 +29,15 @@ WINOGRAD = StringKind(
 )
 
 
+FAMILY = SimpleNamespace(id="winograd")
+
+
 class Reader:
     """Reads lines such as ``winograd 4``."""
 
     id = "winograd"
     label = "Winograd lists"
+    family_type = object
     families = None
 
     def use_families(self, families):
@@ -67,7 +72,7 @@ class Plugin:
 
     @hookimpl
     def ckprof_register_conf_families(self):
-        return ["family"]
+        return [FAMILY]
 
 
 def registry_of(*plugins, shipped=False):
@@ -87,7 +92,7 @@ def test_a_plugin_brings_strings_reader_and_format():
     request = ConversionRequest(path=Path("x.txt"), data=b"winograd 4\nwinograd 8")
     side = builder_side([read_builder(request, registry, default_revision())], registry.strings)
     assert [entry.parsed.values for entry in side.entries] == [("4", "1"), ("8", "1")]
-    assert plugin.reader.families == ("family",)
+    assert plugin.reader.families == (FAMILY,)
 
 
 def test_two_plugins_with_the_same_kind_or_reader_are_an_error():

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.run.fakes import ABI_FOLDER, find_compiler
+from tests.measure.fakes import ABI_FOLDER, find_compiler
 
 _SOURCE = """\
 #include "ckprof_abi.h"

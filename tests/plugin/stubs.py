@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
-from ckprof.model.problem import ConvProblem
 from ckprof.plugin.protocols import LibraryInterface
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 class StubPipeline:
@@ -57,10 +56,10 @@ class StubOperation:
     }  # fmt: skip
     tensors = ("x", "y", "z")
     host_args_type = "StubArgs"
-    problem_type = StubProblem
+    problem_types = (StubProblem,)
     line_words = ("stub",)
     layouts = ()
-    interface = LibraryInterface(library="stub", row="stub::row", entry=Path(), header=Path(), source=Path())
+    interface = LibraryInterface(library="stub", row="stub::row", entry="", headers=())
 
     def reduction_length(self, problem):
         return problem.length
@@ -68,8 +67,6 @@ class StubOperation:
     def reference(self, problem, layout, operands): ...
 
     def types(self, dtype): ...
-
-    further_problem_types = ()
 
     def tensors_of(self, problem):
         return self.tensors
@@ -80,9 +77,29 @@ class StubOperation:
     def roundings(self, problem):
         return 1
 
-    def random_problem(self, draw): ...
+    def random_problem(self, draw, ndim): ...
 
     def parse_problem(self, line): ...
+
+    line_forms = ("stub",)
+
+    def problem_line(self, case, form): ...
+
+    programs = ("stub",)
+
+    def is_command(self, program, word):
+        return False
+
+    def is_table(self, lines):
+        return False
+
+    def read_table(self, lines, path, operations): ...
+
+    sample_options = object
+
+    def sample(self, spec): ...
+
+    def contraction(self, problem): ...
 
 
 class StubRuleSet:
@@ -102,6 +119,7 @@ class StubConverter:
 
     id = "lines"
     label = "stub"
+    family_type = object
     families = ()
 
     def recognises(self, request):

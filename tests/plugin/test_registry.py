@@ -11,12 +11,13 @@ import pytest
 
 from ckprof import Profiler, hookimpl
 from ckprof.errors import PluginError, UsageError
+from ckprof.model.problem_types import problem_from
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import InspectableTarget, RuleSet
 from ckprof.plugin.registry import Registry
 from ckprof.plugin.timing import ProductOperation
 from ckprof_plugins.directions.fwd import Forward
-from tests.plugin.stubs import StubConverter, StubPipeline, StubRuleSet
+from tests.plugin.stubs import StubConverter, StubOperation, StubPipeline, StubProblem, StubRuleSet
 
 
 class Providing:
@@ -127,7 +128,7 @@ def test_exactly_one_pipeline_must_claim_a_record() -> None:
 
 
 def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
-    converter = StubConverter()
+    converter, family = StubConverter(), SimpleNamespace(id="family")
 
     class Plugin:
         @hookimpl
@@ -135,11 +136,13 @@ def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
             return [converter]
 
         @hookimpl
-        def ckprof_register_conf_families(self) -> list[str]:
-            return ["family"]
+        def ckprof_register_conf_families(self) -> list[object]:
+            return [family]
 
     registry_of(plugin=Plugin())
-    assert converter.families == ("family",)
+    assert converter.families == (family,)
+    with pytest.raises(PluginError, match="two plugins provide the conf family 'family': one and two"):
+        registry_of(one=Plugin(), two=Plugin())
 
 
 def test_items_that_are_no_families_are_reported_with_their_plugin() -> None:
@@ -153,12 +156,12 @@ def test_items_that_are_no_families_are_reported_with_their_plugin() -> None:
 
     class Wrong:
         @hookimpl
-        def ckprof_register_conf_families(self) -> list[str]:
-            return ["family"]
+        def ckprof_register_conf_families(self) -> list[object]:
+            return [SimpleNamespace(id="family")]
 
     with pytest.raises(
         PluginError,
-        match="plugin wrong: ckprof_register_conf_families returned an object of type str, expected Forward",
+        match=r"plugin wrong: ckprof_register_conf_families .* type SimpleNamespace, expected Forward",
     ):
         registry_of(plugin=Plugin(), wrong=Wrong())
 
@@ -170,9 +173,26 @@ def test_directions_are_found_by_alias() -> None:
             return [Forward()]
 
     registry = registry_of(plugin=Plugin())
-    assert registry.operation("forward") is registry.direction("fwd")
+    assert registry.operation("forward") is registry.operation("fwd")
     with pytest.raises(UsageError, match="unknown direction 'forwards'"):
         registry.operation("forwards")
+
+
+def test_directions_and_other_operations_are_operations_in_the_order_of_registration() -> None:
+    class Computing:
+        @hookimpl
+        def ckprof_register_directions(self) -> list[Forward]:
+            return [Forward()]
+
+        @hookimpl
+        def ckprof_register_operations(self) -> list[StubOperation]:
+            return [StubOperation()]
+
+    registry = registry_of(computing=Computing())
+    assert [operation.id for operation in registry.operations.registered] == ["fwd", "stub"]
+    assert registry.operations.provider("stub") == "computing"
+    # problems of both are recognised by their fields
+    assert problem_from({"length": 3}) == StubProblem(length=3)
 
 
 def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:
@@ -246,5 +266,17 @@ def test_what_a_guard_passes_on_is_found_statically() -> None:
     """Since Python 3.12, ``isinstance()`` finds the members of a protocol that way alone."""
     registry = Profiler().registry
     direction = next(iter(registry.directions))
-    assert callable(inspect.getattr_static(type(direction), "product").fget(direction))
+    assert inspect.getattr_static(type(direction), "operation").fget(direction).name_constant
     assert isinstance(direction, ProductOperation)
+
+
+def test_a_problem_type_that_is_no_dataclass_is_reported() -> None:
+    class Plugin:
+        @hookimpl
+        def ckprof_register_operations(self) -> list[StubOperation]:
+            operation = StubOperation()
+            operation.problem_types = (int,)
+            return [operation]
+
+    with pytest.raises(PluginError, match=r"problem type builtins\.int: expected a dataclass"):
+        registry_of(one=Plugin())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import Direction
 from ckprof.plugin.registry import Registry
+from ckprof_plugins.directions._convolution.direction import Direction
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.plugin.protocols import Direction
 from ckprof.problems.from_log import LogProblems, problems_from_log, problems_from_text
+from ckprof_plugins.directions._convolution.direction import Direction
 
 CONV = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -m conv -g 1"
 PREFIX = "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver "

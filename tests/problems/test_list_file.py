@@ -10,24 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.dtype import DataType
-from ckprof.plugin.protocols import Direction
-from ckprof.problems.counted import CountedProblem
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import ProblemLine
+from ckprof.model.types import DataType
 from ckprof.problems.list_file import parse_problem_list, render_problems
 from ckprof.problems.parse_line import parse_problem
-from ckprof.problems.sample import SampleSpec, sample
-from ckprof.problems.tokens import ParsedProblem, ProblemLine
+from ckprof_plugins.directions._convolution.direction import Direction
+from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 
 DRAWN = sample(SampleSpec(count=60, seed=5, edges=0.5)) + sample(SampleSpec(count=20, seed=6, ndim=3))
 DRAWN += sample(SampleSpec(count=10, seed=7, ndim=1))
 
 
-def line_of(one: CountedProblem, form: str, directions: tuple[Direction, ...]) -> str:
+def line_of(one: ProblemCase, form: str, directions: tuple[Direction, ...]) -> str:
     text = render_problems([one], form, directions).text
     return next(line for line in text.splitlines() if not line.startswith("#"))
 
 
-def parsed(line: str, direction: Direction, directions: tuple[Direction, ...]) -> ParsedProblem:
+def parsed(line: str, direction: Direction, directions: tuple[Direction, ...]) -> ProblemCase:
     return parse_problem(ProblemLine(text=line, path="p"), direction, directions)
 
 
@@ -37,7 +37,7 @@ def parsed(line: str, direction: Direction, directions: tuple[Direction, ...]) -
     dtype=st.sampled_from([DataType.FP16, DataType.BF16, None]),
 )
 def test_lines_parse_back(
-    one: CountedProblem, number: int, dtype: DataType | None, directions: tuple[Direction, ...]
+    one: ProblemCase, number: int, dtype: DataType | None, directions: tuple[Direction, ...]
 ) -> None:
     direction = directions[number]
     asked = replace(
@@ -59,7 +59,7 @@ def test_a_miopen_line_asks_for_its_direction_only(directions: tuple[Direction, 
 
 
 @given(st.lists(st.sampled_from(DRAWN), max_size=5), st.integers(1, 99))
-def test_json_keeps_everything(some: list[CountedProblem], count: int) -> None:
+def test_json_keeps_everything(some: list[ProblemCase], count: int) -> None:
     some = [
         replace(one, count=count, direction="fwd", dtype=DataType.BF16, layout="x", splits=(2, 4))
         for one in some
@@ -109,7 +109,7 @@ def test_unknown_forms(directions: tuple[Direction, ...]) -> None:
         ({"count": 0}, "problem 0: count is 0"),
         ({"dtype": "fp99"}, "problem 0: unknown data type 'fp99'"),
         ({"batch": 0}, "problem 0: batch is 0"),
-        ({"colour": 1}, "not a list of problems"),
+        ({"colour": 1}, "problem 0: wrong fields of a problem: unknown colour"),
     ],
 )
 def test_wrong_lists(change: dict[str, object], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -54,7 +55,9 @@ def test_a_log(log) -> None:
 
 def test_lists_hold_them(log, operations) -> None:
     text = render_problems(log.problems, "json", operations).text
-    assert parse_problem_list(text.encode(), "p.json") == list(log.problems)
+    # lists do not hold what lines say without a meaning here
+    cases = [replace(case, ignored=(), notes=(), usual_dtype=None) for case in log.problems]
+    assert parse_problem_list(text.encode(), "p.json") == cases
 
 
 @pytest.mark.parametrize("form", [None, "ckprofiler"])
@@ -70,8 +73,8 @@ def test_lines_are_read_as_the_same_problems(form, log, operations, tmp_path) ->
 def test_miopen_computes_convolutions_only(log, operations) -> None:
     rendered = render_problems(log.problems, "miopen", operations)
     assert [why for _, why in rendered.inexpressible] == [
-        f"{one.problem.describe()}: expected a problem of a convolution" for one in log.problems[:2]
-    ]
+        "problems of gemm cannot be written as miopen, only as ckprofiler, json"
+    ] * 2
 
 
 def test_wrong_sizes_in_a_list(log, operations) -> None:
@@ -80,5 +83,5 @@ def test_wrong_sizes_in_a_list(log, operations) -> None:
     with pytest.raises(InputError, match=r"p.json: problem 0 \(line 1\): m is 0"):
         parse_problem_list(json.dumps(data).encode(), "p.json")
     del data["problems"][0]["m"]
-    with pytest.raises(InputError, match="not a list of problems: problem 0"):
+    with pytest.raises(InputError, match=r"problem 0 \(line 1\): wrong fields of a problem: missing m$"):
         parse_problem_list(json.dumps(data).encode(), "p.json")

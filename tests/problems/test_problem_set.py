@@ -116,7 +116,7 @@ def test_a_set_of_ones_own(tmp_path: Path) -> None:
         ({"layer": {"count": 0}}, "layer a: count is 0"),
         ({"layer": {"pads": [-1]}}, "layer a: left_pads along W is -1"),
         ({"layer": {"input": [1], "pads": [0]}}, "layer a: the output is empty"),
-        ({"ndim": 2}, "the filter has 1 axes, the set says 2"),
+        ({"ndim": 2}, "it has 1 spatial axes, the set says 2"),
     ],
 )
 def test_wrong_sets(tmp_path: Path, changes: dict[str, object], message: str) -> None:

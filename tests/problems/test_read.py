@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.errors import ExitCode, InputError
-from ckprof.model.dtype import DataType
-from ckprof.model.list_error import ListError
-from ckprof.model.problem import ConvProblem
+from ckprof.errors import ExitCode, InputError, ListError
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import ProblemLine
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import Direction
 from ckprof.plugin.registry import Registry
 from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.read import read_problem_file
-from ckprof.problems.tokens import ParsedProblem, ProblemLine
+from ckprof_plugins.directions._convolution.direction import Direction
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 MIOPEN = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1"
 POSITIONAL = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
@@ -48,7 +48,7 @@ def direction(directions: tuple[Direction, ...]) -> Direction:
     return next(one for one in directions if one.id == "fwd")
 
 
-def parse(text: str, direction: Direction) -> ParsedProblem:
+def parse(text: str, direction: Direction) -> ProblemCase:
     return parse_problem(ProblemLine(text=text, path="p.txt", line=7), direction, [direction])
 
 
@@ -164,7 +164,7 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
         ("grouped_conv_fwd 1 1 0", "is missing; form: grouped_conv_fwd"),
         (POSITIONAL.replace("fwd 1 1", "fwd 9 1"), "p.txt:7:18: data type 9 is not supported for fwd"),
         (POSITIONAL.replace("fwd 1 1", "fwd 1 7"), "p.txt:7:20: layout 7 is not supported for fwd"),
-        ("ckProfiler", "nothing behind ckProfiler"),
+        ("ckProfiler", "nothing after ckProfiler"),
     ],
 )
 def test_wrong_lines(text: str, message: str, direction: Direction) -> None:

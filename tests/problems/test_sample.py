@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError, UsageError
-from ckprof.problems.sample import SampleSpec, sample
+from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 
 
 def test_the_seed_decides() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.conversion import Conversion, DroppedLine
-from ckprof.model.dtype import DataType
+from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
-from ckprof.model.problem import ConvProblem
-from ckprof.model.results import BuildSummary, RunInstance, RunResults
+from ckprof.model.results import BuildSummary, RunResults
+from ckprof.model.types import DataType, TypeSet
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 PROBLEM = ConvProblem(
     groups=1,
@@ -57,7 +58,7 @@ def results() -> RunResults:
         ),
     ]
     instances = tuple(
-        RunInstance(
+        SelectedKernel(
             key=f"k{n}",
             index=n,
             id=n + 10,
@@ -65,6 +66,8 @@ def results() -> RunResults:
             instance_string=f"Kernel<{n}>",
             pipeline="tiles",
             dtype=DataType.FP16,
+            types=TypeSet.shared(DataType.FP16),
+            ndim=2,
             source=f"list.conf:{n + 1}",
         )
         for n in range(len(outcomes))

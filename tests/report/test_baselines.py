@@ -9,17 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.api.results import Results
 from ckprof.model.baseline import BaselineOutcome
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Outcome, Status
-from ckprof.report.best_rows import render_best
-from ckprof.report.csv_report import COLUMNS, render_csv
-from ckprof.report.json_report import as_json, render_json
+from ckprof.model.types import ComputeType, DataType
 from ckprof.report.rows import rows_with_baselines
+from ckprof.report.run_data import as_json, render_csv, render_json
+from ckprof.report.run_summary import render_best, render_for_terminal
 from ckprof.report.run_table import render_markdown, render_table
-from ckprof.report.terminal_table import Terminal, render_for_terminal
+from ckprof.report.table import Terminal
+from ckprof.results import Results
 
 from .conftest import PASSED, measured
 
@@ -73,7 +71,7 @@ def test_products_of_tf32_are_compared_with_each_other(results):
             one,
             dtype=DataType.FP32,
             layout="nhwgc",
-            compute_type=ComputeType.TF32 if one.index == 2 else None,
+            types=replace(one.types, compute_type=ComputeType.TF32 if one.index == 2 else None),
         )
         for one in results.instances
     )
@@ -137,7 +135,10 @@ def test_csv_has_the_row_and_the_ratio(results):
     assert (own["baseline"], own["instance"], own["rank"], own["status"]) == ("vendor", "", "", "ok")
     assert float(own["median_ms"]) == 3.0 and float(own["vs_vendor"]) == 1.0
     assert {row["name"]: row["vs_vendor"] for row in rows}["kernel_2"] == "1.5"
-    assert render_csv(results).splitlines()[0] == ",".join(COLUMNS)
+    assert render_csv(results).splitlines()[0] == (
+        "problem,rank,instance,name,instance_string,pipeline,dtype,split_k,split_k_deduced,status,median_ms,"
+        "spread_ms,min_ms,samples,stopped_by,gflops,gbytes_per_s,max_error,wrong_elements,refused_by,reason"
+    )
     best = list(csv.DictReader(io.StringIO(render_best(with_baselines(results, baseline()), "csv", 1))))
     assert [(row["name"], row["vs_vendor"]) for row in best] == [("kernel_2", "1.5")]
 

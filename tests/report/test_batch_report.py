@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.model.batch_results import BatchResults, ListResult, Verdict
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.results import RunResults
+from ckprof.model.results import BatchResults, ListResult, RunResults, Verdict
 from ckprof.report.batch_report import (
     render_batch_csv,
     render_batch_json,

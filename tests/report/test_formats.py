@@ -13,9 +13,8 @@ import pytest
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
-from ckprof.report.csv_report import render_csv
-from ckprof.report.json_report import SCHEMA, VERSION, render_json
 from ckprof.report.rows import reason_of, requirement_counts, rows_of_problem
+from ckprof.report.run_data import SCHEMA, VERSION, render_csv, render_json
 from ckprof.report.run_table import render_markdown, render_table
 
 

@@ -9,15 +9,14 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import InputError, UsageError
-from ckprof.flow.inspect_build import read_report, render_report
-from ckprof.model.device_kernel import DeviceKernel, Occupancy
+from ckprof.kernels.inspection import InspectedKernel, Inspection, compare, read_report, render_report
+from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.model.gemm_work import Estimate
-from ckprof.model.inspection import InspectedKernel, Inspection, compare
 from ckprof.report.inspection_report import (
+    comparison_document,
     condition,
-    render_comparison,
+    inspection_document,
     render_csv,
-    render_table,
     row_of,
     rows_of,
     sort_rows,
@@ -84,13 +83,16 @@ def test_a_kernel_shows_its_most_demanding_function():
 
 
 def test_the_table_says_that_bounds_are_estimates():
-    text = render_table(inspection(ONE, TWO), rows_of((ONE, TWO), variants=False))
+    text = inspection_document(inspection(ONE, TWO), rows_of((ONE, TWO), variants=False)).text()
     assert "gfx942, clang version 1, CK Tile API level 2025-07" in text
     assert "estimates" in text
     assert "eff bound" in text
-    assert "estimates" not in render_table(inspection(ONE), rows_of((ONE,), variants=False))
+    assert "estimates" not in inspection_document(inspection(ONE), rows_of((ONE,), variants=False)).text()
     lost = replace(inspection(ONE), unattributed=("three",))
-    assert "no device function found of: three" in render_table(lost, rows_of((ONE,), variants=False))
+    assert (
+        "no device function found of: three"
+        in inspection_document(lost, rows_of((ONE,), variants=False)).text()
+    )
 
 
 def test_csv_has_all_figures():
@@ -165,8 +167,8 @@ def test_a_comparison_names_what_is_worse_first():
         changed(ONE, vgpr_spills=2, code_bytes=900),
         InspectedKernel(name="new", key="n", variants=TWO.variants),
     )
-    text = render_comparison(compare(inspection(ONE, TWO), after))
-    lines = text.splitlines()
+    text = comparison_document(compare(inspection(ONE, TWO), after)).text()
+    lines = text.rstrip().splitlines()
     assert lines[5].split() == ["worse", "vgpr_spills", "0", "2", "one"]
     assert "only before: two" in lines
     assert "only after: new" in lines
@@ -177,5 +179,5 @@ def test_warnings_of_the_compiler_are_shown():
     warned = replace(ONE, warnings=("ptxas info : (C7510) Potential Performance Loss: serialized",))
     found = replace(inspection(warned), kernels=(warned,))
     assert row_of(warned)["warnings"] == 1 and row_of(ONE)["warnings"] == 0
-    text = render_table(found, [row_of(warned)])
+    text = inspection_document(found, [row_of(warned)]).text()
     assert "one: ptxas info : (C7510) Potential Performance Loss: serialized" in text

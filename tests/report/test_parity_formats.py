@@ -20,9 +20,12 @@ from ckprof.model.parity import (
     Skipped,
     Unmatched,
 )
-from ckprof.report.parity_json import render_parity_json
-from ckprof.report.parity_junit import render_parity_junit
-from ckprof.report.parity_text import render_parity_markdown, render_parity_table
+from ckprof.report.parity_text import (
+    render_parity_json,
+    render_parity_junit,
+    render_parity_markdown,
+    render_parity_table,
+)
 
 DIFFERENCE = FieldDifference(field="tile_m", first="64", second="128")
 FULL = Comparison(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Measurement, Status, Verification
-from ckprof.model.problem import ConvProblem
-from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Mark, Session
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import Conditions, Measurement, Status, Verification
+from ckprof.model.types import DataType
+from ckprof.store.attempt import Attempt, Mark, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 def make_problem(size: int = 8, ndim: int = 2, **changes) -> ConvProblem:
@@ -72,7 +73,7 @@ def make_attempt(
         "key": make_key(kernel, problem),
         "session": session or make_session(),
         "sequence": sequence,
-        "kernel": KernelInfo(
+        "kernel": KernelRef(
             name=f"kernel_{kernel}",
             instance_string=f"Kernel<{kernel}>",
             pipeline="some",

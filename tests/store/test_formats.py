@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError, PluginError, UsageError
-from ckprof.model.dtype import DataType
 from ckprof.model.outcome import Status
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.markers import hookimpl
-from ckprof.store.flat import COLUMNS, flat_row
-from ckprof.store.format import ImportHints, StoreFormat, StoreFormats
+from ckprof.plugin.protocols import StoreFormat
+from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.registry import Registry
+from ckprof.store.flat import flat_row, row_columns
+from ckprof.store.format import format_of_content, format_of_path
 from ckprof.store.formats import t4
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
@@ -32,7 +35,7 @@ from .samples import attempts, make_attempt, make_problem, make_session
 def all_formats():
     manager = PluginManager()
     manager.load_all()
-    return StoreFormats(manager)
+    return Registry(manager).store_formats
 
 
 FORMATS = all_formats()
@@ -58,8 +61,8 @@ def test_complete_formats_come_back_exactly(tmp_path_factory, name, added):
         expected = list(store)
         result = one.write(store, StoreQuery(), file)
     assert (result.rows, result.left_out) == (len(expected), Counter())
-    assert FORMATS.of_content(file) is one
-    assert FORMATS.of_path(file) is one
+    assert format_of_content(FORMATS, file) is one
+    assert format_of_path(FORMATS, file) is one
     assert list(one.read(file, ImportHints())) == expected
 
 
@@ -70,7 +73,7 @@ def test_parquet_has_columns_for_queries(tmp_path):
         FORMATS.find("parquet").write(store, StoreQuery(), file)
         rows = store.to_dicts()
     found = duckdb.sql(f"SELECT * EXCLUDE (samples_ms, record) FROM '{file}'")  # noqa: S608
-    assert found.columns == list(COLUMNS) == list(rows[0])
+    assert found.columns == list(row_columns()) == list(rows[0])
     assert [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()] == rows
     average = duckdb.sql(f"SELECT avg(median_ms) FROM '{file}'")  # noqa: S608
     assert average.fetchall() == [(2.5,)]
@@ -79,9 +82,9 @@ def test_parquet_has_columns_for_queries(tmp_path):
 def test_rows_have_every_column_with_its_type():
     for attempt in (make_attempt(), make_attempt(status=Status.RUN_ERROR, reason="x")):
         row = flat_row(attempt)
-        assert list(row) == list(COLUMNS)
+        assert list(row) == list(row_columns())
         for name, value in row.items():
-            assert value is None or type(value) is COLUMNS[name], name
+            assert value is None or type(value) is row_columns()[name], name
 
 
 def test_data_frames_have_the_same_columns(tmp_path):
@@ -89,7 +92,7 @@ def test_data_frames_have_the_same_columns(tmp_path):
     with make_store(tmp_path / "a.db", make_attempt(0, 0, 2.0)) as store:
         frame = store.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
-    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.columns) == list(row_columns())
     assert frame.loc[0, "median_ms"] == 2.0
 
 
@@ -108,7 +111,7 @@ CSV_HEAD = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,l
 def read_csv(tmp_path, *rows, hints=HINTS):
     file = tmp_path / "sweep.csv"
     file.write_text(CSV_HEAD + "".join(f"{row}\n" for row in rows))
-    assert FORMATS.of_content(file).id == "csv"
+    assert format_of_content(FORMATS, file).id == "csv"
     return list(FORMATS.find("csv").read(file, hints))
 
 
@@ -145,7 +148,7 @@ def test_importing_a_csv_twice_adds_nothing(tmp_path):
     ("row", "message"),
     [
         ("k,0,8,x,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "invalid literal"),
-        ("k,0,8,63,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "multiples of G"),
+        ("k,0,8,63,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "C is 63, not a multiple of G = 4"),
         ("k,0,8,64,128,4,1,1,3,1,2,1,0,0,0.5,1.0,True", "output is empty"),
         ("k,0,8,64", "cannot be used"),
     ],
@@ -168,7 +171,7 @@ def test_csv_exports_what_it_can_say_and_counts_the_rest(tmp_path):
     grouped = make_problem(7, groups=2, filter=(3, 3), left_pads=(1, 1), right_pads=(1, 1))
     added = [
         make_attempt(0, 0, 2.0, problem=grouped),
-        make_attempt(0, 1, 4.0, problem=grouped, round=2),
+        make_attempt(0, 1, 2.1, problem=grouped, round=2),
         make_attempt(1, 2, 1.0, problem=make_problem(5, 3)),
         make_attempt(1, 3, 1.0, problem=make_problem(9, dilations=(2, 2), filter=(3, 3))),
         make_attempt(1, 4, 1.0, problem=make_problem(9, right_pads=(1, 0))),
@@ -181,8 +184,8 @@ def test_csv_exports_what_it_can_say_and_counts_the_rest(tmp_path):
     assert (result.rows, result.left_out.total()) == (1, 5)
     (row,) = csv.DictReader(file.read_text().splitlines())
     assert (row["kernel"], row["C"], row["K"], row["G"]) == ("kernel_0", "16", "32", "2")
-    assert float(row["latency_ms"]) == 3.0
-    assert float(row["tflops"]) == pytest.approx(grouped.flop / 3e-3 / 1e12, rel=1e-5)
+    assert float(row["latency_ms"]) == 2.0
+    assert float(row["tflops"]) == pytest.approx(grouped.flop / 2.0e-3 / 1e12, rel=1e-5)
     (again,) = FORMATS.find("csv").read(file, HINTS)
     assert again.key.problem == grouped
 
@@ -218,7 +221,7 @@ def test_problems_of_other_operations_have_their_own_columns_and_come_back(tmp_p
         "batch_stride_a,batch_stride_b,batch_stride_e,elementwise_op,strides_d,split_k,latency_ms,tflops,non_zero"
     )
     assert "kernel_0,0,gemm,fp16,rcr,64,48,32,40,0,0,1,,,,,,1,2.0,9.8304e-05,True" in lines
-    assert FORMATS.of_content(file).id == "csv"
+    assert format_of_content(FORMATS, file).id == "csv"
     again = {one.kernel.name: one for one in FORMATS.find("csv").read(file, ImportHints(arch="gfx942"))}
     assert len(again) == 4 and not any(one.ranked for one in again.values())
     for one in added:
@@ -317,11 +320,11 @@ def test_plugins_add_formats():
     manager = PluginManager()
     manager.load_all()
     manager.register(Plugin(), "extra")
-    formats = StoreFormats(manager)
-    assert formats.ids == ["csv", "json", "mine", "ndjson", "parquet", "t4"]
+    formats = Registry(manager).store_formats
+    assert formats.ids == ("csv", "json", "mine", "ndjson", "parquet", "t4")
     manager.register(Plugin(), "again")
-    with pytest.raises(PluginError, match="plugin again: a store format 'mine' exists already"):
-        StoreFormats(manager)
+    with pytest.raises(PluginError, match="two plugins provide the store format 'mine': again and extra"):
+        _ = Registry(manager).store_formats
 
 
 def test_wrong_registrations_are_reported():
@@ -332,26 +335,26 @@ def test_wrong_registrations_are_reported():
 
     manager = PluginManager()
     manager.register(Plugin(), "broken")
-    with pytest.raises(PluginError, match="plugin broken: 'csv' is no store format"):
-        StoreFormats(manager)
+    with pytest.raises(PluginError, match=r"plugin broken: .* type str, which has no id"):
+        _ = Registry(manager).store_formats
 
 
 def test_unknown_formats_and_files_are_named(tmp_path):
     with pytest.raises(UsageError, match="unknown store format 'cvs'; did you mean 'csv'"):
         FORMATS.find("cvs")
     with pytest.raises(UsageError, match="--format"):
-        FORMATS.of_path(tmp_path / "results.txt")
+        format_of_path(FORMATS, tmp_path / "results.txt")
     with pytest.raises(InputError, match="cannot be read"):
-        FORMATS.of_content(tmp_path / "absent")
+        format_of_content(FORMATS, tmp_path / "absent")
     (tmp_path / "odd").write_text("hello")
     with pytest.raises(InputError, match="none of the known formats"):
-        FORMATS.of_content(tmp_path / "odd")
+        format_of_content(FORMATS, tmp_path / "odd")
 
 
 def test_failed_exports_leave_no_file(tmp_path):
     with (
         make_store(tmp_path / "a.db", make_attempt()) as store,
-        pytest.raises(InputError, match="cannot be written"),
+        pytest.raises(InputError, match="cannot write"),
     ):
-        FORMATS.find("ndjson").write(store, StoreQuery(), tmp_path / "absent" / "r.ndjson")
+        FORMATS.find("ndjson").write(store, StoreQuery(), tmp_path / "a.db" / "r.ndjson")
     assert {file.name for file in tmp_path.iterdir()} == {"a.db", "a.db.lock"}

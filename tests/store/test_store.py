@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -17,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import ExitCode
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import Conditions, Status
+from ckprof.model.types import DataType
 from ckprof.store import schema
-from ckprof.store.attempt import Mark
+from ckprof.store.attempt import SCALE, Mark
 from ckprof.store.database import open_for_writing
 from ckprof.store.errors import (
     BusyStoreError,
@@ -31,7 +33,7 @@ from ckprof.store.errors import (
     StoreError,
     StoreFullError,
 )
-from ckprof.store.query import StoreQuery
+from ckprof.store.query import SharedKey, StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 
@@ -83,13 +85,62 @@ def check_summaries(store, expected):
     summaries = list(store.measurements())
     assert [summary.key for summary in summaries] == list(by_key)
     for summary in summaries:
-        own = by_key[summary.key]
+        own = sorted(by_key[summary.key], key=latest)
         times = [one.measurement.median_ms for one in own if one.ranked]
         failed = own[-1].status.is_failure
+        time_ms, least_ms = (None, None) if failed or not times else plain_time(own)
         assert (summary.status, summary.reason) == (own[-1].status, own[-1].reason)
         assert (summary.attempts, summary.ranked_attempts) == (len(own), len(times))
-        assert summary.median_ms == (statistics.median(times) if times and not failed else None)
-        assert summary.min_ms == (min(times) if times and not failed else None)
+        assert summary.median_ms == (time_ms if time_ms is None else pytest.approx(time_ms))
+        assert summary.min_ms == (least_ms if least_ms is None else pytest.approx(least_ms))
+
+
+def latest(attempt):
+    return attempt.conditions.started, attempt.session.uid, attempt.sequence
+
+
+def plain_time(attempts):
+    """Return the time of attempts of one kernel, and that of its fastest round."""
+    ranked = [one for one in attempts if one.ranked]
+    certain = [one for one in ranked if not {Mark.DRIFT, Mark.SLOW_CARD} & {*one.marks}]
+    steady = [one for one in certain if Mark.PART not in one.marks] or certain or ranked
+    rounds = {}
+    for number, one in enumerate(steady):
+        place = (one.session.uid, one.conditions.round) if one.conditions.round else number
+        rounds.setdefault(place, []).append(one.measurement.median_ms)
+    times = [statistics.geometric_mean(some) for some in rounds.values()]
+    return statistics.median(time for time in times if time <= 1.1 * min(times)), min(times)
+
+
+def test_times_of_cards_that_share_a_problem_are_scaled_where_they_are_ranked(path):
+    def of_part(sequence, time_ms, scale, marks=(Mark.PART,)):
+        seen = Conditions(started=1.7e9 + sequence, round=sequence, extra={SCALE: scale} if scale else {})
+        return make_attempt(0, sequence, time_ms, marks=marks, conditions=seen)
+
+    attempts = [of_part(1, 2.0, 0.5), of_part(2, 1.0, 1.0)]
+    fill(path, *attempts)
+    with Store(path) as store:
+        assert [one.measurement.median_ms for one in store] == [2.0, 1.0]
+        assert [one.round_time.median_ms for one in store] == [1.0, 1.0]
+        (summary,) = store.measurements()
+        assert (summary.median_ms, summary.min_ms) == (1.0, 1.0)
+    # as soon as one card has run all that may be the fastest, its rounds alone count
+    fill(path, of_part(3, 1.5, None, marks=()))
+    with Store(path) as store:
+        (summary,) = store.measurements()
+        assert summary.median_ms == 1.5
+        key = attempts[0].key
+        shared = SharedKey(
+            operation=key.operation,
+            device=key.device,
+            toolchain=key.toolchain,
+            method=key.method,
+            dtype=DataType.FP16,
+            layout="nhwgc",
+        )
+        visits = store.past_visits(shared, key.problem)
+        assert [visit.scale for visit in visits] == [0.5, 1.0, None]
+        assert [visit.round_time.median_ms for visit in visits] == [1.0, 1.0, 1.5]
 
 
 def test_the_best_of_a_problem_is_the_fastest_verified_one(path):
@@ -165,10 +216,10 @@ def test_any_part_of_the_key_makes_another_measurement(path):
 
 
 def test_evidence_does_not_split_a_measurement(path):
-    fill(path, make_attempt(0, 0, 2.0), make_attempt(0, 0, 4.0, session=make_session(7, host="elsewhere")))
+    fill(path, make_attempt(0, 0, 2.0), make_attempt(0, 0, 2.1, session=make_session(7, host="elsewhere")))
     with Store(path) as store:
         (summary,) = store.measurements()
-        assert (summary.attempts, summary.median_ms) == (2, 3.0)
+        assert (summary.attempts, summary.median_ms) == (2, 2.0)
 
 
 def test_marks_are_added_to_what_is_stored(path):
@@ -212,6 +263,21 @@ def test_a_second_writer_waits_and_says_so(path):
         child.wait()
     assert len(said) == 1
     assert f"process {child.pid} on " in said[0]
+
+
+def test_the_lock_of_a_killed_writer_may_outlive_it_shortly(path):
+    script = (
+        "import ctypes, os, signal, sys, time; from ckprof.store.writer import StoreWriter\n"
+        "writer = StoreWriter(sys.argv[1])\n"
+        "if ctypes.CDLL(None).fork() == 0:\n"
+        "    time.sleep(1)\n"
+        "    os._exit(0)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    # the fork has the descriptor of the lock, as any child has until its program is loaded
+    killed = subprocess.run([sys.executable, "-c", script, str(path)])
+    assert killed.returncode == -signal.SIGKILL
+    fill(path, make_attempt())
 
 
 def test_other_files_are_rejected(path):
@@ -343,10 +409,9 @@ def test_read_only_stores_are_read_and_not_written():
 
 def test_a_network_file_system_is_rejected_with_the_remedy(path, monkeypatch):
     import ckprof.store.database
-    import ckprof.store.location
 
     fill(path, make_attempt())
-    monkeypatch.setattr(ckprof.store.location, "file_system_of", lambda _: "nfs4")
+    monkeypatch.setattr(ckprof.store.database, "file_system_of", lambda _: "nfs4")
     monkeypatch.setattr(ckprof.store.database, "file_system_of", lambda _: "nfs4")
     with pytest.raises(NetworkStoreError, match=r"nfs4.*shards"):
         StoreWriter(path)
@@ -355,7 +420,7 @@ def test_a_network_file_system_is_rejected_with_the_remedy(path, monkeypatch):
 
 
 def test_the_file_system_of_a_path_is_found(tmp_path):
-    from ckprof.store.location import file_system_of
+    from ckprof.store.database import file_system_of
 
     expected = subprocess.run(
         ["stat", "--file-system", "--format=%T", str(tmp_path)], capture_output=True, text=True, check=True

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import random
 
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Measurement, Status, Verification
-from ckprof.rounds.options import RoundOptions
-from ckprof.store.attempt import KernelInfo
+from ckprof.measure.rounds import RoundOptions
+from ckprof.model.kernel import SelectedKernel
+from ckprof.model.outcome import Measurement, Outcome, Status, Verification
+from ckprof.model.reading import Reading
+from ckprof.model.types import DataType, TypeSet
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
-from ckprof.sweep.engine import VisitResult
-from ckprof.sweep.observer import Reading
-from ckprof.sweep.plan import PlannedKernel, PlanRequest, make_plan
+from ckprof.sweep.plan import PlanRequest, make_plan
 from tests.store.samples import make_problem
 
 SHARED = SharedKey(
@@ -26,10 +25,13 @@ SHARED = SharedKey(
 
 def make_kernels(count, *, ndim=2, dtype=DataType.FP16, digest="o"):
     return [
-        PlannedKernel(
-            instance=f"{ndim}{dtype.value}{number:028x}",
+        SelectedKernel(
+            key=f"{ndim}{dtype.value}{number:028x}",
+            name=f"kernel_{number}",
+            dtype=dtype,
+            layout="nhwgc",
             ndim=ndim,
-            info=KernelInfo(name=f"kernel_{number}", dtype=dtype, layout="nhwgc"),
+            types=TypeSet.shared(dtype),
             object_digest=f"{digest}{number}",
         )
         for number in range(count)
@@ -48,34 +50,51 @@ def make_problems(count):
 class SimulatedBench:
     """Times depend on kernel, split and problem alone, but for the noise."""
 
-    def __init__(self, *, noise=0.01, seed=0, failing=(), reading=None):
+    def __init__(self, *, noise=0.01, seed=0, failing=(), reading=None, lost=False):
+        #: the device: no kernel is launched
+        self.lost = lost
         self.noise = noise
         self.chance = random.Random(seed)
         self.failing = dict(failing)
         self.reading = reading or Reading(load=0.5, cores=4)
         self.visits = []
         self.opened = []
+        self.processes = 1
 
     def true_ms(self, instance, split_k, problem):
         return math.exp(random.Random(f"{instance} {split_k} {problem.input}").uniform(0, 2.5))
 
-    def open_problem(self, planned):
+    def open_group(self, planned):
         self.opened.append(planned.problem)
 
     def observe(self):
         return self.reading
 
+    def new_process(self):
+        self.processes += 1
+
+    @property
+    def process(self):
+        return f"worker {self.processes}"
+
     def measure(self, planned, visit):
         self.visits.append((planned.problem, visit))
         cell = visit.cell
-        name = planned.kernels[cell.instance].info.name
+        name = planned.kernels[cell.instance].name
+        if self.lost:
+            status = Status.RUN_ERROR
+            return Outcome(key=cell.instance, problem_index=0, status=status, reason="lost", launched=False)
         if name in self.failing:
-            return VisitResult(status=self.failing[name], reason="as told")
-        time_ms = self.true_ms(*cell, planned.problem) * math.exp(self.chance.gauss(0, self.noise))
+            return Outcome(key=cell.instance, problem_index=0, status=self.failing[name], reason="as told")
+        time_ms = self.true_ms(cell.instance, cell.split_k, planned.problem) * math.exp(
+            self.chance.gauss(0, self.noise)
+        )
         samples = tuple(time_ms * factor for factor in (1.01, 1.0, 0.99))
-        return VisitResult(
+        return Outcome(
+            key=cell.instance,
+            problem_index=planned.problem_index,
             status=Status.OK,
-            split_chosen=cell.split_k,
+            split_k=cell.split_k,
             measurement=Measurement(
                 median_ms=time_ms,
                 spread_ms=time_ms * 0.005,
@@ -87,3 +106,13 @@ class SimulatedBench:
             ),
             verification=Verification(max_error=0, wrong_elements=0, elements=9, rtol=0.1, atol=0.1),
         )
+
+
+def noting(kind, seen):
+    """Return a listener that notes the events of a kind in a list: their texts, if they are nothing else."""
+
+    def tell(event):
+        if isinstance(event, kind):
+            seen.append(getattr(event, "text", event))
+
+    return tell

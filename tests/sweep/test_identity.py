@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.keys import Keys
+from ckprof.measure.device import OpenedDevice
+from ckprof.measure.options import RunOptions
+from ckprof.measure.verify.operands import InitKind
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
-from ckprof.run.opened_device import OpenedDevice
-from ckprof.run.options import RunOptions
-from ckprof.sweep.identity import shared_key
+from ckprof.plugin.manager import PluginManager
+from ckprof.sweep.identity import shared_key, source_digests
 
 GPU = SimpleNamespace(embedded=False)
 HOST = SimpleNamespace(embedded=True)
@@ -64,6 +69,62 @@ def test_a_device_that_says_nothing_is_its_line(recipe):
     found = key(GPU, recipe, OpenedDevice(text="Slow GPU"))
     assert (found.device.model, found.device.compute_units) == ("Slow GPU", 0)
     assert (found.toolchain.driver, found.method.clock) == ("", "wall")
+
+
+def test_all_flags_are_in_the_key(recipe, monkeypatch):
+    for name in ("CPATH", "CXXFLAGS", "NVCC_APPEND_FLAGS"):
+        monkeypatch.delenv(name, raising=False)
+    compiler = replace(recipe.compiler, command=("c++", "-fno-x"), added_words=("-fno-x",))
+    changed = replace(
+        recipe, compiler=compiler, compile_flags=("-O2",), kernel_flags=("-g",), variables=("OWN_FLAGS",)
+    )
+    plain = key(HOST, changed, OpenedDevice()).toolchain
+    assert plain.flags == ("-fno-x", "-O2", "-g")
+    monkeypatch.setenv("CPATH", "/elsewhere")
+    monkeypatch.setenv("OWN_FLAGS", "-O1")
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-O0")
+    seen = key(HOST, changed, OpenedDevice()).toolchain
+    assert seen.flags == (*plain.flags, "CPATH=/elsewhere", "OWN_FLAGS=-O1"), (
+        "what no compiler reads is no flag"
+    )
+
+
+def test_objects_of_another_environment_are_not_taken(recipe, monkeypatch):
+    monkeypatch.delenv("CPATH", raising=False)
+    plain = Keys(recipe, FolderDigests(None)).prefix()
+    monkeypatch.setenv("CPATH", "/elsewhere")
+    assert Keys(recipe, FolderDigests(None)).prefix() != plain
+
+
+@pytest.mark.parametrize(
+    ("asked", "cpus", "units", "threads"),
+    [(0, 4, 4, 0), (2, 4, 2, 0), (4, 4, 4, 0), (2, 1, 1, 2), (0, 1, 1, 0), (8, 2, 2, 8)],
+)
+def test_cpus_are_those_that_there_are(recipe, monkeypatch, asked, cpus, units, threads):
+    monkeypatch.setattr("ckprof.sweep.identity.available_cpus", lambda: cpus)
+    device = shared_key("fwd", HOST, recipe, RunOptions(cpu_threads=asked), OpenedDevice()).device
+    assert (device.compute_units, device.threads) == (units, threads)
+
+
+def test_the_seed_is_part_of_the_method_where_it_decides_the_operands(recipe):
+    def method(**options):
+        return shared_key("fwd", HOST, recipe, RunOptions(**options), OpenedDevice()).method
+
+    assert method() == method(seed=0) != method(seed=1)
+    assert method(seed=1, init=InitKind.ZEROS) == method(init=InitKind.ZEROS)
+
+
+def test_digests_name_the_files_of_plugins(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("ID = 1\n")
+    manager = PluginManager()
+    manager.load_all(requested=[str(plugin)])
+    first = source_digests(manager)
+    assert [*first] == ["ckprof", str(plugin)] and all(first.values())
+    plugin.write_text("ID = 2\n")
+    second = source_digests(manager)
+    assert first["ckprof"] == second["ckprof"] and first[str(plugin)] != second[str(plugin)]
 
 
 def test_two_devices_have_keys_of_their_own(recipe):

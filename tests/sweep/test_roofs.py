@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.compare.side import Side, side_of
-from ckprof.model.dtype import DataType
 from ckprof.model.roof import Roof, RoofKind
-from ckprof.store_report.best import best_rows
-from ckprof.store_report.charts import roofline_chart
-from ckprof.store_report.options import ReportOptions
+from ckprof.model.types import DataType
+from ckprof.report.store.best import best_rows
+from ckprof.report.store.charts import roofline_chart
+from ckprof.report.store.options import ReportOptions
 from ckprof.sweep.roofs import evidence, kept_roofs, measured_roofs
 from tests.measured import Made, attempts
 from tests.store.samples import make_attempt, make_session

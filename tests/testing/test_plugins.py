@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from ckprof import hookimpl
-from ckprof.api.plugin_check import Verdict
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode, PluginError
 from ckprof.model.outcome import Status
@@ -18,6 +17,7 @@ from ckprof.paths import conf_root
 from ckprof.plugin.protocols import KernelSource
 from ckprof.testing import check_contract, registry_with
 from ckprof.testing.fixtures import ckprof_list, ckprof_registry, ckprof_run  # noqa: F401 - fixtures
+from ckprof.testing.plugin_check import Verdict
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "naive_gather"
 LINE = "NaiveGatherForward<fp32,16,1>"

@@ -1,7 +1,7 @@
 """What directions, pipelines, targets and converters must have.
 
 These are structural types: a plugin need not derive from them. What it registers is checked against them, and
-the errors that a docstring names are the ones that a member may raise; see :mod:`ckprof.plugin.guard`.
+the errors that a docstring names are the ones that a member may raise; see :mod:`ckprof.plugin.boundary`.
 Every ``id`` is a lower-case word that is
 unique among its kind; it is what users type.
 """
@@ -16,22 +16,26 @@ from ckprof.plugin.protocols.converters import LineExplainer as LineExplainer
 from ckprof.plugin.protocols.converters import ListExtractor as ListExtractor
 from ckprof.plugin.protocols.converters import StreamingConverter as StreamingConverter
 from ckprof.plugin.protocols.converters import TreeConverter as TreeConverter
+from ckprof.plugin.protocols.engines import Engine as Engine
+from ckprof.plugin.protocols.engines import EngineRequest as EngineRequest
+from ckprof.plugin.protocols.engines import EngineSession as EngineSession
+from ckprof.plugin.protocols.engines import EngineSettings as EngineSettings
 from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
 from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
 from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
+from ckprof.plugin.protocols.formats import StoreFormat as StoreFormat
 from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportFormat
+from ckprof.plugin.protocols.observers import Observer as Observer
 from ckprof.plugin.protocols.operations import ContractingOperation as ContractingOperation
-from ckprof.plugin.protocols.operations import Direction as Direction
-from ckprof.plugin.protocols.operations import DispatcherForm as DispatcherForm
 from ckprof.plugin.protocols.operations import FurtherOperands as FurtherOperands
-from ckprof.plugin.protocols.operations import InterfaceExtension as InterfaceExtension
-from ckprof.plugin.protocols.operations import KernelInterface as KernelInterface
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
 from ckprof.plugin.protocols.operations import LineWriter as LineWriter
+from ckprof.plugin.protocols.operations import LogReader as LogReader
 from ckprof.plugin.protocols.operations import Operation as Operation
-from ckprof.plugin.protocols.operations import OwnProblems as OwnProblems
-from ckprof.plugin.protocols.operations import PositionalForm as PositionalForm
 from ckprof.plugin.protocols.operations import ProblemSampler as ProblemSampler
+from ckprof.plugin.protocols.operations import SyntheticProblems as SyntheticProblems
+from ckprof.plugin.protocols.operations import TableReader as TableReader
+from ckprof.plugin.protocols.operations import TolerantOperation as TolerantOperation
 from ckprof.plugin.protocols.pipelines import DirectionUser as DirectionUser
 from ckprof.plugin.protocols.pipelines import KernelSource as KernelSource
 from ckprof.plugin.protocols.pipelines import MatrixPipeline as MatrixPipeline
@@ -42,6 +46,8 @@ from ckprof.plugin.protocols.pipelines import RecordingPipeline as RecordingPipe
 from ckprof.plugin.protocols.pipelines import RuleSet as RuleSet
 from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
+from ckprof.plugin.protocols.searches import Search as Search
+from ckprof.plugin.protocols.searches import SearchStrategy as SearchStrategy
 from ckprof.plugin.protocols.targets import Baseline as Baseline
 from ckprof.plugin.protocols.targets import DeviceIdentifier as DeviceIdentifier
 from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoringTarget

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from ckprof.model.dtype import SHARED_TYPES
-from ckprof.model.layout import LAYOUTS
+from ckprof.model.types import SHARED_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckprof.model.builder_list import BuilderList
     from ckprof.model.catalog import Catalog, CatalogRecord
-    from ckprof.model.conversion import Conversion, ConversionRequest
-    from ckprof.model.conversion_tree import TreePlan, TreeRequest
-    from ckprof.model.dtype import DataType
-    from ckprof.model.explanation import ExplainedLine, ExplainRequest
+    from ckprof.model.conversion import (
+        Conversion,
+        ConversionRequest,
+        ExplainedLine,
+        ExplainRequest,
+        TreePlan,
+        TreeRequest,
+    )
     from ckprof.model.extraction import (
         ExtractedFile,
         ExtractionReport,
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
         ListComparison,
     )
     from ckprof.model.layout import Layout
-    from ckprof.strings.revision import Revision
-    from ckprof.strings.string_grammar import StringGrammar
+    from ckprof.model.parity import BuilderList
+    from ckprof.model.strings.grammar import StringGrammar
+    from ckprof.model.strings.revision import Revision
+    from ckprof.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +42,11 @@ class CatalogVariant:
     direction: str
     #: a msgspec struct with ``forbid_unknown_fields``; its field order is the key order in the file
     record_type: type[CatalogRecord]
+    #: layouts that such a catalog can name
+    layouts: tuple[Layout, ...]
     #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
     #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
     native: Callable[[Catalog], Sequence[str]] | None = None
-    #: layouts that such a catalog can name; by default those of convolutions
-    layouts: tuple[Layout, ...] = LAYOUTS
     #: data types that such a catalog can name
     dtypes: tuple[DataType, ...] = SHARED_TYPES
 
@@ -73,7 +77,7 @@ class Converter(Protocol):
 
         :raises InputError: a line is wrong, or the file cannot be read; nothing of it may be used then.
         :raises ExceptionGroup: never; several wrong lines are one
-            :class:`~ckprof.model.list_error.ListError` with all diagnostics.
+            :class:`~ckprof.errors.ListError` with all diagnostics.
         """
 
 
@@ -97,7 +101,7 @@ class FamilyReader(Protocol):
     def use_families(self, families: Sequence[object]) -> None:
         """Read with these families from now on; called once, after all plugins are loaded.
 
-        :raises PluginError: two of them have the same id, or a table contradicts itself.
+        :raises PluginError: a table contradicts itself.
         """
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ckprof.option import option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from ckprof.compare.model import Comparison as MeasurementComparison
-    from ckprof.model.batch_results import BatchResults
     from ckprof.model.parity import ParityReport
-    from ckprof.model.results import RunResults
-    from ckprof.store_report.content import ReportContent
+    from ckprof.model.results import BatchResults, RunResults
+    from ckprof.model.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +26,6 @@ class ReportFormat:
     render: Callable[[RunResults], str]
     #: the same for a batch over many lists; ``None``: this format has none
     render_batch: Callable[[BatchResults], str] | None = None
-    #: the name of ``render_batch`` in plugins written before it was renamed
-    render_tour: InitVar[Callable[[BatchResults], str] | None] = None
-
-    def __post_init__(self, render_tour: Callable[[BatchResults], str] | None) -> None:
-        if render_tour is not None:
-            object.__setattr__(self, "render_batch", render_tour)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +34,8 @@ class ComparisonFormat:
 
     id: str
     label: str
-    render: Callable[[MeasurementComparison], str]
+    #: of a :class:`ckprof.compare.model.Comparison`
+    render: Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +46,8 @@ class StoreReportFormat:
     label: str
     #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
     suffix: str
-    #: text, or the bytes of a file that is no text
-    render: Callable[[ReportContent], str | bytes]
+    #: of a :class:`ckprof.report.store.content.ReportContent`: text, or the bytes of a file that is no text
+    render: Callable[[Any], str | bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +57,51 @@ class ParityFormat:
     id: str
     label: str
     render: Callable[[ParityReport], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportHints:
+    """What the user says about a file that does not say it itself."""
+
+    direction: str = ""
+    target: str = ""
+    arch: str = ""
+    dtype: DataType | None = None
+    layout: str = field(
+        default="", metadata=option("import: layout of the tensors, e.g. nhwgc", metavar="NAME")
+    )
+    device: str = field(
+        default="", metadata=option("import: name of the device", flag="--device-name", metavar="NAME")
+    )
+    #: names for the session that the file becomes
+    tags: tuple[str, ...] = field(
+        default=(),
+        metadata=option("only with this tag; import: the tag to give", flag="--tag", metavar="NAME"),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class ExportResult:
+    """What an export wrote."""
+
+    rows: int = 0
+    #: why something has no place in the format -> how much of it
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFormat:
+    """A format; either of ``read`` and ``write`` may be missing."""
+
+    id: str
+    label: str
+    #: endings of file names that mean this format, with their dots
+    suffixes: tuple[str, ...] = ()
+    #: yields each :class:`ckprof.store.attempt.Attempt` of a file; raises
+    #: :class:`~ckprof.errors.InputError` for one that cannot be used
+    read: Callable[[Path, ImportHints], Iterator[Any]] | None = None
+    #: writes what a :class:`ckprof.store.query.StoreQuery` asks of a :class:`ckprof.store.store.Store` into a
+    #: file, at once or not at all
+    write: Callable[[Any, Any, Path], ExportResult] | None = None
+    #: says whether a file that begins like this is in the format
+    recognises: Callable[[bytes], bool] = lambda head: False

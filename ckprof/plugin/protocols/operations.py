@@ -1,65 +1,27 @@
-"""What operations, the directions of convolution among them, must have."""
+"""What operations must have: convolutions in a direction, matrix products, whatever a plugin computes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.contraction import Contraction
-    from ckprof.model.dtype import DataType
+    from ckprof.errors import InputError
+    from ckprof.model.computation import Contraction
     from ckprof.model.layout import Layout
-    from ckprof.model.problem import ConvProblem, Problem
-    from ckprof.model.type_set import TypeSet
-    from ckprof.problems.counted import CountedProblem
-    from ckprof.problems.tokens import ParsedProblem, ProblemLine
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionalForm:
-    """How a direction's operation is called on ckProfiler's command line."""
-
-    #: operation names, e.g. ``grouped_conv_fwd`` and ``grouped_conv_fwd_tile``
-    operations: tuple[str, ...]
-    #: names of the positional arguments between the operation and the convolution parameters, in order;
-    #: ``dtype``, ``layout`` and ``ndim`` are among them
-    leading: tuple[str, ...]
-    #: names of those behind the convolution parameters; ``split_k`` is understood
-    trailing: tuple[str, ...]
-    #: data type number -> spelling, for the types that ckprof knows
-    dtypes: Mapping[int, str]
-    #: layout number -> (1D, 2D, 3D) layout names, ``None`` where there is none; unknown numbers are absent
-    layouts: Mapping[int, tuple[str | None, str | None, str | None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterfaceExtension:
-    """C functions that the libraries of one direction have beside those that all have."""
-
-    #: declares them for programs; includes nothing of ckprof
-    header: Path
-    #: C++ that defines them; it is put behind the texts of ``ckprof_conv_api.h`` and of the header, and
-    #: includes neither
-    source: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DispatcherForm:
-    """How a direction is called through the C interface of CK Tile's dispatcher."""
-
-    #: value of ``ConvProblemC.direction``
-    number: int
-    #: which of ``input``, ``weight``, ``output`` the arguments ``a``, ``b``, ``c`` of a run are
-    buffers: tuple[str, str, str]
-    #: further functions that programs expect of the direction's libraries; ``None`` for none
-    extension: InterfaceExtension | None = None
+    from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.model.problem_line import ProblemLine
+    from ckprof.model.tolerance import Tolerance
+    from ckprof.model.types import DataType, TypeSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +32,31 @@ class LibraryInterface:
     library: str
     #: C++ name of a function template ``<Launcher, HostArgs>(key, name)`` that makes a kernel's row
     row: str
-    #: C++ that defines it with the help of ``ckprof_kernel_entry.hpp``; it stands in front of each row
-    entry: Path
-    #: declares the functions for programs; includes ``ckprof_abi.h`` and nothing else of ckprof
-    header: Path
-    #: C++ that defines them; it is put behind the texts of ``ckprof_library_info.h`` and of the header, and
-    #: includes neither
-    source: Path
+    #: C++ in front of each row that declares the template, with the help of ``ckprof_kernel_entry.hpp``
+    entry: str
+    #: declare the functions for programs; they include ``ckprof_abi.h`` and each other alone
+    headers: tuple[Path, ...]
+    #: C++ that defines functions for programs in the library's own source, after the texts of
+    #: ``ckprof_library_info.h`` and of all headers; it includes none of them. ``None``: there is none
+    source: Path | None = None
+    #: compiled once and linked into every library
+    linked: tuple[Path, ...] = ()
+    #: version of the C functions; empty if they have none
+    version: str = ""
+    #: C++ of a library's own source that depends on its kernels: package and name of a Jinja template, which
+    #: is given what ``library_info.cpp.j2`` is given; ``None``: there is none
+    template: tuple[str, str] | None = None
+    #: values for the template beside those
+    values: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     #: whether its functions choose kernels in the order that a library's ``rank`` gives, where it has one
     ranks: bool = False
+    #: whether ``rank`` reads sizes as :meth:`ckprof.model.problem.Problem.values` gives them; else by the
+    #: names of the problem's fields
+    by_values: bool = True
 
 
 class Operation(Protocol):
-    """What is computed: roles of the tensors, reference, accumulation length.
-
-    It may also be a :class:`OwnProblems` and a :class:`KernelInterface`; a :class:`Direction` is both in
-    the way of convolutions.
-    """
+    """What is computed: problems and their lines, tensors, types, layouts, reference, C++ interface."""
 
     @property
     def id(self) -> str:
@@ -101,6 +71,11 @@ class Operation(Protocol):
         """Other spellings: folder names of conf trees, variant strings."""
 
     @property
+    def problem_types(self) -> tuple[type[object], ...]:
+        """The frozen dataclasses of its problems, the usual one first: fields of plain JSON values, see
+        :class:`ckprof.model.problem.Problem`. Operations may share them."""
+
+    @property
     def default_problem(self) -> Mapping[int, Problem]:
         """Number of spatial dimensions -> the problem that is used when none is given.
 
@@ -108,17 +83,44 @@ class Operation(Protocol):
         """
 
     @property
-    def tensors(self) -> tuple[str, str, str]:
-        """Names of first operand, second operand and result, as the operation's problems know them."""
+    def layouts(self) -> tuple[Layout, ...]:
+        """Layouts that its kernels have."""
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Names of the operands, as many as there are, and of the result as the operation's problems know
+        them."""
 
     @property
     def host_args_type(self) -> str:
         """CK Tile's type of the host arguments, as C++ text."""
 
+    @property
+    def interface(self) -> LibraryInterface:
+        """Its C++."""
+
+    @property
+    def line_words(self) -> tuple[str, ...]:
+        """First words of lines that are for this operation, after a program's name; operations may share
+        some. Lines that begin otherwise are tried with the operation that is run."""
+
+    def types(self, dtype: DataType) -> TypeSet:
+        """Return the types of a kernel whose operands have this one.
+
+        :raises InputError: there are no such kernels.
+        """
+
+    def parse_problem(self, line: ProblemLine) -> ProblemCase:
+        """Parse a line.
+
+        :raises InputError: it is wrong, with the position and the expected form.
+        :raises OtherOperationError: it is in order, but asks for another operation.
+        """
+
     def reduction_length(self, problem: Any) -> int:
         """Return how many products are accumulated into one element of the result.
 
-        :param problem: of the type that the operation's problems have.
+        :param problem: of one of :attr:`problem_types`.
         """
 
     def reference(
@@ -132,8 +134,8 @@ class Operation(Protocol):
         Called for parts of a problem (see :meth:`ckprof.model.problem.Problem.parts`): results with the axis
         that divides the problem are joined, others added up.
 
-        :param problem: of the type that the operation's problems have.
-        :param layout: one of those that its catalogs name.
+        :param problem: of one of :attr:`problem_types`.
+        :param layout: one of :attr:`layouts`.
         :param operands: tensor name -> values in the memory order of ``layout``, without gaps, shaped as
             :meth:`ckprof.model.problem.Problem.tensor` says.
         :returns: the result tensor in the memory order of ``layout``, without gaps.
@@ -141,42 +143,8 @@ class Operation(Protocol):
 
 
 @runtime_checkable
-class OwnProblems(Protocol):
-    """An operation that is no convolution: its problems, their lines, layouts and types are its own."""
-
-    @property
-    def problem_type(self) -> type[object]:
-        """The frozen dataclass of its problems: fields of plain JSON values, see
-        :class:`ckprof.model.problem.Problem`."""
-
-    @property
-    def layouts(self) -> tuple[Layout, ...]:
-        """Layouts that its kernels have."""
-
-    @property
-    def line_words(self) -> tuple[str, ...]:
-        """First words of lines that are for this operation, beside a program's name."""
-
-    def types(self, dtype: DataType) -> TypeSet:
-        """Return the types of a kernel whose operands have this one.
-
-        :raises InputError: there are no such kernels.
-        """
-
-    def parse_problem(self, line: ProblemLine) -> ParsedProblem:
-        """Parse a line.
-
-        :raises InputError: it is wrong, with the position and the expected form.
-        """
-
-
-@runtime_checkable
 class FurtherOperands(Protocol):
     """An operation that combines what it computes with further operands, where a problem says so."""
-
-    @property
-    def further_problem_types(self) -> tuple[type[object], ...]:
-        """Types of its problems beside :attr:`OwnProblems.problem_type`, of the same kind."""
 
     def tensors_of(self, problem: Any) -> tuple[str, ...]:
         """Return the names of a problem's tensors: first operand, second operand, further ones, result.
@@ -195,15 +163,62 @@ class FurtherOperands(Protocol):
 
 
 @runtime_checkable
-class LineWriter(Protocol):
-    """An operation with problems of its own that also writes their lines."""
+class TolerantOperation(Protocol):
+    """An operation whose result is no sum of products, so that its tolerance does not follow from one."""
 
-    def problem_line(self, one: CountedProblem) -> str:
-        """Return a line that :meth:`OwnProblems.parse_problem` reads as this problem.
+    def tolerance(self, problem: Any, types: TypeSet, magnitude: float) -> Tolerance:
+        """Return how far an element of the result may be from the reference.
+
+        :param types: of the tensors and sums.
+        :param magnitude: largest magnitude in the reference.
+        """
+
+
+@runtime_checkable
+class LineWriter(Protocol):
+    """An operation that also writes the lines of its problems."""
+
+    @property
+    def line_forms(self) -> tuple[str, ...]:
+        """Forms of lines that it writes, the usual one first."""
+
+    def problem_line(self, case: ProblemCase, form: str) -> str:
+        """Return a line that :meth:`Operation.parse_problem` reads as this problem.
 
         What the source says of type, layout and splits is in the line; name and count are not.
 
-        :raises InputError: no form of line can say it.
+        :param form: one of :attr:`line_forms`.
+        :raises InputError: the form cannot say it.
+        """
+
+
+@runtime_checkable
+class LogReader(Protocol):
+    """An operation whose problems stand in logs and scripts as commands of programs of its own."""
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the programs, without folders."""
+
+    def is_command(self, program: str, word: str) -> bool:
+        """Say whether a program's first argument asks for such problems, be it misspelt."""
+
+
+@runtime_checkable
+class TableReader(Protocol):
+    """An operation whose problems also stand in CSV tables."""
+
+    def is_table(self, lines: Sequence[str]) -> bool:
+        """Say whether lines are such a table."""
+
+    def read_table(
+        self, lines: Sequence[str], path: Path | str, operations: Sequence[Operation]
+    ) -> tuple[list[ProblemCase], list[InputError]]:
+        """Read one problem per row.
+
+        :param path: for messages.
+        :param operations: those that a row can name.
+        :returns: the problems, duplicates included, and an error for each wrong row.
         """
 
 
@@ -211,10 +226,30 @@ class LineWriter(Protocol):
 class ProblemSampler(Protocol):
     """An operation that invents problems, for comparing what kernels support."""
 
-    def random_problem(self, draw: random.Random) -> Problem:
+    def random_problem(self, draw: random.Random, ndim: int) -> Problem:
         """Return a small problem that is itself well-formed.
 
+        :param ndim: number of spatial dimensions, 0 for operations that have none.
         :raises InputError: the sizes that were drawn do not fit together: it is asked again.
+        """
+
+
+@runtime_checkable
+class SyntheticProblems(Protocol):
+    """An operation that invents problems as networks have them, after options of its own."""
+
+    @property
+    def sample_options(self) -> type[Any]:
+        """The dataclass of the options, which has a ``count`` and a ``seed`` and raises ``UsageError``.
+
+        Its other fields are options by their metadata, see :func:`ckprof.option.option`.
+        """
+
+    def sample(self, spec: Any) -> list[ProblemCase]:
+        """Draw ``spec.count`` distinct problems, the same for the same ``spec.seed``.
+
+        :param spec: an object of :attr:`sample_options`.
+        :raises InputError: the options leave too few problems.
         """
 
 
@@ -229,78 +264,4 @@ class ContractingOperation(Protocol):
         It must agree with :meth:`Operation.reference`.
 
         :param problem: of the type that the operation's problems have.
-        """
-
-
-@runtime_checkable
-class KernelInterface(Protocol):
-    """An operation whose kernel libraries are not called as those of convolutions are."""
-
-    @property
-    def interface(self) -> LibraryInterface:
-        """Its C++."""
-
-
-class Direction(Protocol):
-    """A direction of convolution: an :class:`Operation` whose problems are
-    :class:`ckprof.model.problem.ConvProblem`, with what programs and libraries of convolutions call it."""
-
-    @property
-    def id(self) -> str:
-        """What users type, e.g. after ``ckprof run``."""
-
-    @property
-    def label(self) -> str:
-        """A few words for tables and help texts."""
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Other spellings: folder names of conf trees, variant strings."""
-
-    @property
-    def miopen_flag(self) -> int:
-        """Bit of MIOpenDriver's ``-F`` that asks for this direction."""
-
-    @property
-    def positional_form(self) -> PositionalForm:
-        """How ckProfiler is called for this direction."""
-
-    @property
-    def dispatcher_form(self) -> DispatcherForm | None:
-        """How CK Tile's dispatcher is called for this direction; ``None`` if it does not know it."""
-
-    @property
-    def default_problem(self) -> Mapping[int, ConvProblem]:
-        """Number of spatial dimensions -> the problem that is used when none is given."""
-
-    @property
-    def tensors(self) -> tuple[str, str, str]:
-        """Which of ``input``, ``weight``, ``output`` are (first operand, second operand, result)."""
-
-    @property
-    def host_args_type(self) -> str:
-        """CK Tile's type of the host arguments, as C++ text."""
-
-    def reduction_length(self, problem: Any) -> int:
-        """Return how many products are accumulated into one element of the result.
-
-        :param problem: a :class:`~ckprof.model.problem.ConvProblem`.
-        """
-
-    def reference(
-        self,
-        problem: Any,
-        layout: Any,
-        operands: Mapping[str, NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
-        """Compute the result in double precision.
-
-        Called for some images of a problem at a time: results with an axis ``N`` are joined, others
-        added up.
-
-        :param problem: a :class:`~ckprof.model.problem.ConvProblem`.
-        :param layout: a :class:`~ckprof.model.layout.ConvLayout`.
-        :param operands: tensor name -> values in the memory order of ``layout``, shaped as
-            :func:`ckprof.model.layout.tensor_shape` says.
-        :returns: the result tensor in the memory order of ``layout``.
         """

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.arch.architecture import Architecture
+    from ckprof.model.architecture import Architecture
     from ckprof.model.catalog import Catalog, CatalogRecord
-    from ckprof.model.dtype import DataType
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols.operations import Direction
+    from ckprof.model.types import DataType
+    from ckprof.plugin.protocols.operations import Operation
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -116,6 +116,8 @@ class NamedPipeline(Protocol):
 
         :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
             must be made from it.
+        :raises InputError: as :meth:`Pipeline.render`.
+        :raises UsageError: as :meth:`Pipeline.render`.
         """
 
 
@@ -131,7 +133,7 @@ class RecordingPipeline(Protocol):
 class DirectionUser(Protocol):
     """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
 
-    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+    def use_directions(self, directions: Mapping[str, Operation]) -> None:
         """Serve these directions. Called once, when all plugins have registered.
 
         :param directions: direction id -> direction, of all plugins.

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity
-    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.problem import Problem
@@ -104,6 +103,8 @@ class FieldIgnoringTarget(Protocol):
         """Return the fields of an instance that its kernel does not depend on there.
 
         Instances that differ in nothing else are reported as the same kernel.
+
+        :raises ToolchainError: what tells it cannot be compiled here.
         """
 
 
@@ -115,6 +116,7 @@ class SubstitutingTarget(Protocol):
         """Return what computes a problem there in place of an instance's kernel; empty if nothing does.
 
         :return: a few words, e.g. ``a kernel for groups of one channel``.
+        :raises ToolchainError: what tells it cannot be compiled here.
         """
 
 
@@ -136,9 +138,10 @@ class Baseline(Protocol):
     def entry(self) -> str:
         """``module:function``, or ``path/of/a/file.py:function``: what makes the engine.
 
-        The worker calls the function with a :class:`ckprof.run.messages.DeviceChoice` and with whether to
-        compute where the host does. It returns a :class:`ckprof.run.baseline_engine.BaselineEngine`, or
-        raises :class:`ckprof.run.baseline_engine.BaselineUnusable`.
+        The worker calls the function with a :class:`ckprof.measure.worker.messages.DeviceChoice` and with
+        whether to compute where the host does. It returns a
+        :class:`ckprof.measure.worker.baseline_engine.BaselineEngine`, or raises
+        :class:`ckprof.measure.worker.baseline_engine.BaselineUnusable`.
         """
 
     def missing(self) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import InputError, UsageError
+from ckprof.files import write_output
+from ckprof.plugin.protocols import StoreFormat
+from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
-from ckprof.store.export_file import export_path
-from ckprof.store.flat import COLUMNS, flat_row
-from ckprof.store.format import ExportResult, ImportHints, StoreFormat
-from ckprof.store.lines import decode_attempt, finite, without_samples
+from ckprof.store.flat import flat_row, row_columns
+from ckprof.store.lines import decode_attempt, finite
 
 if TYPE_CHECKING:
     from ckprof.store.query import StoreQuery
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _FURTHER: Final = {"samples_ms": "DOUBLE[]", "record": "VARCHAR"}
 _TYPES: Final = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
 _BATCH: Final = 1_000
+#: bytes that are copied at once
+_BLOCK: Final = 1 << 20
 
 
 def _duckdb() -> Any:
@@ -46,13 +50,13 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     """
     duckdb = _duckdb()
     result = ExportResult()
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder, export_path(path) as target:
-        lines = Path(folder, "attempts.ndjson")
+    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+        lines, target = Path(folder, "attempts.ndjson"), Path(folder, "attempts.parquet")
         with lines.open("wb") as stream:
             for attempt in store.attempts(query):
                 stream.write(msgspec.json.encode(_row(attempt)) + b"\n")
                 result.rows += 1
-        columns = {name: _TYPES[kind] for name, kind in COLUMNS.items()} | _FURTHER
+        columns = {name: _TYPES[kind] for name, kind in row_columns().items()} | _FURTHER
         source = (
             f"read_json({_quoted(lines)}, format = 'newline_delimited', columns = {columns!r}, "
             "maximum_object_size = 268435456)"
@@ -64,6 +68,8 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
                 )
         except duckdb.Error as exc:
             raise InputError(f"cannot be written: {exc}", path) from None
+        with target.open("rb") as written:
+            write_output(path, iter(partial(written.read, _BLOCK), b""))
     return result
 
 
@@ -72,7 +78,7 @@ def _row(attempt: Attempt) -> dict[str, object]:
     return {
         **flat_row(attempt),
         "samples_ms": timing.samples_ms if timing else (),
-        "record": msgspec.json.encode(finite(without_samples(attempt))).decode(),
+        "record": msgspec.json.encode(finite(attempt.without_samples())).decode(),
     }
 
 
@@ -86,10 +92,10 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     duckdb = _duckdb()
     try:
         with duckdb.connect() as connection:
-            found = connection.execute(
+            records = connection.execute(
                 f"SELECT record, samples_ms FROM read_parquet({_quoted(path)})"  # noqa: S608
             )
-            while rows := found.fetchmany(_BATCH):
+            while rows := records.fetchmany(_BATCH):
                 for record, samples in rows:
                     yield decode_attempt(json.loads(record), samples or ())
     except (duckdb.Error, msgspec.MsgspecError, ValueError) as exc:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Measurement, Status, Verification
+from ckprof.measure.verify.operands import InitKind
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.problem import Problem
+from ckprof.model.problem_case import AUTO
 from ckprof.model.problem_types import problem_from
-from ckprof.run.options import AUTO_SPLITS
-from ckprof.store.attempt import Attempt, Conditions, KernelInfo, Session
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import StoreFormat
+from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.store.attempt import Attempt, Session
 from ckprof.store.errors import NewerStoreError
-from ckprof.store.format import ImportHints, StoreFormat
-from ckprof.store.formats.imported import file_session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
 
@@ -77,7 +79,7 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     try:
         data = path.read_bytes()
         report = msgspec.json.decode(data, type=_Report)
-        outcomes = [msgspec.convert(place.get("outcomes", ()), _Outcomes) for place in report.problems]
+        outcomes = [msgspec.convert(problem.get("outcomes", ()), _Outcomes) for problem in report.problems]
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
@@ -89,12 +91,12 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
             f"has version {report.version}, this ckprof reads {VERSION}; update ckprof", path
         )
     shared = _shared(report)
-    session = file_session(path, data, "report", hints, _started(report.environment))
-    instances = {one.key: one for one in report.instances}
+    session = Session.of_file(path, data, "report", hints.tags, _started(report.environment))
+    instances = {instance.key: instance for instance in report.instances}
     sequence = 0
-    for place, of_problem in zip(report.problems, outcomes, strict=True):
+    for sizes, of_problem in zip(report.problems, outcomes, strict=True):
         try:
-            problem = problem_from(place)
+            problem = problem_from(sizes)
         except InputError as exc:
             raise InputError(f"is no report of 'ckprof run': {exc.message}", path) from None
         for order, outcome in enumerate(of_problem):
@@ -110,9 +112,9 @@ def _attempt(
     instance: _Instance,
     problem: Problem,
     shared: SharedKey,
-    place: tuple[Session, int, int],
+    position: tuple[Session, int, int],
 ) -> Attempt:
-    session, sequence, order = place
+    session, sequence, order = position
     unmet = outcome.requirements or outcome.refusals
     measured = outcome.measurement
     check = {name: value for name, value in (outcome.verification or {}).items() if name != "passed"}
@@ -120,7 +122,7 @@ def _attempt(
         key=MeasurementKey(
             operation=shared.operation,
             problem=problem,
-            split_k=AUTO_SPLITS if outcome.split_k_deduced else outcome.split_k,
+            split_k=AUTO if outcome.split_k_deduced else outcome.split_k,
             kernel=KernelKey(instance=outcome.key),
             device=shared.device,
             toolchain=shared.toolchain,
@@ -128,7 +130,7 @@ def _attempt(
         ),
         session=session,
         sequence=sequence,
-        kernel=KernelInfo(
+        kernel=KernelRef(
             name=instance.name,
             instance_string=instance.instance_string,
             pipeline=instance.pipeline,
@@ -137,7 +139,7 @@ def _attempt(
         ),
         status=outcome.status,
         reason=outcome.reason,
-        requirements=tuple(dict.fromkeys(one.condition for one in unmet)),
+        requirements=tuple(dict.fromkeys(requirement.condition for requirement in unmet)),
         split_chosen=outcome.split_k if outcome.split_k >= 1 else None,
         measurement=msgspec.convert(measured, Measurement) if measured else None,
         verification=msgspec.convert(check, Verification) if check else None,
@@ -150,6 +152,9 @@ def _shared(report: _Report) -> SharedKey:
     compiler: Mapping[str, Any] = seen.get("compiler") or {}
     options: Mapping[str, Any] = seen.get("options") or {}
     host: Mapping[str, Any] = seen.get("host") or {}
+    init, seed = str(options.get("init", "")), options.get("seed", 0)
+    if not isinstance(seed, int) or init == InitKind.ZEROS.value:
+        seed = 0
     return SharedKey(
         operation=OperationKey(direction=report.direction, api_level=str(seen.get("api_level", ""))),
         device=DeviceKey(
@@ -162,7 +167,7 @@ def _shared(report: _Report) -> SharedKey:
             compiler_identity=str(compiler.get("identity", "")),
             flags=tuple(map(str, seen.get("flags") or ())),
         ),
-        method=MethodKey(cache=str(options.get("cache", "")), init=str(options.get("init", ""))),
+        method=MethodKey(cache=str(options.get("cache", "")), init=init, seed=seed),
     )
 
 

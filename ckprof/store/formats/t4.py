@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.files import write_output
 from ckprof.model.outcome import Status
+from ckprof.plugin.protocols import StoreFormat
+from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
-from ckprof.store.export_file import export_stream
-from ckprof.store.format import ExportResult, ImportHints, StoreFormat
 from ckprof.store.lines import decode_attempt, finite
 
 if TYPE_CHECKING:
@@ -45,13 +46,15 @@ _RECORD: Final = "ckprof_attempt"
 def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     """Write one result per attempt."""
     result = ExportResult()
-    with export_stream(path) as stream:
-        stream.write(f'{{"schema_version":"{SCHEMA_VERSION}","results":['.encode())
+
+    def pieces() -> Iterator[bytes]:
+        yield f'{{"schema_version":"{SCHEMA_VERSION}","results":['.encode()
         for attempt in store.attempts(query):
-            stream.write(b",\n" if result.rows else b"\n")
-            stream.write(msgspec.json.encode(_result(attempt)))
+            yield (b",\n" if result.rows else b"\n") + msgspec.json.encode(_result(attempt))
             result.rows += 1
-        stream.write(b"\n]}\n")
+        yield b"\n]}\n"
+
+    write_output(path, pieces())
     return result
 
 
@@ -88,8 +91,8 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as exc:
         raise InputError(f"is no T4 file: {exc}", path) from None
-    for number, one in enumerate(results):
-        record = one.get("configuration", {}).get(_RECORD)
+    for number, result in enumerate(results):
+        record = result.get("configuration", {}).get(_RECORD)
         if record is None:
             raise InputError(
                 f"result {number} was written by another tuner: it says neither the problem nor the kernel "

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ckprof.sweep.cluster.messages import Card, ReferenceCheck, ReferencePolicy
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _MAD_TO_SIGMA: Final = 1.4826
 #: a clock that is lower than the peers' by this share explains something
 _CLOCK_SHARE: Final = 0.97
+#: more cards than that are compared with all at once, not each with all others
+_MOST_BY_PAIRS: Final = 64
 #: checks in a row that must find a card slow
 _STRIKES: Final = 2
 #: degrees Celsius by which a hot card exceeds its peers
@@ -36,8 +38,11 @@ class CardState:
     strikes: int = 0
     #: why it is quarantined; empty if it is not
     quarantine: str = ""
-    #: it was quarantined at some time
-    was_slow: bool = False
+
+    @property
+    def id(self) -> str:
+        """The card's."""
+        return self.card.id
 
     @property
     def reference_ms(self) -> float | None:
@@ -65,75 +70,97 @@ class CardTable:
     @property
     def suspected(self) -> tuple[str, ...]:
         """The cards that are to be checked again before anybody relies on their last check, sorted."""
-        return tuple(sorted(name for name, one in self.cards.items() if one.strikes and not one.quarantine))
+        return tuple(
+            sorted(name for name, state in self.cards.items() if state.strikes and not state.quarantine)
+        )
 
     @property
     def quarantined(self) -> tuple[str, ...]:
         """The cards that are not to be used, sorted."""
-        return tuple(sorted(name for name, one in self.cards.items() if one.quarantine))
+        return tuple(sorted(name for name, state in self.cards.items() if state.quarantine))
 
-    def judge(self, fresh: str) -> tuple[list[CardState], list[CardState]]:
+    def judge(self, fresh: Collection[str]) -> tuple[list[CardState], list[CardState]]:
         """Compare the latest checks.
 
         A card is quarantined when two checks in a row found it slow. At most half of the cards are: if more
         of them differ, nobody can tell which are right.
 
-        :param fresh: the card that was checked just now.
+        :param fresh: the cards that were checked just now.
         :returns: cards that are quarantined from now on, and those that are not any more.
         """
-        checked = [one for one in self.cards.values() if one.checks]
-        excess = {one.card.id: self._excess(one, checked) for one in checked}
+        checked = [card for card in self.cards.values() if card.checks]
+        excess = self._excesses(checked)
         slow = sorted(
-            (one for one in checked if excess[one.card.id] > 0), key=lambda one: -excess[one.card.id]
+            (state for state in checked if excess[state.id] > 0),
+            key=lambda state: -excess[state.id],
         )
         slow = slow[: len(checked) // 2]
         begun, ended = [], []
-        for one in checked:
-            if one in slow:
+        for state in checked:
+            if state in slow:
                 # the first one may come to light by the check of a peer
-                one.strikes += not one.strikes or one.card.id == fresh
+                state.strikes += not state.strikes or state.id in fresh
             else:
-                one.strikes = 0
-            if one.strikes >= _STRIKES and not one.quarantine:
-                one.quarantine = self._reason(one, checked)
-                one.was_slow = True
-                begun.append(one)
-            elif not one.strikes and one.quarantine:
-                one.quarantine = ""
-                ended.append(one)
+                state.strikes = 0
+            if state.strikes >= _STRIKES and not state.quarantine:
+                state.quarantine = self._reason(state, checked)
+                begun.append(state)
+            elif not state.strikes and state.quarantine:
+                state.quarantine = ""
+                ended.append(state)
         return begun, ended
 
-    def _excess(self, one: CardState, checked: Sequence[CardState]) -> float:
+    def _excesses(self, checked: Sequence[CardState]) -> dict[str, float]:
+        """Return by how much the logarithm of each card's time exceeds what noise and limit allow."""
+        if len(checked) <= _MOST_BY_PAIRS:
+            return {state.id: self._excess(state, checked) for state in checked}
+        groups: dict[str, list[CardState]] = {}
+        for state in checked:
+            groups.setdefault(state.checks[-1].instance, []).append(state)
+        found = {}
+        for group in groups.values():
+            # one of so many changes neither their middle nor their spread
+            times = [_log_time(state) for state in group]
+            middle, spread = median(times), _sigma(times)
+            for state, time in zip(group, times, strict=True):
+                excess = time - middle - math.log1p(self._policy.limit)
+                if excess > 0:
+                    sigma = math.hypot(_own_sigma(state), spread)
+                    excess = min(excess, time - middle - self._policy.sigmas * sigma)
+                found[state.id] = excess
+        return found
+
+    def _excess(self, card: CardState, checked: Sequence[CardState]) -> float:
         """Return by how much the logarithm of a card's time exceeds what noise and limit allow."""
-        peers = [other for other in checked if other is not one and _same_kernel(one, other)]
+        peers = [other for other in checked if other is not card and _same_kernel(card, other)]
         if not peers:
             return -math.inf
-        own = _log_time(one)
+        log_time = _log_time(card)
         others = [_log_time(other) for other in peers]
         middle = median(others)
         sigma = math.hypot(
-            _sigma([math.log(time) for time in one.checks[-1].times_ms]),
+            _sigma([math.log(time) for time in card.checks[-1].times_ms]),
             _sigma(others) if len(others) > 2 else max(_own_sigma(other) for other in peers),
         )
-        return own - middle - max(math.log1p(self._policy.limit), self._policy.sigmas * sigma)
+        return log_time - middle - max(math.log1p(self._policy.limit), self._policy.sigmas * sigma)
 
-    def _reason(self, one: CardState, checked: Sequence[CardState]) -> str:
-        peers = [other for other in checked if other is not one and _same_kernel(one, other)]
-        slower = math.expm1(_log_time(one) - median(_log_time(other) for other in peers))
-        return f"{100 * slower:.1f} % slower than its peers: {', '.join(_causes(one, peers))}"
-
-
-def _same_kernel(one: CardState, other: CardState) -> bool:
-    return bool(one.checks and other.checks) and one.checks[-1].instance == other.checks[-1].instance
+    def _reason(self, card: CardState, checked: Sequence[CardState]) -> str:
+        peers = [other for other in checked if other is not card and _same_kernel(card, other)]
+        slower = math.expm1(_log_time(card) - median(_log_time(other) for other in peers))
+        return f"{100 * slower:.1f} % slower than its peers: {', '.join(_causes(card, peers))}"
 
 
-def _log_time(one: CardState) -> float:
+def _same_kernel(card: CardState, other: CardState) -> bool:
+    return bool(card.checks and other.checks) and card.checks[-1].instance == other.checks[-1].instance
+
+
+def _log_time(card: CardState) -> float:
     # the least time: what else runs on the host for a moment does not make a card slow
-    return math.log(min(one.checks[-1].times_ms))
+    return math.log(min(card.checks[-1].times_ms))
 
 
-def _own_sigma(one: CardState) -> float:
-    return _sigma([math.log(time) for time in one.checks[-1].times_ms])
+def _own_sigma(card: CardState) -> float:
+    return _sigma([math.log(time) for time in card.checks[-1].times_ms])
 
 
 def _sigma(values: Sequence[float]) -> float:
@@ -142,20 +169,20 @@ def _sigma(values: Sequence[float]) -> float:
     return _MAD_TO_SIGMA * median(abs(value - middle) for value in values)
 
 
-def _causes(one: CardState, peers: Sequence[CardState]) -> list[str]:
+def _causes(card: CardState, peers: Sequence[CardState]) -> list[str]:
     """Return what may explain that a card is slow."""
-    check = one.checks[-1]
-    found = []
+    check = card.checks[-1]
+    causes = []
     clocks = [clock for other in peers if (clock := other.checks[-1].clock_mhz) is not None]
     if check.clock_mhz is not None and clocks and check.clock_mhz < _CLOCK_SHARE * median(clocks):
-        found.append(f"its clock is {check.clock_mhz:.0f} MHz, theirs {median(clocks):.0f} MHz")
+        causes.append(f"its clock is {check.clock_mhz:.0f} MHz, theirs {median(clocks):.0f} MHz")
     elif check.clock_mhz is not None and check.base_clock_mhz is not None:
         if check.clock_mhz < _CLOCK_SHARE * check.base_clock_mhz:
-            found.append(f"its clock is {check.clock_mhz:.0f} MHz, its base {check.base_clock_mhz:.0f} MHz")
+            causes.append(f"its clock is {check.clock_mhz:.0f} MHz, its base {check.base_clock_mhz:.0f} MHz")
     heat = [value for other in peers if (value := other.checks[-1].temperature_c) is not None]
     if check.temperature_c is not None and heat and check.temperature_c > median(heat) + _HOTTER_C:
-        found.append(f"it has {check.temperature_c:.0f} degrees, they have {median(heat):.0f}")
+        causes.append(f"it has {check.temperature_c:.0f} degrees, they have {median(heat):.0f}")
     partitions = {other.card.device.partition for other in peers}
-    if one.card.device.partition not in partitions:
-        found.append(f"its partition mode is {one.card.device.partition or 'unknown'}")
-    return found or ["neither clock, temperature nor partition mode explains it"]
+    if card.card.device.partition not in partitions:
+        causes.append(f"its partition mode is {card.card.device.partition or 'unknown'}")
+    return causes or ["neither clock, temperature nor partition mode explains it"]

@@ -1,6 +1,7 @@
 """A worker of the local engine: ``python -m ckprof.sweep.cluster.child HANDLER DEVICE LABEL [CPU,CPU...]``.
 
 It ends when its parent does: nobody would take its answers. What it has measured is in its shard by then.
+Payloads and answers come as frames: eight bytes of length, one of kind, then the payload.
 """
 
 from __future__ import annotations
@@ -8,18 +9,47 @@ from __future__ import annotations
 import importlib
 import os
 import queue
+import struct
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from ckprof.sweep.cluster.engine import Slot
-from ckprof.sweep.cluster.frames import FAILURE, read_frame, write_frame
+from ckprof.orphans import take_standard_streams
+from ckprof.plugin.protocols.engines import Slot
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from ckprof.sweep.cluster.engine import Handler
+    from ckprof.plugin.protocols.engines import Handler
+
+
+_HEAD: Final = struct.Struct("<QB")
+
+#: what a frame carries
+PAYLOAD: Final = 0
+#: the text of an exception
+FAILURE: Final = 1
+
+
+def write_frame(stream: BinaryIO, payload: bytes, kind: int = PAYLOAD) -> None:
+    """Write one frame.
+
+    :raises OSError: the other side is gone.
+    """
+    stream.write(_HEAD.pack(len(payload), kind))
+    stream.write(payload)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> tuple[int, bytes] | None:
+    """Read one frame; ``None`` if the other side ended, maybe in the middle of one."""
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    size, kind = _HEAD.unpack(head)
+    payload = stream.read(size)
+    return (kind, payload) if len(payload) == size else None
 
 
 def find_handler(name: str) -> Handler:
@@ -31,7 +61,7 @@ def find_handler(name: str) -> Handler:
 def main() -> None:
     """Serve payloads until the parent is gone."""
     # The parent's Ctrl-C is not for the workers, which it asks to stop; see also the session of their own.
-    requests, replies = _take_standard_streams()
+    requests, replies = take_standard_streams()
     pending: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, pending), name="requests", daemon=True).start()
     cpus = tuple(int(cpu) for cpu in sys.argv[4].split(",")) if len(sys.argv) > 4 else ()
@@ -54,17 +84,6 @@ def _read(requests: BinaryIO, pending: queue.SimpleQueue[bytes]) -> None:
     while (frame := read_frame(requests)) is not None:
         pending.put(frame[1])
     os._exit(0)
-
-
-def _take_standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Keep the pipes to the parent to ourselves: whatever prints goes to standard error."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return requests, replies
 
 
 if __name__ == "__main__":

@@ -10,40 +10,40 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter, deque
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.store.attempt import Mark
+from ckprof.plugin.protocols.engines import Pool
 from ckprof.sweep.cluster.cards import CardTable
-from ckprof.sweep.cluster.engine import Pool
-from ckprof.sweep.cluster.leases import LeaseTable, read_journal
-from ckprof.sweep.cluster.messages import Card, End, Reply, Task, decode_reply, encode
-from ckprof.sweep.cluster.tally import Tally
-from ckprof.sweep.cluster.work import POLL_S
-from ckprof.sweep.engine import Stop
+from ckprof.sweep.cluster.leases import LeaseTable
+from ckprof.sweep.cluster.merging import Intake
+from ckprof.sweep.cluster.messages import Card, End, Reply, Task, answer_of, decode_reply, encode
+from ckprof.sweep.cluster.tally import ClusterSummary, Tally
+from ckprof.sweep.cluster.units import POLL_S, UnitQueue, last_line
+from ckprof.sweep.sweep import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.plugin.protocols.engines import EngineSession
     from ckprof.store.writer import StoreWriter
-    from ckprof.sweep.cluster.engine import EngineSession
-    from ckprof.sweep.cluster.merging import Merged, Merger
-    from ckprof.sweep.cluster.tally import ClusterSummary
-    from ckprof.sweep.cluster.work import ClusterWatch, OpenUnit, Work
+    from ckprof.sweep.cluster.merging import Merger
+    from ckprof.sweep.cluster.units import ClusterWatch, OpenUnit, Work
 
 #: bytes of shards that are merged before the next look at answers: about a quarter of a second
 _MERGE_BYTES: Final = 2 * 2**20
 #: share of the silence of a lease after which shards are looked at for signs of life
 _LOOK_SHARE: Final = 0.05
-#: seconds between notes of how much was merged
-_SAVE_S: Final = 10.0
-#: tasks per slot that wait at the engine, so that no worker waits for the coordinator
-_AHEAD: Final = 1
-#: probes that may fail before the sweep is given up
-_MOST_PROBES: Final = 5
+#: tasks that wait at the engine, so that no worker waits for the coordinator: one, or one for so many slots
+_LEAST_AHEAD: Final = 1
+_AHEAD_SHARE: Final = 64
+#: workers whose signs of life are looked for in one turn
+_MOST_LOOKS: Final = 64
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,10 +53,11 @@ class _Flying:
     task: Task
     open: OpenUnit
     objects: frozenset[str]
-    given: float
     #: shard of its worker, and its size at the last look
     shard: str = ""
     size: int = 0
+    #: when that was
+    looked: float
     #: its lease is over: whatever comes of it is welcome, but nobody waits for it
     abandoned: bool = False
 
@@ -74,179 +75,169 @@ class Coordinator:
     ) -> None:
         self._work = work
         self._session = session
-        self._writer = writer
-        self._merger = merger
         self._watch = watch
         self._run = uuid.uuid4().hex[:12]
+        self._tally = Tally(contests=work.rankings, contests_done=work.rankings - len(work.units))
         self._leases = LeaseTable(work.leases, work.folder.leases)
-        self._queue: deque[OpenUnit] = deque(work.units)
+        self._units = UnitQueue(work, watch, self._tally)
+        self._merger = merger
+        self._intake = Intake(writer, merger, watch, self._tally)
         self._flying: dict[Future[bytes], _Flying] = {}
+        #: tasks that the engine is done with, as they come
+        self._done: SimpleQueue[Future[bytes]] = SimpleQueue()
+        #: card that was checked since all were compared -> the units that it had finished before
+        self._checked: dict[str, list[str]] = {}
         self._cards = CardTable(work.reference)
-        #: unit -> times that it was handed out in vain
-        self._failed: Counter[str] = Counter()
-        self._given_up: dict[str, str] = {}
-        self._held: dict[str, tuple[OpenUnit, float]] = {}
         self._instance = ""
-        #: card -> sessions of its workers
-        self._sessions: dict[str, set[str]] = {}
-        self._tally = Tally(units=work.rankings, done=work.rankings - len(work.units))
-        self._started = self._saved = self._looked = watch.clock()
-        self._stop = Stop.DONE
-        #: everything that was in the shards at the last look is in the store
-        self._merged = True
+        self._started = watch.clock()
 
     @property
     def outstanding(self) -> int:
         """Tasks whose workers have not answered; what they measure comes later."""
         return len(self._flying)
 
-    def note_card(self, reply: Reply) -> None:
-        """Note a card that has answered before the first unit was handed out."""
-        self._note_card(reply, None)
-
     def run(self) -> Stop:
         """Work until nothing is left, the time is over, or a stop is requested; then call :meth:`finish`.
 
         :raises CkprofError: the store cannot be written, or no worker can measure anything.
         """
-        self._hold_what_others_have()
+        if self._session.outlives_coordinator:
+            self._units.hold_what_others_have()
         self._merge()
-        stop = Stop.DONE
-        while self._queue or self._held or any(not one.abandoned for one in self._flying.values()):
+        while len(self._units) or any(not task.abandoned for task in self._flying.values()):
             reason = self._reason_to_stop()
             if reason is not None:
-                stop = reason
+                self._tally.stop = reason
                 self._stop_workers()
                 break
             self._hand_out()
             self._wait(self._watch.poll_s)
-        self._stop = stop
-        return stop
+        return self._tally.stop
 
     def finish(self) -> ClusterSummary:
         """Merge what is left in the shards, which takes no workers."""
         while not self._merge():
             self._progress()
         self._merger.save()
-        wall_s = self._watch.clock() - self._started
-        return self._tally.summary(self._cards, self._stop, wall_s, self._given_up)
+        self._tally.wall_s = self._watch.clock() - self._started
+        self._tally.standings = sorted(
+            (*self._work.plans.plan.standings, *self._tally.measured_standings.values()),
+            key=lambda pair: pair[0],
+        )
+        return ClusterSummary(
+            sweep=self._tally,
+            cards=tuple(state for _, state in sorted(self._cards.cards.items())),
+            given_up=self._units.given_up,
+            lost=self._tally.lost,
+        )
 
     # --- handing out ----------------------------------------------------------------------------------------
 
-    def _hold_what_others_have(self) -> None:
-        """Leave units alone that workers of a killed coordinator may still be at."""
-        if not self._session.outlives_coordinator:
-            return
-        wall = time.time()
-        others = read_journal(self._work.folder.leases, wall)
-        for one in list(self._queue):
-            until = others.get(one.unit.id)
-            if until is not None:
-                self._queue.remove(one)
-                self._held[one.unit.id] = one, self._watch.clock() + until - wall
-        if self._held:
-            text = f"{len(self._held)} problems may still be measured by workers of an earlier call"
-            self._watch.on_message(f"{text}; they are handed out again when their leases are over")
-
-    def _release_held(self) -> None:
-        now = self._watch.clock()
-        for unit, (one, until) in list(self._held.items()):
-            if until <= now:
-                del self._held[unit]
-                self._requeue(one)
-
     def _hand_out(self) -> None:
-        self._release_held()
-        lost = sum(one.abandoned for one in self._flying.values())
-        most = max(1, self._session.slots(Pool.RUN) - lost) + _AHEAD
-        while self._queue and len(self._flying) - lost < most:
-            self._submit(self._queue.popleft(), frozenset())
+        self._units.release_held()
+        lost = sum(task.abandoned for task in self._flying.values())
+        slots = max(1, self._session.slots(Pool.RUN) - lost)
+        most = slots + max(_LEAST_AHEAD, slots // _AHEAD_SHARE)
+        slow = self._cards.quarantined, self._cards.suspected
+        while len(self._flying) - lost < most and (unit := self._units.pop()) is not None:
+            self._submit(unit, frozenset(), slow)
 
-    def _submit(self, one: OpenUnit, objects: frozenset[str]) -> None:
+    def _submit(
+        self, unit: OpenUnit, objects: frozenset[str], slow: tuple[tuple[str, ...], tuple[str, ...]]
+    ) -> None:
         work = self._work
+        quarantined, suspected = slow
         task = Task(
             id=uuid.uuid4().hex,
             run=self._run,
             job=work.job,
-            unit=one.unit,
+            unit=unit.unit,
             shared=work.shared,
             folder="" if work.sends else str(work.folder.root),
             reference_problem=work.reference_problem,
             reference_instance=self._instance,
-            quarantined=self._cards.quarantined,
-            suspected=self._cards.suspected,
+            quarantined=quarantined,
+            suspected=suspected,
             max_time_s=self._time_left(),
             objects={digest: work.folder.objects.get(digest) or b"" for digest in objects},
         )
-        self._watch.on_unit(one.planned)
-        self._leases.give(one.unit.id, task.id)
+        self._watch.on_unit(unit.planned)
+        self._leases.give(unit.unit.lease, task.id)
         future = self._session.submit(Pool.RUN, encode(task))
-        self._flying[future] = _Flying(task=task, open=one, objects=objects, given=self._watch.clock())
+        self._flying[future] = _Flying(task=task, open=unit, objects=objects, looked=self._watch.clock())
+        future.add_done_callback(self._done.put)
 
     def _time_left(self) -> float | None:
         limit = self._watch.max_time_s
         return None if limit is None else max(0.0, limit - (self._watch.clock() - self._started))
 
-    def _requeue(self, one: OpenUnit) -> None:
-        """Hand a unit out again, with what is known of it by now."""
-        again = self._work.plan_again(one.unit)
-        if again is None:
-            self._tally.done += 1
-        else:
-            self._queue.append(again)
-
     # --- answers --------------------------------------------------------------------------------------------
 
     def _wait(self, timeout_s: float) -> None:
-        if not self._merged:
+        if not self._intake.complete:
             timeout_s = 0.0
-        if self._flying:
-            wait(self._flying, timeout=timeout_s, return_when=FIRST_COMPLETED)
-        else:
-            time.sleep(min(timeout_s, POLL_S))
-        answered = [future for future in self._flying if future.done()]
+        answered = self._take_done(timeout_s if self._flying else min(timeout_s, POLL_S))
         self._merge()
         for future in answered:
             flying = self._flying.pop(future)
-            error = None if future.cancelled() else future.exception()
-            if future.cancelled() or error is not None:
-                self._worker_lost(flying, str(error or "the engine cancelled the task"))
+            reply = answer_of(future, decode_reply)
+            if isinstance(reply, str):
+                self._worker_lost(flying, reply)
             else:
-                self._answered(flying, decode_reply(future.result()))
+                self._answered(flying, reply)
             self._work.folder.started_file(flying.task.id).unlink(missing_ok=True)
+        self._compare_cards()
         self._note_life()
         self._expire()
         self._progress()
 
+    def _take_done(self, timeout_s: float) -> list[Future[bytes]]:
+        """Return the tasks that are over; wait for the first one."""
+        done = []
+        with suppress(Empty):
+            done.append(self._done.get(timeout=timeout_s) if timeout_s > 0 else self._done.get_nowait())
+            while True:
+                done.append(self._done.get_nowait())
+        return done
+
     def _answered(self, flying: _Flying, reply: Reply) -> None:
         self._leases.end(flying.task.id)
         if reply.shard:
-            self._count(self._merger.merge_bytes(reply.shard, reply.card.id if reply.card else "a worker"))
+            worker = reply.card.id if reply.card else "a worker"
+            self._intake.count(self._merger.merge_bytes(reply.shard, worker))
         if reply.card is not None:
-            self._note_card(reply, flying)
+            self.note_card(reply, flying)
         for kind, count in reply.warnings.items():
             if kind not in self._tally.warnings:
-                self._watch.on_warning(f"{kind} (card {reply.card.id if reply.card else 'unknown'})")
+                self._watch.warn(f"{kind} (card {reply.card.id if reply.card else 'unknown'})")
             self._tally.warnings[kind] += count
         self._tally.add_reply(reply)
         if flying.abandoned:
             return
         if reply.end is End.FINISHED:
-            self._tally.finish(reply)
+            self._finished(flying.open, reply)
         elif reply.end is End.MISSING:
             self._send_objects(flying, reply)
         elif reply.end is End.ERROR:
-            self._failed_unit(flying.open, reply.message)
+            self._units.fail(flying.open, reply.message)
         else:
-            self._requeue(flying.open)
+            self._units.requeue(flying.open)
+
+    def _finished(self, unit: OpenUnit, reply: Reply) -> None:
+        card = reply.card.id if reply.card is not None else ""
+        self._tally.finish(reply)
+        if unit.unit.part:
+            self._units.finish_part(unit, card, reply)
+        else:
+            self._units.finish(unit, reply.standing)
 
     def _send_objects(self, flying: _Flying, reply: Reply) -> None:
         """Have a worker that lacks something get it with the task."""
         wanted = flying.objects | set(reply.missing)
         if wanted == flying.objects:
-            self._failed_unit(flying.open, "a worker did not get what it was sent")
+            self._units.fail(flying.open, "a worker did not get what it was sent")
         else:
-            self._submit(flying.open, wanted)
+            self._submit(flying.open, wanted, (self._cards.quarantined, self._cards.suspected))
 
     def _worker_lost(self, flying: _Flying, reason: str) -> None:
         self._leases.end(flying.task.id)
@@ -256,39 +247,23 @@ class Coordinator:
         if not self._work.sends:
             # what it had measured counts when the problem is handed out again
             shard = flying.shard or self._work.folder.read_start(flying.task.id)
-            self._count(self._merger.merge_shard(shard))
-        self._watch.on_message(
-            f"a worker was lost on problem {flying.open.unit.problem_index}: {_first_line(reason)}; "
+            self._intake.count(self._merger.merge_shard(shard))
+        self._watch.say(
+            f"a worker was lost on problem {flying.open.unit.problem_index}: {last_line(reason)}; "
             "the problem is handed out again"
         )
-        self._failed_unit(flying.open, reason)
-
-    def _failed_unit(self, one: OpenUnit, reason: str) -> None:
-        """Hand a unit out again, unless it has failed often enough."""
-        self._failed[one.unit.id] += 1
-        if self._failed[one.unit.id] < self._work.leases.attempts:
-            self._requeue(one)
-            return
-        self._given_up[one.unit.id] = _first_line(reason)
-        self._watch.on_warning(
-            f"problem {one.unit.problem_index} is given up after {self._failed[one.unit.id]} times: "
-            f"{_first_line(reason)}"
-        )
-        if (
-            self._tally.done == self._work.rankings - len(self._work.units)
-            and len(self._given_up) >= _MOST_PROBES
-        ):
-            raise ToolchainError(f"no worker finishes a problem: {_first_line(reason)}")
+        self._units.fail(flying.open, reason)
 
     # --- leases ---------------------------------------------------------------------------------------------
 
     def _note_life(self) -> None:
         """Begin the leases of tasks that workers have begun, and prolong those whose shards grow."""
         now, wall = self._watch.clock(), time.time()
-        if now - self._looked < min(self._watch.poll_s, 1.0) + _LOOK_SHARE * self._work.leases.silence_s:
-            return
-        self._looked = now
-        for future, flying in self._flying.items():
+        due = now - min(self._watch.poll_s, 1.0) - _LOOK_SHARE * self._work.leases.silence_s
+        waiting = ((future, flying) for future, flying in self._flying.items() if flying.looked <= due)
+        # some at a time: their files are on a file system that may be far away
+        for future, flying in islice(waiting, _MOST_LOOKS):
+            flying.looked = now
             task = flying.task.id
             if not flying.shard and not self._work.sends:
                 flying.shard = self._work.folder.read_start(task)
@@ -301,19 +276,23 @@ class Coordinator:
     def _expire(self) -> None:
         for lease in self._leases.expired(self._watch.clock()):
             self._leases.end(lease.task)
-            flying = next((one for one in self._flying.values() if one.task.id == lease.task), None)
+            flying = next((task for task in self._flying.values() if task.task.id == lease.task), None)
             if flying is None or flying.abandoned:
                 continue
             flying.abandoned = True
-            self._watch.on_warning(
+            self._watch.warn(
                 f"a worker is silent for {self._work.leases.silence_s:g} s on problem "
                 f"{flying.open.unit.problem_index}; another one gets the problem"
             )
-            self._failed_unit(flying.open, "its worker fell silent")
+            self._units.fail(flying.open, "its worker fell silent")
 
     # --- cards ----------------------------------------------------------------------------------------------
 
-    def _note_card(self, reply: Reply, flying: _Flying | None) -> None:
+    def note_card(self, reply: Reply, flying: _Flying | None = None) -> None:
+        """Take note of what an answer says of its card.
+
+        :param flying: the task; ``None`` before the first unit was handed out.
+        """
         if reply.card is None:
             return
         state = self._cards.note(reply.card, reply.checks)
@@ -321,82 +300,63 @@ class Coordinator:
             self._set_aside(reply.card)
         if reply.checks:
             self._instance = self._instance or reply.checks[-1].instance
-            before = list(state.doubtful)
-            begun, ended = self._cards.judge(reply.card.id)
-            for card in begun:
-                self._watch.on_warning(f"card {card.card.id} is quarantined: {card.quarantine}")
-                self._doubt(card.doubtful)
-                card.doubtful = []
-            for card in ended:
-                self._watch.on_message(f"card {card.card.id} is as fast as its peers again")
-            if not state.strikes:
-                state.doubtful = [unit for unit in state.doubtful if unit not in before]
+            self._checked[reply.card.id] = list(state.doubtful)
         if flying is not None and reply.attempts:
             state.units += reply.end is End.FINISHED
             state.attempts += reply.attempts
             if reply.end is End.FINISHED:
                 state.doubtful.append(flying.open.unit.id)
 
+    def _compare_cards(self) -> None:
+        """See which cards are slow, by the checks that have come since the last time."""
+        if self._checked:
+            begun, ended = self._cards.judge(self._checked)
+            for card in begun:
+                self._watch.warn(f"card {card.card.id} is quarantined: {card.quarantine}")
+            for card in ended:
+                self._watch.say(f"card {card.card.id} is as fast as its peers again")
+            for name, before in self._checked.items():
+                state = self._cards.cards[name]
+                if not state.strikes:
+                    state.doubtful = [unit for unit in state.doubtful if unit not in before]
+            self._checked = {}
+        for state in self._cards.cards.values():
+            # what it had in hand when it was quarantined counts no more than what it had done before
+            if state.quarantine and state.doubtful:
+                doubtful, state.doubtful = state.doubtful, []
+                self._doubt(doubtful)
+
     def _set_aside(self, card: Card) -> None:
         state = self._cards.cards[card.id]
         if state.quarantine:
             return
-        wanted, found = self._work.shared.device, card.device
+        wanted, seen = self._work.shared.device, card.device
         differing = [
-            f"{name} {getattr(found, name) or 'unknown'} instead of {getattr(wanted, name) or 'unknown'}"
-            for name in ("model", "arch", "compute_units", "memory_bytes", "partition")
-            if getattr(found, name) != getattr(wanted, name)
+            f"{name} {getattr(seen, name) or 'unknown'} instead of {getattr(wanted, name) or 'unknown'}"
+            for name in ("model", "arch", "compute_units", "memory_bytes", "partition", "threads")
+            if getattr(seen, name) != getattr(wanted, name)
         ]
         state.quarantine = f"another device: {', '.join(differing)}"
-        self._watch.on_warning(f"card {card.id} is set aside: {state.quarantine}")
+        self._watch.warn(f"card {card.id} is set aside: {state.quarantine}")
 
     def _doubt(self, units: Sequence[str]) -> None:
         """Mark what a card measured since it was last found sound, and have it measured again elsewhere."""
         if units and not self._work.sends:
             # only what is in the store can be marked
-            self._count(self._merger.merge())
+            self._intake.merge()
         for name in units:
-            one = next((one for one in self._work.units if one.unit.id == name), None)
-            if one is None:
+            doubted = next((unit for unit in self._work.units if unit.unit.id == name), None)
+            if doubted is None:
                 continue
-            self._mark_slow(one)
-            again = self._work.plan_again(one.unit)
-            if again is not None:
-                self._tally.done -= 1
-                self._queue.append(again)
-
-    def _mark_slow(self, one: OpenUnit) -> None:
-        slow = [uid for name in self._cards.quarantined for uid in sorted(self._sessions.get(name, ()))]
-        for uid in slow:
-            sequences = self._writer.reader.sequences(uid, one.unit.problem, one.unit.dtype, one.unit.layout)
-            self._writer.add_marks([(uid, sequence, Mark.SLOW_CARD) for sequence in sequences])
-
-    # --- the store ------------------------------------------------------------------------------------------
+            self._intake.mark_slow(doubted, self._cards.quarantined)
+            self._units.measure_again(doubted, self._cards.quarantined)
 
     def _merge(self) -> bool:
         """Merge some of what is new; say whether nothing is left.
 
         Workers never wait for that: their shards are on the disk.
         """
-        self._merged = True
-        if not self._work.sends:
-            merged = self._merger.merge(_MERGE_BYTES)
-            self._count(merged)
-            self._merged = merged.complete
-        now = self._watch.clock()
-        if now - self._saved > _SAVE_S:
-            self._merger.save()
-            self._saved = now
-        return self._merged
-
-    def _count(self, merged: Merged) -> None:
-        """Tell the caller of new outcomes."""
-        for attempt in merged.added:
-            self._tally.statuses[attempt.status] += 1
-            self._sessions.setdefault(attempt.session.card, set()).add(attempt.session.uid)
-            self._watch.on_attempt(attempt)
-        for bad in merged.bad:
-            self._watch.on_warning(f"{bad.path}:{bad.line}: {bad.reason}")
+        return self._work.sends or self._intake.merge(_MERGE_BYTES)
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -417,19 +377,14 @@ class Coordinator:
             future.cancel()
         end = self._watch.clock() + self._watch.stop_s
         while self._flying and self._watch.clock() < end:
-            self._queue.clear()
+            self._units.clear()
             self._wait(min(self._watch.poll_s, 0.1))
         if self._flying:
-            self._watch.on_warning(
+            self._watch.warn(
                 f"{len(self._flying)} workers did not end within {self._watch.stop_s:g} s; what they have "
                 "measured is in their shards, which the next call merges"
             )
 
     def _progress(self) -> None:
-        left = len(self._queue) + len(self._held) + len(self._flying)
-        self._watch.on_progress(self._tally.progress(self._cards, running=len(self._flying), left=left))
-
-
-def _first_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "no reason is known"
+        left = len(self._units) + len(self._flying)
+        self._watch.tell(self._tally.progress(self._cards, running=len(self._flying), left=left))

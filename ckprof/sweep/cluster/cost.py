@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.report.duration import duration
+from ckprof.plain_text import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckprof.sweep.plan import Plan
 
 #: bytes of an outcome in a shard, raw samples included; measured
@@ -25,7 +27,11 @@ class ClusterCost:
     build_slots: int
     run_slots: int
     kernels: int
+    #: problems that are left, as often as kernels of different types and layouts compete on them
     units: int
+    #: those among them that several cards share, and the parts that these are divided in
+    divided: int
+    parts: int
     attempts: tuple[int, int]
     library_bytes: int
     run_s: tuple[float, float] | None
@@ -43,18 +49,26 @@ class ClusterCost:
 
 
 def estimate(
-    plan: Plan, *, build_slots: int, run_slots: int, library_bytes: int | None = None
+    plan: Plan,
+    parts: Sequence[int],
+    *,
+    build_slots: int,
+    run_slots: int,
+    library_bytes: int | None = None,
 ) -> ClusterCost:
     """Estimate what is left of a plan.
 
+    :param parts: in how many parts each open problem is divided.
     :param library_bytes: size of the library, if it is built.
     """
-    kernels = len({instance for one in plan.contests for instance in one.kernels})
+    kernels = len({instance for contest in plan.contests for instance in contest.kernels})
     return ClusterCost(
         build_slots=build_slots,
         run_slots=run_slots,
         kernels=kernels,
         units=len(plan.open_contests),
+        divided=sum(count > 1 for count in parts),
+        parts=sum(count for count in parts if count > 1),
         attempts=(plan.least_visits, plan.most_visits),
         library_bytes=library_bytes if library_bytes is not None else KERNEL_BYTES * kernels,
         run_s=plan.estimated_s(),
@@ -65,15 +79,17 @@ def describe_cost(cost: ClusterCost) -> list[str]:
     """Return the estimate in a few lines for people."""
     low, high = cost.upload_bytes
     builds = f"{cost.build_slots} build workers" if cost.build_slots else "builds on this machine"
+    shared = f", {cost.divided} of them divided in {cost.parts} parts" if cost.divided else ""
     lines = [
-        f"tasks: {cost.units} problems for {cost.run_slots} devices; {builds}, {cost.kernels} kernels",
+        f"tasks: {cost.units} problems{shared} for {cost.run_slots} devices; "
+        f"{builds}, {cost.kernels} kernels",
         f"bytes: {_size(cost.download_bytes)} to the workers, {_size(low)} to {_size(high)} back",
     ]
     if cost.run_s is None:
         lines.append("time of the devices: unknown, nothing was measured before")
     elif cost.units:
         least, most = cost.run_s
-        used = max(1, min(cost.run_slots, cost.units))
+        used = max(1, min(cost.run_slots, cost.units - cost.divided + cost.parts))
         lines.append(
             f"time of the devices: {duration(least)} to {duration(most)} in all, "
             f"{duration(least / used)} to {duration(most / used)} on {used} of them"

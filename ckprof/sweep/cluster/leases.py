@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeasePolicy:
-    """How long a worker may be silent.
+class LeasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long a worker may be silent; the table ``lease`` of a settings file.
 
     :raises UsageError: a value is out of range.
     """
@@ -104,7 +103,7 @@ class LeaseTable:
 
     def expired(self, now: float) -> list[Lease]:
         """Return the leases whose workers are silent for too long."""
-        return [one for one in self._leases.values() if one.until is not None and one.until <= now]
+        return [lease for lease in self._leases.values() if lease.until is not None and lease.until <= now]
 
     def _note(self, line: JournalLine) -> None:
         if self._journal is None:
@@ -131,7 +130,7 @@ def read_journal(path: Path, wall: float) -> dict[str, float]:
             leases[line.task] = line
         else:
             leases.pop(line.task, None)
-    return {one.unit: one.until for one in leases.values()}
+    return {lease.unit: lease.until for lease in leases.values()}
 
 
 def _lines(path: Path) -> Iterable[JournalLine]:

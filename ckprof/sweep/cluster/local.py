@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import ckprof
-from ckprof.sweep.cluster.engine import Pool, Slot, WorkerLost
-from ckprof.sweep.cluster.frames import FAILURE, read_frame, write_frame
+from ckprof.plugin.protocols.engines import Pool, Slot, WorkerLost
+from ckprof.sweep.cluster.child import FAILURE, read_frame, write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO, BinaryIO
 
-    from ckprof.sweep.cluster.engine import EngineRequest
+    from ckprof.plugin.protocols.engines import EngineRequest
 
 #: seconds that a worker gets to end by itself
 _GRACE_S: Final = 5.0
@@ -47,13 +47,13 @@ def _slots(request: EngineRequest) -> list[Slot]:
     devices = request.devices or (0,)
     if not request.embedded:
         return [Slot(device=index, label=str(index)) for index in devices]
-    # kernels compute on the host: each worker gets its share of the CPUs
+    # kernels compute on the host, which is one device: each worker gets its share of the CPUs
     cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     slots = []
     for position, index in enumerate(devices):
         count = cpus_per_worker(len(cpus), len(devices))
-        share = [cpus[(position * count + one) % len(cpus)] for one in range(count)] if cpus else []
-        slots.append(Slot(device=index, label=str(index), cpus=tuple(share)))
+        share = [cpus[(position * count + index) % len(cpus)] for index in range(count)] if cpus else []
+        slots.append(Slot(device=0, label=str(index), cpus=tuple(share)))
     return slots
 
 

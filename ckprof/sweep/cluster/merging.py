@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.build.atomic_write import write_atomically
+from ckprof.files import write_atomically
+from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
-from ckprof.store.lines import BadLine, decode_lines
-from ckprof.store.shard import SUFFIX
+from ckprof.store.lines import decode_lines
+from ckprof.store.shard import SUFFIX, add_lines
 
 if TYPE_CHECKING:
-    from ckprof.store.attempt import Attempt, Mark
+    from collections.abc import Sequence
+
+    from ckprof.store.attempt import Attempt
+    from ckprof.store.lines import BadLine
     from ckprof.store.writer import StoreWriter
+    from ckprof.sweep.cluster.tally import Tally
+    from ckprof.sweep.cluster.units import ClusterWatch, OpenUnit
+
 
 #: bytes of a shard that are read at once
 _MOST_BYTES: Final = 32 * 2**20
@@ -66,13 +73,13 @@ class Merger:
         """
         merged = Merged()
         try:
-            found = sorted(self._shards.glob(f"*{SUFFIX}"))
+            shards = sorted(self._shards.glob(f"*{SUFFIX}"))
         except OSError as exc:
             raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
         left = most_bytes
         # begin where the last turn ended, so that no shard waits for ever
-        start = next((i for i, path in enumerate(found) if path.name > self._last), 0)
-        for path in (*found[start:], *found[:start]):
+        start = next((i for i, path in enumerate(shards) if path.name > self._last), 0)
+        for path in (*shards[start:], *shards[:start]):
             read = self._merge_file(path, merged, left)
             if left is not None:
                 left -= read
@@ -131,20 +138,9 @@ class Merger:
         return start - first
 
     def _add(self, data: bytes, path: Path, merged: Merged) -> None:
-        attempts: list[Attempt] = []
-        marks: list[tuple[str, int, Mark]] = []
-        for line in decode_lines(data, path):
-            if isinstance(line, BadLine):
-                merged.bad.append(line)
-            elif line.attempt is not None:
-                attempts.append(line.attempt)
-            elif line.mark is not None:
-                marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
-        new = self._writer.append_new(attempts)
+        new, known = add_lines(self._writer, decode_lines(data, path), merged.bad)
         merged.added += new
-        merged.known += len(attempts) - len(new)
-        if marks:
-            self._writer.add_marks(marks)
+        merged.known += known
 
     def _read_state(self) -> dict[str, int]:
         try:
@@ -152,3 +148,52 @@ class Merger:
         except (OSError, msgspec.MsgspecError):
             return {}
         return dict(state.offsets) if len(self._writer.reader) >= state.attempts else {}
+
+
+#: seconds between notes of how much was merged
+_SAVE_S: Final = 10.0
+
+
+class Intake:
+    """Merges shards, and notifies the caller of each new outcome.
+
+    :param merger: into the store of the writer.
+    """
+
+    def __init__(self, writer: StoreWriter, merger: Merger, watch: ClusterWatch, tally: Tally) -> None:
+        self._writer = writer
+        self._merger = merger
+        self._watch = watch
+        self._tally = tally
+        #: card -> sessions of its workers
+        self._sessions: dict[str, set[str]] = {}
+        self._saved = watch.clock()
+        #: everything that was in the shards at the last look is in the store
+        self.complete = True
+
+    def merge(self, most_bytes: int | None = None) -> bool:
+        """Merge what is new in the shards, or a part of it; say whether nothing is left."""
+        merged = self._merger.merge(most_bytes)
+        self.count(merged)
+        self.complete = merged.complete
+        now = self._watch.clock()
+        if now - self._saved > _SAVE_S:
+            self._merger.save()
+            self._saved = now
+        return self.complete
+
+    def mark_slow(self, unit: OpenUnit, cards: Sequence[str]) -> None:
+        """Mark what slow cards measured of a unit."""
+        shared = unit.planned.shared
+        for uid in [uid for card in cards for uid in sorted(self._sessions.get(card, ()))]:
+            sequences = self._writer.reader.sequences(uid, unit.unit.problem, shared.dtype, shared.layout)
+            self._writer.add_marks([(uid, sequence, Mark.SLOW_CARD) for sequence in sequences])
+
+    def count(self, merged: Merged) -> None:
+        """Count what was merged, and notify the caller of it."""
+        for attempt in merged.added:
+            self._tally.statuses[attempt.status] += 1
+            self._sessions.setdefault(attempt.session.card, set()).add(attempt.session.uid)
+            self._watch.on_attempt(attempt)
+        for bad in merged.bad:
+            self._watch.warn(f"{bad.path}:{bad.line}: {bad.reason}")

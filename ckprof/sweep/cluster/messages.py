@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.accumulation import SplitSum
-from ckprof.model.dtype import DataType
-from ckprof.model.outcome import Status
+from ckprof.kernels.build.entries import PackedEntry
+from ckprof.measure.options import RunOptions
+from ckprof.measure.rounds import KernelCell, RoundOptions
+from ckprof.model.kernel import SelectedKernel
+from ckprof.model.outcome import Outcome
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import decode_problem
-from ckprof.rounds.options import RoundOptions
-from ckprof.run.options import RunOptions
+from ckprof.model.ranking import Standing
+from ckprof.model.types import TypeSet
+from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.sweep.plan import PlannedKernel
 from ckprof.version import __version__
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobKernel:
-    """A kernel of a job."""
-
-    planned: PlannedKernel
-    split_sum: SplitSum
-    #: status, reason and requirements of one that has its outcome already: it was not built
-    rejection: tuple[Status, str, tuple[str, ...]] | None = None
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferencePolicy:
-    """When a card measures the reference kernel, and when it counts as slow.
+class ReferencePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a card measures the reference kernel, and when it counts as slow; a table of a settings file.
 
     :raises UsageError: a value is out of range.
     """
@@ -44,7 +38,7 @@ class ReferencePolicy:
     every: int = 50
     #: attempts of one check
     samples: int = 5
-    #: a card that is slower than its peers by less has nothing to fear
+    #: a card that is slower than its peers by no more than this share does not count as slow
     limit: float = 0.05
     #: standard deviations of the checks that the difference must exceed as well
     sigmas: float = 4.0
@@ -70,15 +64,14 @@ class Job:
     cpu_model: str
     #: digest of the library's file; empty if not a single kernel compiled
     library: str
-    library_name: str
-    kernels: tuple[JobKernel, ...]
+    kernels: tuple[SelectedKernel, ...]
+    #: of kernels that were not built
+    rejections: tuple[Outcome, ...] = ()
     options: RunOptions
     rounds: RoundOptions
     reference: ReferencePolicy = field(default_factory=ReferencePolicy)
-    tags: tuple[str, ...] = ()
-    argv: tuple[str, ...] = ()
-    git_commit: str = ""
-    git_dirty: bool = False
+    #: what the sessions of all workers have in common
+    session: Session
     #: module names and files
     plugins: tuple[str, ...] = ()
     #: files with further architectures
@@ -88,21 +81,35 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """The smallest thing that is handed out: all kernels of one type and layout on one problem."""
+    """The smallest thing that is handed out: kernels of one type and layout on one problem."""
 
-    #: says which unit this is, also after a restart
+    #: says which problem this is, with kernels of which type and layout; also after a restart
     id: str
     problem: Problem
     problem_index: int
-    dtype: DataType | None
+    types: TypeSet
     layout: str
     splits: tuple[int, ...]
     #: what is known already, all of one card
     past: tuple[PastVisit, ...] = ()
     card: str = ""
-    last_round: int = 0
     fresh: bool = False
     retry_failed: bool = False
+    #: number of the part of a divided problem; 0: whatever competes for the first place
+    part: int = 0
+    #: what competes; empty for all kernels with all splits
+    cells: tuple[KernelCell, ...] = ()
+    #: of a part: the kernel that all parts run, and its time in milliseconds on the card that began; ``None``
+    #: for the part that is to find one
+    anchor: KernelCell | None = None
+    anchor_ms: float = 0.0
+    #: of a part: numbers of rounds that earlier ones have taken
+    rounds_before: int = 0
+
+    @property
+    def lease(self) -> str:
+        """What a lease on it is known by."""
+        return f"{self.id}/{self.part}" if self.part else self.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,30 +217,77 @@ class Reply:
     #: seconds from the first to the last attempt
     wall_s: float = 0.0
     warnings: Mapping[str, int] = field(default_factory=dict)
+    #: of a finished unit: what is known of its first place
+    standing: Standing | None = None
+    #: of a finished part: attempts on those of its kernels that may be the fastest
+    visits: tuple[PastVisit, ...] = ()
     #: digests of missing objects
     missing: tuple[str, ...] = ()
     message: str = ""
 
 
-_JOBS: Final = msgspec.msgpack.Decoder(Job)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelText:
+    """The sources of one kernel."""
+
+    #: content key of the instance, and of the object that they must give
+    instance: str
+    object_key: str
+    name: str
+    symbol: str
+    weight: int
+    #: (path below the root of the tree, text) of the header and of the translation unit
+    header: tuple[str, str]
+    entry: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildTask:
+    """Kernels that one worker compiles."""
+
+    target: str
+    arch: str
+    api_level: str
+    compiler: str = ""
+    #: where CK Tile's headers lie; empty for targets that bring their own
+    ck_root: str = ""
+    library_name: str
+    kernels: tuple[KernelText, ...]
+    timeout_s: float
+    #: folder that workers and coordinator see; empty if there is none
+    folder: str = ""
+    plugins: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    version: str = __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReply:
+    """What became of them. A kernel that did not compile is not there."""
+
+    entries: tuple[PackedEntry, ...] = ()
+    #: digests in the shared folder of what would stand in ``entries``
+    kept: tuple[str, ...] = ()
+    #: why nothing could be compiled; empty if something was
+    message: str = ""
+
+
+Message = Job | Task | Reply | BuildTask | BuildReply | PackedEntry
+
 _TASKS: Final = msgspec.msgpack.Decoder(Task, dec_hook=decode_problem)
-_TASK_HEADS: Final = msgspec.msgpack.Decoder(TaskHead)
-_REPLIES: Final = msgspec.msgpack.Decoder(Reply)
+
+# each returns what was encoded
+decode_job: Final = msgspec.msgpack.Decoder(Job).decode
+decode_task_head: Final = msgspec.msgpack.Decoder(TaskHead).decode
+decode_reply: Final = msgspec.msgpack.Decoder(Reply).decode
+decode_build_task: Final = msgspec.msgpack.Decoder(BuildTask).decode
+decode_build_reply: Final = msgspec.msgpack.Decoder(BuildReply).decode
+decode_entry: Final = msgspec.msgpack.Decoder(PackedEntry).decode
 
 
-def encode(message: Job | Task | Reply) -> bytes:
+def encode(message: Message) -> bytes:
     """Return a message as bytes."""
     return msgspec.msgpack.encode(message, order="deterministic")
-
-
-def decode_job(data: bytes) -> Job:
-    """Return the job that was encoded."""
-    return _JOBS.decode(data)
-
-
-def decode_task_head(data: bytes) -> TaskHead:
-    """Return the head of the task that was encoded."""
-    return _TASK_HEADS.decode(data)
 
 
 def decode_task(data: bytes) -> Task:
@@ -247,6 +301,18 @@ def decode_task(data: bytes) -> Task:
         raise InputError(f"the task cannot be read: {exc}") from None
 
 
-def decode_reply(data: bytes) -> Reply:
-    """Return the reply that was encoded."""
-    return _REPLIES.decode(data)
+def answer_of(future: Future[bytes], decode: Callable[[bytes], T]) -> T | str:
+    """Return what a worker has answered, or why there is no answer.
+
+    :param future: what an engine has returned for a task; it is done.
+    """
+    if future.cancelled():
+        return "the engine cancelled the task"
+    error = future.exception()
+    if error is not None:
+        return str(error).strip() or type(error).__name__
+    data: object = future.result()
+    try:
+        return decode(data if isinstance(data, bytes) else b"")
+    except msgspec.DecodeError:
+        return f"the engine returned an object of type {type(data).__name__} that is no reply of a worker"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ckprof.plugin.markers import hookimpl
 
 if TYPE_CHECKING:
-    from ckprof.sweep.cluster.engine import Engine
+    from ckprof.plugin.protocols.engines import Engine
 
 
 @hookimpl

@@ -28,7 +28,7 @@ else:
 T = TypeVar("T")
 
 #: keys and tables that are read here; all others belong to the engine
-_OWN: Final = ("engine", "transport", "lease", "reference")
+_COMMON: Final = ("engine", "transport", "lease", "reference")
 _TABLE: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]")
 _KEY: Final = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*=""")
 _ERROR_PLACE: Final = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -44,28 +44,11 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     path: str = ""
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """See :class:`~ckprof.sweep.cluster.leases.LeasePolicy`."""
-
-    silence_s: float = LeasePolicy().silence_s
-    attempts: int = LeasePolicy().attempts
-
-
-class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """See :class:`~ckprof.sweep.cluster.messages.ReferencePolicy`."""
-
-    every: int = ReferencePolicy().every
-    samples: int = ReferencePolicy().samples
-    limit: float = ReferencePolicy().limit
-    sigmas: float = ReferencePolicy().sigmas
-    park_s: float = ReferencePolicy().park_s
-
-
-class _Own(msgspec.Struct, frozen=True, kw_only=True):
+class _CommonTables(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""
     transport: Transport = Transport()
-    lease: Lease = Lease()
-    reference: Reference = Reference()
+    lease: LeasePolicy = LeasePolicy()
+    reference: ReferencePolicy = ReferencePolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +76,16 @@ class ClusterSettings:
         for name in self.tables:
             if known and name not in known:
                 raise self.error(
-                    f"there is no table {name!r}, expected one of {', '.join((*_OWN, *known))}", name
+                    f"there is no table {name!r}, expected one of {', '.join((*_COMMON, *known))}", name
                 )
         return _convert(self.tables, kind, self.path, self.text)
 
-    def error(self, message: str, place: str) -> InputError:
+    def error(self, message: str, key: str) -> InputError:
         """Return the error for a key.
 
-        :param place: its path, e.g. ``pools.run.walltime``.
+        :param key: its path, e.g. ``pools.run.walltime``.
         """
-        return InputError(message, self.path, line_of(self.text, place))
+        return InputError(message, self.path, line_of(self.text, key))
 
 
 def read_settings(path: Path) -> ClusterSettings:
@@ -116,13 +99,18 @@ def read_settings(path: Path) -> ClusterSettings:
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        found = re.search(r"line (\d+)", str(exc))
-        raise InputError(f"not valid TOML: {exc}", path, int(found[1]) if found else None) from None
-    own = _convert({name: values.pop(name) for name in _OWN if name in values}, _Own, path, text)
-    transport = own.transport
+        line = re.search(r"line (\d+)", str(exc))
+        raise InputError(f"not valid TOML: {exc}", path, int(line[1]) if line else None) from None
+    tables: dict[str, object] = {name: values.pop(name) for name in _COMMON if name in values}
+    try:
+        common = _convert(tables, _CommonTables, path, text)
+    except UsageError as exc:
+        key = "reference" if str(exc).startswith(ReferencePolicy.__struct_fields__) else "lease"
+        raise InputError(str(exc), path, line_of(text, key)) from None
+    transport = common.transport
 
-    def wrong(message: str, place: str) -> InputError:
-        return InputError(message, path, line_of(text, place))
+    def wrong(message: str, key: str) -> InputError:
+        return InputError(message, path, line_of(text, key))
 
     if transport.kind not in ("folder", "engine"):
         raise wrong(f"the transport is {transport.kind!r}, expected folder or engine", "transport.kind")
@@ -130,20 +118,15 @@ def read_settings(path: Path) -> ClusterSettings:
         raise wrong("a folder that all machines see needs a path = ...", "transport.kind")
     if transport.kind == "engine" and transport.path:
         raise wrong('a path is for kind = "folder"', "transport.path")
-    try:
-        return ClusterSettings(
-            path=path,
-            text=text,
-            engine=own.engine,
-            tables=values,
-            folder=Path(transport.path) if transport.path else None,
-            lease=LeasePolicy(silence_s=own.lease.silence_s, attempts=own.lease.attempts),
-            reference=ReferencePolicy(**msgspec.structs.asdict(own.reference)),
-        )
-    except UsageError as exc:
-        message = str(exc)
-        place = "reference" if message.startswith(Reference.__struct_fields__) else "lease"
-        raise wrong(message, place) from None
+    return ClusterSettings(
+        path=path,
+        text=text,
+        engine=common.engine,
+        tables=values,
+        folder=Path(transport.path) if transport.path else None,
+        lease=common.lease,
+        reference=common.reference,
+    )
 
 
 def _convert(values: Mapping[str, object], kind: type[T], path: Path, text: str) -> T:
@@ -151,15 +134,15 @@ def _convert(values: Mapping[str, object], kind: type[T], path: Path, text: str)
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as exc:
         message = str(exc)
-        found = _ERROR_PLACE.search(message)
-        place = cast("str", found[1]) if found else ""
+        location = _ERROR_PLACE.search(message)
+        key = cast("str", location[1]) if location else ""
         unknown = _UNKNOWN.search(message)
-        if found:
-            message = message[: found.start()]
+        if location:
+            message = message[: location.start()]
         if unknown:
-            place = f"{place}.{unknown[1]}" if place else unknown[1]
+            key = f"{key}.{unknown[1]}" if key else unknown[1]
             message = f"unknown key {unknown[1]!r}"
-        raise InputError(f"{place}: {message}" if place else message, path, line_of(text, place)) from None
+        raise InputError(f"{key}: {message}" if key else message, path, line_of(text, key)) from None
 
 
 def line_of(text: str, place: str) -> int | None:

@@ -2,35 +2,81 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.outcome import Status
-from ckprof.model.problem_run import ProblemRun
-from ckprof.rounds.visit import Visit
-from ckprof.store.attempt import REFERENCE_MS
+from ckprof.errors import ToolchainError
+from ckprof.measure.rounds import Contest, Visit
+from ckprof.measure.rounds_loop import timing_of
+from ckprof.model.problem_case import ProblemCase
+from ckprof.store.attempt import ANCHOR, ANCHOR_MS, REFERENCE_MS, SCALE, Mark
 from ckprof.store.key import MethodKey, OperationKey, ToolchainKey
-from ckprof.store.query import SharedKey
+from ckprof.store.query import PastVisit, SharedKey
 from ckprof.store.shard import ShardWriter
 from ckprof.sweep.cluster.folder import SweepFolder
 from ckprof.sweep.cluster.messages import End, ReferenceCheck, Reply
-from ckprof.sweep.engine import Stop, Sweep, Watch
 from ckprof.sweep.plan import PlanRequest, make_plan
+from ckprof.sweep.recording import Recorder
+from ckprof.sweep.screening import anchor_time, part_rounds, screen
+from ckprof.sweep.sweep import Stop, Sweep, Watch
 
 if TYPE_CHECKING:
-    from ckprof.store.attempt import Session
+    from collections.abc import Iterable
+
+    from ckprof.measure.rounds import KernelCell, RoundReport
+    from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.reading import Reading
+    from ckprof.store.attempt import Attempt, Session
     from ckprof.sweep.cluster.messages import Card, Job, Task, Unit
-    from ckprof.sweep.engine import Bench, Summary, VisitResult
-    from ckprof.sweep.observer import Reading
-    from ckprof.sweep.plan import KernelCell, Plan, PlannedContest
+    from ckprof.sweep.plan import Plan
+    from ckprof.sweep.sweep import Summary
 
 #: seconds between looks for a request to stop while a card waits
 _LOOK_S: Final = 0.2
 #: kernels that are tried until one runs on the reference problem
 _MOST_TRIED: Final = 50
+
+
+#: seconds of outcomes that may be lost with a machine, not with a process; they are measured again
+SYNC_S: Final = 1.0
+
+
+class _UnitRecorder(Recorder):
+    """Marks what is measured for parts of problems, and keeps what these leave to their coordinator."""
+
+    part = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.visits: list[PastVisit] = []
+
+    def begin(self, *, part: bool) -> None:
+        """Take note that a unit begins."""
+        self.part, self.visits = part, []
+
+    def add(self, sample: Sample) -> Attempt:
+        """Store what a visit gave."""
+        attempt = super().add(sample)
+        if self.part:
+            self.visits.append(PastVisit.of(attempt))
+        return attempt
+
+    def end_round(self, report: RoundReport[KernelCell]) -> None:
+        """Mark kernels that left, and attempts of a round that does not count."""
+        super().end_round(report)
+        for index, visit in enumerate(self.visits):
+            if visit.round == report.round and (report.drifted or visit.cell in report.dropped):
+                self.visits[index] = visit.marked(Mark.DRIFT if report.drifted else Mark.DROPPED)
+
+    def _marks(self, sample: Sample) -> Iterable[Mark]:
+        yield from super()._marks(sample)
+        if self.part:
+            yield Mark.PART
 
 
 @dataclass(kw_only=True)
@@ -49,9 +95,14 @@ class UnitRunner:
     own_shards: Path
     _shard: ShardWriter | None = None
     _sent: int = 0
-    _sequence: int = 0
+    _recorder: _UnitRecorder | None = None
+    #: what is measured now
+    _unit: Unit | None = None
+    _group: KernelGroup | None = None
+    #: least time of the anchor in the unit so far
+    _anchor_ms: float = math.inf
     #: units since the last check; ``None`` before the first
-    _units: int | None = None
+    _served: int | None = None
     _instance: str = ""
     #: figures that the next round's evidence has besides
     _evidence: dict[str, object] = field(default_factory=dict)
@@ -65,22 +116,24 @@ class UnitRunner:
         if folder is not None:
             with suppress(OSError):
                 folder.started_file(task.id).write_text(self._open_shard(folder).path.name)
-        known = task.shared
-        if known is not None and known.device != self.card.device:
+        shared = task.shared
+        if shared is not None and shared.device != self.card.device:
             self._wait(task, folder)
             return self._reply(task, End.OTHER_DEVICE)
         if self.card.id in task.quarantined:
             self._wait(task, folder)
             return self._reply(task, End.PARKED, checks=self._check(task))
         checks: tuple[ReferenceCheck, ...] = ()
-        due = self._units is None or self._units >= self.job.reference.every
+        due = self._served is None or self._served >= self.job.reference.every
         if due or self.card.id in task.suspected:
             checks = self._check(task)
         if task.unit is None or task.shared is None:
             return self._reply(task, End.PROBED, checks=checks)
         shard = self._open_shard(folder)
         summary = self._measure(task, task.unit, task.shared, shard, folder)
-        self._units = (self._units or 0) + 1
+        # a unit that is over is never handed out again: all of it has to outlive this machine
+        shard.sync()
+        self._served = (self._served or 0) + 1
         end = End.STOPPED if summary.stop is not Stop.DONE else End.FINISHED
         return replace(
             self._reply(task, end, checks=checks),
@@ -91,6 +144,8 @@ class UnitRunner:
             dropped=summary.dropped,
             wall_s=summary.wall_s,
             warnings=dict(summary.warnings),
+            standing=next((standing for _, standing in summary.standings), None),
+            visits=self._of_part(task.unit) if end is End.FINISHED and task.unit.part else (),
         )
 
     def close(self) -> None:
@@ -108,43 +163,62 @@ class UnitRunner:
         watch = Watch(
             should_stop=stop.exists if stop is not None else lambda: False, max_time_s=task.max_time_s
         )
-        sweep = Sweep(plan, _CardBench(self), shard, self.session, watch, first_sequence=self._sequence)
+        if self._recorder is None:
+            least = self.job.options.min_samples
+            self._recorder = _UnitRecorder(shard, self.session, shared, least_samples=least)
+        self._recorder.begin(part=unit.part > 0)
+        self._unit, self._anchor_ms = unit, math.inf
         try:
-            summary = sweep.run()
+            return Sweep(plan, self, self._recorder, watch).run()
         finally:
-            self._sequence += sweep.attempts
-        return summary
+            self._unit = None
+
+    def _of_part(self, unit: Unit) -> tuple[PastVisit, ...]:
+        """Return the attempts on those kernels of a part that may be the fastest."""
+        visits = self._recorder.visits if self._recorder is not None else []
+        out = screen(visits, unit.cells, self.job.rounds).out
+        return tuple(visit for visit in visits if visit.cell not in out)
 
     def _plan(self, unit: Unit, shared: SharedKey) -> Plan:
         """Return the plan of one unit: from its beginning, unless this card has measured a part of it."""
         kernels = [
-            one.planned
-            for one in self.job.kernels
-            if one.planned.ndim == unit.problem.ndim
-            and one.planned.info.dtype is unit.dtype
-            and one.planned.info.layout == unit.layout
+            kernel
+            for kernel in self.job.kernels
+            if kernel.ndim == unit.problem.ndim
+            and kernel.types == unit.types
+            and kernel.layout == unit.layout
         ]
-        own = unit.card == self.card.id
+        same_card = unit.card == self.card.id
+        wanted = frozenset(unit.cells)
         plan = make_plan(
             PlanRequest(
                 kernels=kernels,
-                problems=[
-                    ProblemRun(problem=unit.problem, dtype=unit.dtype, layout=unit.layout, splits=unit.splits)
-                ],
+                problems=[ProblemCase(problem=unit.problem, layout=unit.layout, splits=unit.splits)],
                 splits=unit.splits,
                 shared=shared,
                 rounds=self.job.rounds,
-                fresh=unit.fresh or not own,
+                fresh=unit.fresh or not same_card,
                 retry_failed=unit.retry_failed,
+                takes=(lambda problem, cell: cell in wanted) if wanted else None,
             ),
             lambda shared, problem: unit.past,
         )
-        contests = [replace(one, problem_index=unit.problem_index) for one in plan.contests]
+        contests = [replace(contest, problem_index=unit.problem_index) for contest in plan.contests]
+        if unit.part:
+            rounds = part_rounds(self.job.rounds)
+            contests = [
+                replace(
+                    contest,
+                    contest=Contest(contest.contest.cells, rounds, rounds_before=unit.rounds_before),
+                    shares=None,
+                )
+                for contest in contests
+            ]
         return replace(plan, contests=contests)
 
     def _open_shard(self, folder: SweepFolder | None) -> ShardWriter:
         if self._shard is None:
-            self._shard = ShardWriter(folder.shards if folder is not None else self.own_shards)
+            self._shard = ShardWriter(folder.shards if folder is not None else self.own_shards, sync_s=SYNC_S)
         return self._shard
 
     def _unsent(self, shard: ShardWriter) -> bytes:
@@ -155,13 +229,50 @@ class UnitRunner:
         self._sent += len(data)
         return data
 
+    # --- the bench of its sweeps: that of the worker, with evidence of checks of the card ------------------
+
+    def open_group(self, group: KernelGroup) -> None:
+        """Prepare operands and reference."""
+        self._group = group
+        self.bench.open_group(group)
+
+    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+        """Measure one kernel once."""
+        return self.bench.measure(group, visit)
+
     def observe(self) -> Reading:
         """Return evidence about the machine, with the latest check of the card once."""
         reading = self.bench.observe()
-        if self._evidence:
-            reading = replace(reading, extra={**reading.extra, **self._evidence})
-            self._evidence = {}
-        return reading
+        evidence, self._evidence = {**self._evidence, **self._scale()}, {}
+        return replace(reading, extra={**reading.extra, **evidence}) if evidence else reading
+
+    def _scale(self) -> dict[str, object]:
+        """Measure the kernel that all parts of a problem run, for the round that begins.
+
+        :raises ToolchainError: it does not run: what else is measured here could not be compared.
+        """
+        unit, group = self._unit, self._group
+        if unit is None or group is None or unit.anchor is None:
+            return {}
+        anchor = unit.anchor
+        expected_ms = min(self._anchor_ms, unit.anchor_ms)
+        here_ms = anchor_time(lambda: next(iter(self._times(group, anchor, 1)), None), expected_ms)
+        if here_ms is None:
+            raise ToolchainError(
+                f"{group.kernels[anchor.instance].name} does not run on {self.card.id}: it is measured "
+                "on all cards that share a problem"
+            )
+        self._anchor_ms = min(here_ms, expected_ms)
+        return {ANCHOR: anchor.instance, ANCHOR_MS: here_ms, SCALE: unit.anchor_ms / here_ms}
+
+    def new_process(self) -> None:
+        """Have what follows measured in a new process."""
+        self.bench.new_process()
+
+    @property
+    def process(self) -> str:
+        """What identifies the process of the last measurement."""
+        return self.bench.process
 
     # --- the card -------------------------------------------------------------------------------------------
 
@@ -175,7 +286,7 @@ class UnitRunner:
 
     def _check(self, task: Task) -> tuple[ReferenceCheck, ...]:
         """Measure the reference kernel several times."""
-        self._units = 0
+        self._served = 0
         if task.reference_problem is None:
             return ()
         shared = task.shared or SharedKey(
@@ -190,11 +301,11 @@ class UnitRunner:
             return ()
         planned = contests[0]
         started = time.time()
-        self.bench.open_problem(planned)
+        self.bench.open_group(planned)
         wanted = task.reference_instance or self._instance
         cells = [cell for cell in planned.contest.cells if wanted in ("", cell.instance)]
         for cell in cells[:_MOST_TRIED]:
-            times = self._times(planned, cell)
+            times = self._times(planned, cell, self.job.reference.samples)
             if times:
                 break
         else:
@@ -207,7 +318,7 @@ class UnitRunner:
                 card=self.card.id,
                 started=started,
                 instance=cell.instance,
-                kernel=planned.kernels[cell.instance].info.name,
+                kernel=planned.kernels[cell.instance].name,
                 times_ms=tuple(times),
                 clock_mhz=reading.clock_mhz,
                 base_clock_mhz=reading.base_clock_mhz,
@@ -215,33 +326,16 @@ class UnitRunner:
             ),
         )
 
-    def _times(self, planned: PlannedContest, cell: KernelCell) -> list[float]:
+    def _times(self, planned: KernelGroup, cell: KernelCell, count: int) -> list[float]:
         """Return the medians of some attempts; none if the kernel cannot be ranked."""
         times = []
-        for number in range(self.job.reference.samples):
+        for number in range(count):
             visit = Visit(cell=cell, round=1, order=number, reference=True)
-            result = self.bench.measure(planned, visit)
-            verified = result.verification is not None and result.verification.passed
-            if result.status is not Status.OK or result.measurement is None or not verified:
+            timing = timing_of(self.bench.measure(planned, visit))
+            if timing is None:
                 return []
-            times.append(result.measurement.median_ms)
+            times.append(timing.median_ms)
         return times
 
     def _reply(self, task: Task, end: End, checks: tuple[ReferenceCheck, ...] = ()) -> Reply:
         return Reply(task=task.id, end=end, card=self.card, checks=checks)
-
-
-class _CardBench:
-    """The worker's bench, whose evidence includes checks of the card."""
-
-    def __init__(self, runner: UnitRunner) -> None:
-        self._runner = runner
-
-    def open_problem(self, planned: PlannedContest) -> None:
-        self._runner.bench.open_problem(planned)
-
-    def measure(self, planned: PlannedContest, visit: Visit[KernelCell]) -> VisitResult:
-        return self._runner.bench.measure(planned, visit)
-
-    def observe(self) -> Reading:
-        return self._runner.observe()

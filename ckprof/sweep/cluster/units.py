@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Final
 
-from ckprof.model.problem_run import ProblemRun
+from ckprof.errors import ToolchainError
+from ckprof.model.problem_case import ProblemCase
+from ckprof.session import ignore
+from ckprof.store.attempt import Mark
 from ckprof.store.key import canonical
+from ckprof.sweep.cluster.dividing import Division, corrected, parts_of
+from ckprof.sweep.cluster.leases import read_journal
 from ckprof.sweep.cluster.messages import Unit
-from ckprof.sweep.cluster.work import OpenUnit
+from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
+from ckprof.sweep.resuming import usable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.events import Event
+    from ckprof.measure.rounds import RoundOptions
+    from ckprof.model.problem import Problem
+    from ckprof.model.ranking import Standing
+    from ckprof.store.attempt import Attempt
+    from ckprof.store.query import PastVisit, SharedKey
+    from ckprof.sweep.cluster.dividing import Part
+    from ckprof.sweep.cluster.folder import SweepFolder
+    from ckprof.sweep.cluster.leases import LeasePolicy
+    from ckprof.sweep.cluster.messages import ReferencePolicy, Reply
+    from ckprof.sweep.cluster.tally import Tally
     from ckprof.sweep.plan import PastReader, PlannedContest, PlanRequest
 
 
@@ -26,41 +50,382 @@ class Units:
     def __init__(self, planning: PlanRequest, past: PastReader) -> None:
         self._planning = planning
         self._past = past
+        self._kernels = {kernel.key: kernel for kernel in planning.kernels}
         self.plan = make_plan(planning, past)
 
     def open(self) -> list[OpenUnit]:
         """Return what is left, the longest first: what is short fills the gaps at the end."""
-        found = [OpenUnit(unit=self._unit(one), planned=one) for one in self.plan.open_contests]
-        return sorted(found, key=lambda one: -_effort(one.planned))
+        units = [OpenUnit(unit=self._unit(contest), planned=contest) for contest in self.plan.open_contests]
+        return sorted(units, key=lambda unit: -effort(unit.planned))
 
     def again(self, unit: Unit) -> OpenUnit | None:
-        """Plan a unit again, from what the store has by now."""
-        one = ProblemRun(problem=unit.problem, dtype=unit.dtype, layout=unit.layout, splits=unit.splits)
-        plan = make_plan(replace(self._planning, problems=[one]), self._past)
-        for planned in plan.open_contests:
+        """Plan a unit again, from what the store has by now.
+
+        What several cards have left of a problem they shared is planned as if there were no other kernels.
+        """
+        run = ProblemCase(problem=unit.problem, layout=unit.layout, splits=unit.splits)
+        wanted = frozenset(unit.cells)
+        instances = dict.fromkeys(cell.instance for cell in unit.cells) or self._kernels
+        kernels = [kernel for name in instances if (kernel := self._kernels[name]).types == unit.types]
+        request = replace(self._planning, problems=[run], kernels=kernels)
+        past = self._past
+        if wanted:
+            request = replace(request, takes=lambda problem, cell: cell in wanted)
+            past = self._whole
+        for planned in make_plan(request, past).open_contests:
             planned = replace(planned, problem_index=unit.problem_index)
-            return OpenUnit(unit=self._unit(planned), planned=planned)
+            return OpenUnit(unit=replace(self._unit(planned), cells=unit.cells), planned=planned)
         return None
+
+    def divide(self, open_unit: OpenUnit, parts: int) -> Division:
+        """Return a problem as one that several cards share."""
+        planned, planning = open_unit.planned, self._planning
+        before = list(self._past(planned.shared, planned.problem))
+        of_parts = [visit for visit in usable(before, planned.kernels) if Mark.PART in visit.all_marks]
+        return Division(
+            cells=(*planned.contest.cells, *planned.before.out),
+            parts=parts,
+            rounds=planning.rounds,
+            visits=[] if planning.fresh else of_parts,
+            last_round=max((visit.round for visit in before), default=0),
+            retry_failed=planning.retry_failed,
+        )
+
+    def _whole(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
+        """Return what was measured on a problem by cards that had it for themselves."""
+        return [visit for visit in self._past(shared, problem) if Mark.PART not in visit.all_marks]
 
     def _unit(self, planned: PlannedContest) -> Unit:
         shared = planned.shared
         splits = dict.fromkeys(cell.split_k for cell in planned.contest.cells)
-        text = f"{shared.operation.direction} {shared.dtype} {shared.layout} "
+        types = next(iter(planned.kernels.values())).types
+        text = f"{shared.operation.direction} {types} {shared.layout} "
         return Unit(
             id=hashlib.blake2b(text.encode() + canonical(planned.problem), digest_size=10).hexdigest(),
             problem=planned.problem,
             problem_index=planned.problem_index,
-            dtype=shared.dtype,
+            types=types,
             layout=shared.layout,
             splits=tuple(splits),
-            past=planned.past,
-            card=planned.card,
-            last_round=planned.last_round,
+            past=planned.before.visits,
+            card=planned.before.card,
             fresh=self._planning.fresh,
             retry_failed=self._planning.retry_failed,
+            cells=planned.contest.cells if planned.before.out else (),
         )
 
 
-def _effort(planned: PlannedContest) -> float:
+def effort(planned: PlannedContest) -> float:
     """Return about how long a problem takes, in any unit that is the same for all."""
     return planned.contest.remaining_visits * (1e9 + planned.problem.real_flop)
+
+
+def divided(planned: Sequence[PlannedContest], rounds: RoundOptions, cards: int) -> list[int]:
+    """Return in how many parts problems are divided; 1 for those that one card gets whole.
+
+    :param planned: those that are open.
+    """
+    if rounds.exhaustive:
+        # everything runs in all rounds beside everything else: parts would come on top of that
+        return [1] * len(planned)
+    return parts_of(
+        [effort(contest) for contest in planned],
+        [len(contest.contest.active) for contest in planned],
+        max(1, cards),
+    )
+
+
+#: probes that may fail before the sweep is given up
+_MOST_PROBES: Final = 5
+#: seconds between looks at shards and leases
+POLL_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenUnit:
+    """A unit that is not finished, with what is known of it."""
+
+    unit: Unit
+    planned: PlannedContest
+    #: times that it was handed out in vain
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a coordinator has to do."""
+
+    #: digest of the job
+    job: str
+    shared: SharedKey
+    #: unfinished units, in the order in which they are handed out
+    units: Sequence[OpenUnit]
+    #: rankings, finished ones included
+    rankings: int
+    #: plans units again, from what the store has by then
+    plans: Units
+    #: in how many parts each of ``units`` is divided
+    parts: Sequence[int]
+    reference: ReferencePolicy
+    reference_problem: Unit | None
+    leases: LeasePolicy
+    #: where shards are; workers see it unless ``sends`` is set
+    folder: SweepFolder
+    #: objects and shards travel through the engine
+    sends: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ClusterWatch:
+    """What the caller is notified of, and how it ends the sweep."""
+
+    #: called with what happens, see :mod:`ckprof.sweep.events`
+    tell: Callable[[Event], None] = ignore
+    #: called with each problem before it is handed out
+    on_unit: Callable[[PlannedContest], None] = lambda planned: None
+    #: called with each new outcome after it is stored
+    on_attempt: Callable[[Attempt], None] = lambda attempt: None
+    should_stop: Callable[[], bool] = lambda: False
+    max_time_s: float | None = None
+    #: seconds that workers get to end after a stop was requested
+    stop_s: float = 60.0
+    clock: Callable[[], float] = time.monotonic
+    poll_s: float = POLL_S
+
+    def warn(self, text: str) -> None:
+        """Tell what disturbs the sweep."""
+        self.tell(SweepWarning(text=text))
+
+    def say(self, text: str) -> None:
+        """Tell what else the user should know."""
+        self.tell(SweepMessage(text=text))
+
+
+class UnitQueue:
+    """The units that are not handed out: those that can be, and those that others may still be at."""
+
+    def __init__(self, work: Work, watch: ClusterWatch, tally: Tally) -> None:
+        self._work = work
+        self._watch = watch
+        self._tally = tally
+        #: handed out before all others: much waits for them
+        self._urgent: deque[OpenUnit] = deque()
+        #: parts, those first that take longest: (minus seconds of one attempt, number, part)
+        self._shares: list[tuple[float, int, OpenUnit]] = []
+        self._numbers = count()
+        #: whole problems, and divided ones that were not begun; these first, to know early how long they take
+        divided = [unit for unit, parts in zip(work.units, work.parts, strict=True) if parts > 1]
+        whole = [unit for unit, parts in zip(work.units, work.parts, strict=True) if parts == 1]
+        self._ready: deque[OpenUnit] = deque((*divided, *whole))
+        #: id -> unit, and until when it is left alone
+        self._held: dict[str, tuple[OpenUnit, float]] = {}
+        #: id -> in how many parts a problem is divided
+        self._parts = {
+            unit.unit.id: parts for unit, parts in zip(work.units, work.parts, strict=True) if parts > 1
+        }
+        #: seconds of an attempt, per effort, of divided problems; the latest last
+        self._took: list[float] = []
+        #: id -> a divided problem that was begun
+        self._divisions: dict[str, _Divided] = {}
+        #: id of units that nobody could finish -> why
+        self.given_up: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._urgent) + len(self._shares) + len(self._ready) + len(self._held)
+
+    def clear(self) -> None:
+        """Hand out nothing more."""
+        self._keep(lambda unit: False)
+
+    def _keep(self, wanted: Callable[[OpenUnit], bool]) -> None:
+        self._urgent = deque(filter(wanted, self._urgent))
+        self._ready = deque(filter(wanted, self._ready))
+        self._shares = [share for share in self._shares if wanted(share[2])]
+        heapq.heapify(self._shares)
+
+    def hold_what_others_have(self) -> None:
+        """Leave units alone that workers of a killed coordinator may still be at."""
+        wall = time.time()
+        others: dict[str, float] = {}
+        for lease, end in read_journal(self._work.folder.leases, wall).items():
+            # whoever has a part of a problem has the problem
+            name = lease.partition("/")[0]
+            others[name] = max(end, others.get(name, 0.0))
+        for unit in list(self._ready):
+            until = others.get(unit.unit.id)
+            if until is not None:
+                self._ready.remove(unit)
+                self._held[unit.unit.id] = unit, self._watch.clock() + until - wall
+        if self._held:
+            text = f"{len(self._held)} problems may still be measured by workers of an earlier call"
+            self._watch.say(f"{text}; they are handed out again when their leases are over")
+
+    def release_held(self) -> None:
+        """Take back the units whose leases are over."""
+        now = self._watch.clock()
+        for unit, (held, until) in list(self._held.items()):
+            if until <= now:
+                del self._held[unit]
+                self.requeue(held)
+
+    def pop(self) -> OpenUnit | None:
+        """Take the next unit, a part where a problem is divided; ``None`` if there is nothing to hand out."""
+        while not self._urgent and self._ready and self._begin(self._ready[0]):
+            self._ready.popleft()
+        if self._urgent:
+            return self._urgent.popleft()
+        if self._shares:
+            return heapq.heappop(self._shares)[2]
+        return self._ready.popleft() if self._ready else None
+
+    def _begin(self, unit: OpenUnit) -> bool:
+        """Begin with a problem if it is one that several cards share; its first part is small."""
+        name = unit.unit.id
+        if name not in self._parts or name in self._divisions:
+            return False
+        division = self._work.plans.divide(unit, self._parts[name])
+        self._divisions[name] = _Divided(whole=unit, division=division)
+        self._go_on(name)
+        return True
+
+    def finish_part(self, unit: OpenUnit, card: str, reply: Reply) -> None:
+        """Take what a part leaves, and have done what follows from it."""
+        divided = self._divisions[unit.unit.id]
+        if unit.unit.id in self.given_up:
+            return
+        division = divided.division
+        if divided.visit_s is None and reply.attempts:
+            divided.visit_s = reply.wall_s / reply.attempts
+            expected = effort(divided.whole.planned) / max(1, len(divided.whole.planned.contest.active))
+            self._took.append(divided.visit_s / expected)
+            division.parts = corrected(division.parts, self._took, len(division.cells))
+        division.finish(unit.unit.part, card, reply.visits)
+        self._go_on(unit.unit.id)
+
+    def finish(self, unit: OpenUnit, standing: Standing | None = None) -> None:
+        """Note that what competes for the first place of a problem was measured.
+
+        :param standing: what is known of that place.
+        """
+        divided = self._divisions.get(unit.unit.id)
+        if divided is not None:
+            if divided.ended or divided.last is None:
+                return  # others compete by now
+            divided.ended = True
+        self._tally.contests_done += 1
+        if standing is not None:
+            self._tally.measured_standings[unit.unit.id] = unit.unit.problem_index, standing
+
+    def requeue(self, unit: OpenUnit) -> None:
+        """Hand a unit out again, with what is known of it by now."""
+        name = unit.unit.id
+        if unit.unit.part:
+            divided = self._divisions[name]
+            if name not in self.given_up:
+                part = divided.division.repeat(unit.unit.part)
+                self._urgent.append(replace(divided.unit(part), failed=unit.failed))
+            return
+        again = self._work.plans.again(unit.unit)
+        if again is None:
+            self.finish(unit)
+        else:
+            self._ready.append(replace(again, failed=unit.failed))
+
+    def measure_again(self, unit: OpenUnit, cards: Sequence[str]) -> None:
+        """Hand out again what is missing of a problem without what some cards measured of it."""
+        divided = self._divisions.get(unit.unit.id)
+        if divided is not None:
+            name, ended = unit.unit.id, divided.ended
+            divided.division.forget(cards)
+            if divided.last is None or not divided.division.is_complete:
+                # others may compete in the end now
+                self._keep(lambda other: other is not divided.last)
+                self._tally.contests_done -= ended
+                self._tally.measured_standings.pop(name, None)
+                divided.last, divided.ended = None, False
+                self._go_on(name)
+                return
+            if not ended:
+                return
+            unit, divided.ended = divided.last, False
+        again = self._work.plans.again(unit.unit)
+        if again is not None:
+            self._tally.contests_done -= 1
+            self._tally.measured_standings.pop(unit.unit.id, None)
+            self._ready.append(again)
+        elif divided is not None:
+            divided.ended = True
+
+    def fail(self, unit: OpenUnit, reason: str) -> None:
+        """Hand a unit out again, unless it has failed often enough.
+
+        :raises ToolchainError: no worker finishes anything.
+        """
+        unit = replace(unit, failed=unit.failed + 1)
+        if unit.failed < self._work.leases.attempts:
+            self.requeue(unit)
+            return
+        if unit.unit.id in self.given_up:
+            return
+        why = last_line(reason)
+        self.given_up[unit.unit.id] = why
+        self._keep(lambda other: other.unit.id != unit.unit.id)
+        self._watch.warn(f"problem {unit.unit.problem_index} is given up after {unit.failed} times: {why}")
+        nothing_done = self._tally.contests_done == self._work.rankings - len(self._work.units)
+        if nothing_done and len(self.given_up) >= _MOST_PROBES:
+            raise ToolchainError(f"no worker finishes a problem: {why}")
+
+    def _go_on(self, name: str) -> None:
+        """Have handed out what a divided problem allows now."""
+        divided = self._divisions[name]
+        division = divided.division
+        units = [divided.unit(part) for part in division.next_parts()]
+        if not units and division.is_complete:
+            again = self._work.plans.again(replace(divided.whole.unit, cells=division.finalists))
+            divided.last = again
+            if again is None:
+                divided.ended = True
+                self._tally.contests_done += 1
+            else:
+                units = [again]
+        for unit in units:
+            if unit.unit.anchor is None or divided.visit_s is None:
+                self._urgent.append(unit)
+            else:
+                heapq.heappush(self._shares, (-divided.visit_s, next(self._numbers), unit))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Divided:
+    """A divided problem that was begun."""
+
+    #: with all its kernels
+    whole: OpenUnit
+    division: Division
+    #: seconds of an attempt, as soon as there is one
+    visit_s: float | None = None
+    #: what runs on one card in the end, once it is known
+    last: OpenUnit | None = None
+    #: it did
+    ended: bool = False
+
+    def unit(self, part: Part) -> OpenUnit:
+        """Return a part as something that can be handed out."""
+        anchor = part.anchor
+        unit = replace(
+            self.whole.unit,
+            part=part.number,
+            cells=part.cells,
+            anchor=anchor.cell if anchor is not None else None,
+            anchor_ms=anchor.time_ms if anchor is not None else 0.0,
+            rounds_before=part.rounds_before,
+            past=(),
+            card="",
+        )
+        return OpenUnit(unit=unit, planned=self.whole.planned)
+
+
+def last_line(text: str) -> str:
+    """Return the last line of an error's text that says something."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "no reason is known"

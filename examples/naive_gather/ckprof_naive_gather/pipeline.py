@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ckprof.codegen.jinja import render
+from ckprof.kernels.source.jinja import render
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.strings.rendering import render as render_string
 from ckprof.plugin.protocols import KernelSource
-from ckprof.strings.rendering import render as render_string
 from ckprof_naive_gather.record import STRINGS, VARIANT
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
-    from ckprof.model.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: Channels of one step are kept in registers.
 MAX_CHANNELS_PER_STEP = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ckprof.strings.fields import Field
-from ckprof.strings.kind import StringKind
-from ckprof.strings.kinds import ELEMENT_TYPE, POSITIVE
+from ckprof.model.strings.argument_kinds import ELEMENT_TYPE, POSITIVE
+from ckprof.model.strings.fields import Field
+from ckprof.model.strings.kind import StringKind
 from ckprof_converters.conf_family import ConfFamily
 
 #: ``variant`` of the family's catalogs

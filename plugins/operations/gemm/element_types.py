@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType, spellings
-from ckprof.model.type_set import TypeSet
+from ckprof.model.types import DataType, TypeSet, spellings
 
 #: operand type -> type of the result
 _RESULTS: Final = {
@@ -26,11 +25,11 @@ def types_of(dtype: DataType) -> TypeSet:
     """Return the types of a product of matrices whose elements have this type.
 
     Types of 8 bits are those of the OCP standard until an architecture is known, see
-    :func:`ckprof.arch.number_formats.types_on`.
+    :func:`ckprof.model.types.types_on`.
 
     :raises InputError: there are no such products.
     """
     if dtype not in _RESULTS:
         raise InputError(f"matrices of {dtype.value}: expected one of {spellings(GEMM_TYPES)}")
     sums = DataType.INT32 if dtype.properties.is_integer else DataType.FP32
-    return TypeSet(a=dtype, b=dtype, acc=sums, result=_RESULTS[dtype])
+    return TypeSet(operands=(dtype, dtype), acc=sums, result=_RESULTS[dtype])

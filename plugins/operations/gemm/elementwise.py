@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import spellings
+from ckprof.model.types import spellings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,16 +43,16 @@ def elementwise_op_named(name: str) -> ElementwiseOp:
 
     :raises InputError: there is none with several operands.
     """
-    known = spellings(ElementwiseOp)
+    expected = spellings(ElementwiseOp)
     if name in _UNARY:
         raise InputError(
-            f"elementwise_op is {name}, which takes one operand and no D tensors, expected one of {known} "
+            f"elementwise_op is {name}, which takes one operand and no D tensors, expected one of {expected} "
             "(unsupported-family)"
         )
     try:
         return ElementwiseOp(name)
     except ValueError:
-        raise InputError(f"elementwise_op is {name}, expected one of {known}") from None
+        raise InputError(f"elementwise_op is {name}, expected one of {expected}") from None
 
 
 def check_d_tensors(count: int) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StridedBatchProblem(GemmProblem):
-    """Products whose matrices do not lie one behind the other.
+    """Products whose matrices do not lie one after the other.
 
     A batch stride is the number of elements from a matrix to that of the next product; 0 packs them.
 
@@ -33,7 +33,7 @@ class StridedBatchProblem(GemmProblem):
             check_range(f"batch_stride_{name}", self.batch_stride(name), 0)
 
     def batch_stride(self, tensor: str) -> int:
-        """Return the distance of the matrices of a batch; 0 if they lie one behind the other."""
+        """Return the distance of the matrices of a batch; 0 if they lie one after the other."""
         return {"a": self.batch_stride_a, "b": self.batch_stride_b, "e": self.batch_stride_e}[tensor]
 
     def values(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.dtype import DataType
+from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, SWITCHES, LineForm
 
 if TYPE_CHECKING:
-    from ckprof.problems.counted import CountedProblem
+    from ckprof.model.problem_case import ProblemCase
     from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 #: verified, operands of integers, quiet, timed
@@ -24,41 +24,41 @@ _PLAIN: Final = "gemm"
 _BATCHED: Final = "batched_gemm"
 
 
-def problem_line(one: CountedProblem, problem: GemmProblem) -> str:
+def problem_line(case: ProblemCase, problem: GemmProblem) -> str:
     """Return the line of a problem.
 
     :raises InputError: no operation of ckProfiler has its type, its splits or its D tensors, or there are
         several numbers of splits and type and layout are not known.
     """
-    if one.dtype is None or one.layout is None:
-        return _options(one, problem)
-    form = _form(one, problem)
+    if case.dtype is None or case.layout is None:
+        return _options(case, problem)
+    form = _form(case, problem)
     packed = {name: stride or -1 for name, stride in _strides(problem).items()}
     packed["StrideE"] = packed["StrideC"]
     apart = {f"BatchStride{letter}": problem.batch_stride(name) or -1 for letter, name in _MATRICES.items()}
     if isinstance(problem, MultiDProblem):
         packed |= {f"Stride{name.upper()}": problem.stride(name) or -1 for name in problem.d_tensors}
     numbers = {
-        "dtype": next(number for number, dtype in form.dtypes.items() if dtype is one.dtype),
-        "layout": next(number for number, name in LAYOUTS.items() if name == one.layout),
+        "dtype": next(number for number, dtype in form.dtypes.items() if dtype is case.dtype),
+        "layout": next(number for number, name in LAYOUTS.items() if name == case.layout),
         **_SWITCH_VALUES,
         **{"M": problem.m, "N": problem.n, "K": problem.k, **packed},
         **{**apart, "BatchCount": problem.batch},
-        "KBatch": one.splits[0] if len(one.splits) == 1 else -1,
+        "KBatch": case.splits[0] if len(case.splits) == 1 else -1,
         **_TIMING_VALUES,
     }
     names = form.required
-    if one.splits and "KBatch" in form.optional:
+    if case.splits and "KBatch" in form.optional:
         names += form.optional
     return f"ckProfiler {form.word} {' '.join(str(numbers[name]) for name in names)}"
 
 
-def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
+def _form(case: ProblemCase, problem: GemmProblem) -> LineForm:
     """Return the operation of ckProfiler that computes a problem.
 
     :raises InputError: there is none.
     """
-    splits = one.splits
+    splits = case.splits
     if isinstance(problem, MultiDProblem):
         words: tuple[str, ...] = tuple(
             form.word
@@ -77,17 +77,17 @@ def _form(one: CountedProblem, problem: GemmProblem) -> LineForm:
     for word in words:
         form = FORMS[word]
         divides = "KBatch" in (*form.required, *form.optional)
-        known = splits in ((), (1,), form.all_splits) or (len(splits) == 1 and divides)
-        if one.dtype in form.dtypes.values() and known:
+        can_split = splits in ((), (1,), form.all_splits) or (len(splits) == 1 and divides)
+        if case.dtype in form.dtypes.values() and can_split:
             return form
-    dtype = one.dtype.value if one.dtype is not None else ""
+    dtype = case.dtype.value if case.dtype is not None else ""
     what = f"{dtype} with splits {', '.join(map(str, splits))}" if splits else dtype
     raise InputError(f"{' and '.join(words)} of ckProfiler: no {what}: {problem.describe()}")
 
 
-def _options(one: CountedProblem, problem: GemmProblem) -> str:
+def _options(case: ProblemCase, problem: GemmProblem) -> str:
     """Return tile_engine's options, which say nothing of type and layout."""
-    if len(one.splits) > 1:
+    if len(case.splits) > 1:
         raise InputError(
             f"only lines with type and layout can say several numbers of splits: {problem.describe()}; pass "
             "--dtype and --layout"
@@ -103,8 +103,8 @@ def _options(one: CountedProblem, problem: GemmProblem) -> str:
         options |= {"elementwise_op": problem.elementwise_op.value, "num_d_tensors": len(problem.strides_d)}
         strides["stride_ds"] = problem.strides_d[0]
     options |= {name: stride for name, stride in strides.items() if stride}
-    if one.splits:
-        options["split_k"] = one.splits[0]
+    if case.splits:
+        options["split_k"] = case.splits[0]
     return " ".join(f"-{name}={value}" for name, value in options.items())
 
 

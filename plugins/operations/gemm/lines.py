@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import InputError
-from ckprof.problems.tokens import ParsedProblem
+from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.operations.gemm.elementwise import check_d_tensors, elementwise_op_named
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import BASE_ARGUMENTS, FORMS, LAYOUTS, LineForm
@@ -16,7 +16,7 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.problems.tokens import ProblemLine, Token
+    from ckprof.model.problem_line import ProblemLine, Token
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -28,7 +28,7 @@ _PRODUCT: Final = re.compile(r"\d+([x,])\d+\1\d+")
 _OPTION: Final = re.compile(r"-(\w+)=(.*)", re.DOTALL)
 
 _EXPECTED: Final = (
-    f"gemm {' '.join(BASE_ARGUMENTS)}, gemm_universal with a KBatch behind, M N K [StrideA StrideB StrideC], "
+    f"gemm {' '.join(BASE_ARGUMENTS)}, gemm_universal with a final KBatch, M N K [StrideA StrideB StrideC], "
     "MxNxK, M,N,K, or -m=M -n=N -k=K"
 )
 
@@ -65,7 +65,12 @@ _IGNORED: Final = frozenset(
 )
 
 
-def parse_line(line: ProblemLine) -> ParsedProblem:
+def names_sizes(word: str) -> bool:
+    """Say whether a line that begins with this word gives sizes as options, or as one product."""
+    return _OPTION.fullmatch(word) is not None or _PRODUCT.fullmatch(word) is not None
+
+
+def parse_line(line: ProblemLine) -> ProblemCase:
     """Parse a line in whichever form it has.
 
     :raises InputError: a value is no integer, one is missing or too many, or a number has no meaning.
@@ -81,10 +86,10 @@ def parse_line(line: ProblemLine) -> ParsedProblem:
     if _OPTION.fullmatch(first.text):
         return _of_options(line, tokens)
     if len(tokens) == 1 and _PRODUCT.fullmatch(first.text):
-        return ParsedProblem(problem=_of_product(line, first))
+        return ProblemCase(problem=_of_product(line, first))
     if not first.text.lstrip("+-").isdecimal():
         raise line.error(f"expected {_EXPECTED}, got {first.text!r}", first.column)
-    return ParsedProblem(problem=_of_sizes(line, tokens))
+    return ProblemCase(problem=_of_sizes(line, tokens))
 
 
 class _Arguments:
@@ -101,7 +106,7 @@ class _Arguments:
             zip((*form.required, *form.optional), self._given, strict=False)
         )
 
-    def parse(self) -> ParsedProblem:
+    def parse(self) -> ProblemCase:
         """Return what they say.
 
         :raises InputError: they are wrong.
@@ -110,16 +115,16 @@ class _Arguments:
         numbers = {name: self._line.integer(token, name) for name, token in self._values.items()}
         dtype = self._form.dtypes.get(numbers["dtype"])
         if dtype is None:
-            known = ", ".join(f"{number} {one.value}" for number, one in self._form.dtypes.items())
-            raise self._wrong("dtype", "data type", known, self._form.unsupported.get(numbers["dtype"], ""))
+            dtypes = ", ".join(f"{number} {type_.value}" for number, type_ in self._form.dtypes.items())
+            raise self._wrong("dtype", "data type", dtypes, self._form.unsupported.get(numbers["dtype"], ""))
         layout = LAYOUTS.get(numbers["layout"])
         if layout is None:
-            known = ", ".join(f"{number} {name}" for number, name in LAYOUTS.items())
-            raise self._wrong("layout", "layout", known)
+            layouts = ", ".join(f"{number} {name}" for number, name in LAYOUTS.items())
+            raise self._wrong("layout", "layout", layouts)
         if self._form.refused:
             raise self._line.error(f"{self._form.word}: {self._form.refused}")
         problem = self._problem(numbers)
-        return ParsedProblem(
+        return ProblemCase(
             problem=problem,
             dtype=dtype,
             layout=layout,
@@ -143,11 +148,11 @@ class _Arguments:
         if count not in form.counts:
             raise self._line.error(f"{names[count]} (argument {count + 1}) is missing; form: {form.text}")
 
-    def _wrong(self, name: str, what: str, known: str, why: str = "") -> InputError:
+    def _wrong(self, name: str, what: str, supported: str, why: str = "") -> InputError:
         token = self._values[name]
         because = f" ({why})" if why else ""
         return self._line.error(
-            f"{what} {token.text} is not supported for {self._form.word}{because} (known: {known})",
+            f"{what} {token.text} is not supported for {self._form.word}{because} (known: {supported})",
             token.column,
         )
 
@@ -190,24 +195,24 @@ class _Arguments:
         return ()
 
 
-def _of_options(line: ProblemLine, tokens: Sequence[Token]) -> ParsedProblem:
+def _of_options(line: ProblemLine, tokens: Sequence[Token]) -> ProblemCase:
     """Parse tile_engine's options, where a stride of 0 packs the lines."""
     fields: dict[str, Any] = {}
     splits: tuple[int, ...] = ()
     ignored: list[str] = []
     for token in tokens:
-        found = _OPTION.fullmatch(token.text)
-        name = found[1] if found else ""
-        if found is None or name not in {*_OPTIONS, *_IGNORED}:
-            known = ", ".join(f"-{one}" for one in _OPTIONS)
-            raise line.error(f"unknown option {token.text!r} (known: {known})", token.column)
+        option = _OPTION.fullmatch(token.text)
+        name = option[1] if option else ""
+        if option is None or name not in {*_OPTIONS, *_IGNORED}:
+            options = ", ".join(f"-{name}" for name in _OPTIONS)
+            raise line.error(f"unknown option {token.text!r} (known: {options})", token.column)
         if name in _IGNORED:
-            ignored.append(f"{name} {found[2]}")
+            ignored.append(f"{name} {option[2]}")
             continue
         if name == "elementwise_op":
-            fields[name] = _read(line, token.column, elementwise_op_named, found[2])
+            fields[name] = _read(line, token.column, elementwise_op_named, option[2])
             continue
-        value = line.integer(type(token)(text=found[2], column=token.column), f"-{name}")
+        value = line.integer(type(token)(text=option[2], column=token.column), f"-{name}")
         if name == "split_k":
             if value < 1:
                 raise line.error(f"-split_k is {value}, expected 1 or more", token.column)
@@ -226,7 +231,7 @@ def _of_options(line: ProblemLine, tokens: Sequence[Token]) -> ParsedProblem:
     if "stride_ds" in fields and "elementwise_op" not in fields:
         ignored.append(f"stride_ds {fields.pop('stride_ds')}")
     problem = _problem(line, **_with_d(line, fields))
-    return ParsedProblem(problem=problem, splits=splits, ignored=tuple(ignored))
+    return ProblemCase(problem=problem, splits=splits, ignored=tuple(ignored))
 
 
 def _with_d(line: ProblemLine, fields: Mapping[str, Any]) -> dict[str, Any]:

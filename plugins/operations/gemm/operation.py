@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
-from ckprof.model.contraction import Contraction
+from ckprof.model.computation import Contraction
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
-from ckprof_plugins.operations.gemm.lines import LINE_WORDS, parse_line
+from ckprof_plugins.operations.gemm.lines import LINE_WORDS, names_sizes, parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.dtype import DataType
-    from ckprof.model.product import Product
-    from ckprof.model.type_set import TypeSet
-    from ckprof.problems.counted import CountedProblem
-    from ckprof.problems.tokens import ParsedProblem, ProblemLine
+    from ckprof.model.gemm_work import Product
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.model.problem_line import ProblemLine
+    from ckprof.model.types import DataType, TypeSet
 
 _EMBED: Final = Path(__file__).parent / "embed"
 
@@ -44,37 +44,42 @@ class Gemm:
     host_args_type = "GemmHostArgs"
     #: 268 MFLOP, about as many as the default problems of convolutions have
     default_problem = MappingProxyType({0: GemmProblem(m=512, n=512, k=512)})
-    problem_type = GemmProblem
-    further_problem_types = (StridedBatchProblem, MultiDProblem)
+    problem_types = (GemmProblem, StridedBatchProblem, MultiDProblem)
     line_words = LINE_WORDS
+    line_forms = ("ckprofiler",)
+    programs = ("ckProfiler",)
     layouts = LAYOUTS
     interface = LibraryInterface(
         library="ckprof_gemm",
         row="ckprof::entry::gemm_row",
-        entry=_EMBED / "ckprof_gemm_entry.hpp",
-        header=_EMBED / "ckprof_gemm_api.h",
+        entry=(_EMBED / "ckprof_gemm_entry.hpp").read_text().rstrip(),
+        headers=(_EMBED / "ckprof_gemm_api.h",),
         source=_EMBED / "ckprof_gemm_api.cpp",
         ranks=True,
     )
 
-    def parse_problem(self, line: ProblemLine) -> ParsedProblem:
+    def parse_problem(self, line: ProblemLine) -> ProblemCase:
         """Parse a line; see :mod:`ckprof_plugins.operations.gemm.lines`.
 
         :raises InputError: it is wrong, with the position and the expected form.
         """
-        return parse_line(line)
+        return replace(parse_line(line), direction=self.id)
 
-    def problem_line(self, one: CountedProblem) -> str:
+    def is_command(self, program: str, word: str) -> bool:
+        """Say whether a word is one of ckProfiler's operations with matrices, or gives sizes."""
+        return program in self.programs and (word in self.line_words or names_sizes(word))
+
+    def problem_line(self, case: ProblemCase, form: str) -> str:
         """Return the line of a problem; see :mod:`ckprof_plugins.operations.gemm.line_writing`.
 
         :raises InputError: no form of line can say it.
         """
         from ckprof_plugins.operations.gemm.line_writing import problem_line
 
-        problem = one.problem
+        problem = case.problem
         if not isinstance(problem, GemmProblem):
             raise InputError(f"{problem.describe()}: expected the problem of a matrix product")
-        return problem_line(one, problem)
+        return problem_line(case, problem)
 
     def types(self, dtype: DataType) -> TypeSet:
         """Return the types of products of such matrices.
@@ -130,6 +135,6 @@ class Gemm:
                 result = problem.elementwise_op.combine(result, operands[name])
         return np.ascontiguousarray(result)
 
-    def random_problem(self, draw: random.Random) -> GemmProblem:
+    def random_problem(self, draw: random.Random, ndim: int) -> GemmProblem:
         """Return a small packed problem."""
         return GemmProblem(m=draw.choice(_SIZES), n=draw.choice(_SIZES), k=draw.choice(_SIZES))

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
-from ckprof.model.features import alignment, stage_padding
+from ckprof.model.gemm_work import Product, alignment, stage_padding
 from ckprof.model.problem import MAX_LENGTH
 from ckprof.model.problem_types import sizes
-from ckprof.model.product import Product
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
 from ckprof_plugins.operations.gemm.element_types import types_of
@@ -19,8 +18,8 @@ from ckprof_plugins.operations.gemm.layout import TENSORS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
 
 #: matrix -> its axes in the order in which values are drawn, whatever the layout; D tensors have those of E
 _AXES: Final = {"a": "MK", "b": "KN"}
@@ -33,7 +32,7 @@ class GemmProblem:
     """``batch`` times ``E[m,n] = sum over k of A[m,k] * B[k,n]``.
 
     A stride is the number of elements from one line of a matrix to the next one, which is a row or a column
-    as the layout says; 0 packs them. The matrices of a batch lie one behind the other, unless a
+    as the layout says; 0 packs them. The matrices of a batch lie one after the other, unless a
     :class:`~ckprof_plugins.operations.gemm.further_problems.StridedBatchProblem` says how far apart they are.
 
     :raises InputError: a size is not positive, or a stride is negative.
@@ -88,7 +87,7 @@ class GemmProblem:
         return {"a": self.stride_a, "b": self.stride_b, "e": self.stride_e}[tensor]
 
     def batch_stride(self, tensor: str) -> int:
-        """Return the distance of the matrices of a batch; 0 if they lie one behind the other."""
+        """Return the distance of the matrices of a batch; 0 if they lie one after the other."""
         return 0
 
     def tensor(self, name: str, layout: Layout) -> TensorSpec:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
+from ckprof.kernels.source.jinja import render_cached
+from ckprof.model.architecture import find_architecture
 from ckprof.model.instance import Instance
 from ckprof.plugin.protocols import KernelSource
-from ckprof_plugins.pipelines._base.operations import built_in_operations, operations_of
+from ckprof_plugins.directions._convolution.kernel import ConvOperation
 from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.gemm_work import GemmWork
-    from ckprof.model.problem import ConvProblem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import Direction
-    from ckprof_plugins.directions.operation import ConvKernel, Operation
+    from ckprof.plugin.protocols import Operation
+    from ckprof_plugins.directions._convolution.kernel import ConvKernel
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
     from ckprof_plugins.pipelines._base.rules import Rule
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest, KernelHeader
 
@@ -40,13 +42,11 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
     #: the only instances that the family takes
     instance_type: ClassVar[type[Instance]]
     rules: ClassVar[tuple[Rule, ...]]
-    #: import name of the package that holds the template, and its file name
-    template: ClassVar[tuple[str, str]]
 
     def __init__(self) -> None:
         self._serve(built_in_operations())
 
-    def use_directions(self, directions: Mapping[str, Direction]) -> None:
+    def use_directions(self, directions: Mapping[str, Operation]) -> None:
         """Write kernels for these directions, as far as they declare an operation that the family knows.
 
         Until it is called, the family knows the directions that ship with ckprof.
@@ -58,15 +58,15 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         """Ids of the directions for which the family has kernels."""
         return self._direction_ids
 
-    def operation_of(self, instance: Instance) -> Operation:
+    def operation_of(self, instance: Instance) -> ConvOperation:
         """Return what the instance's direction computes.
 
         :raises InputError: the family has no kernels for the direction.
         """
         operation = self._operations.get(instance.direction)
         if operation is None:
-            known = ", ".join(sorted(self._operations))
-            raise InputError(f"direction is {instance.direction!r}, expected one of {known}")
+            directions = ", ".join(sorted(self._operations))
+            raise InputError(f"direction is {instance.direction!r}, expected one of {directions}")
         return operation
 
     @abstractmethod
@@ -90,7 +90,7 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
 
     @abstractmethod
     def header_of(self, instance: InstanceT, request: HeaderRequest) -> KernelHeader:
-        """Return what the template shows, under the name ``p``."""
+        """Return what the header's template shows, under the name ``p``."""
 
     def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
         """Return the instance that a claimed record describes.
@@ -104,11 +104,11 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
 
     def kernel_name(self, instance: Instance) -> str:
         """Return the kernel's file stem and registry name."""
-        return self.name_of(self._own(instance))
+        return self.name_of(self.checked(instance))
 
     def instance_string(self, instance: Instance) -> str:
         """Return CK Builder's text for the instance."""
-        return self.string_of(self._own(instance))
+        return self.string_of(self.checked(instance))
 
     def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
         """Return every rule that forbids building the instance.
@@ -116,7 +116,7 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         :raises UsageError: there is no such architecture.
         """
         candidate = Candidate(
-            instance=self._own(instance),
+            instance=self.checked(instance),
             arch=find_architecture(arch),
             api_level=api_level,
             operation=self._operations.get(instance.direction),
@@ -130,10 +130,6 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
 
     def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
-        return self.work_of(self._own(instance), problem, splits)
-
-    def work_of(self, instance: InstanceT, problem: ConvProblem, splits: int) -> GemmWork | None:
-        """Return the matrix products; a family without them does not override this."""
         return None
 
     def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
@@ -149,35 +145,48 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         """
         from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
-        own = self._own(instance)
-        request = HeaderRequest(name=name, arch=arch, operation=self.operation_of(own))
-        header = self.header_at(own, request, api_level)
+        checked = self.checked(instance)
+        operation = self.operation_of(checked)
+        request = HeaderRequest(name=name, arch=arch, api_level=api_level, operation=operation)
+        header = self.header_of(checked, request)
         launcher = f"{header.name}_Launcher"
         return KernelSource(
             name=header.name,
-            header=render_cached(*self.template_at(api_level), header, header.literal_fields),
+            header=render_cached(*header.template, header, header.literal_fields),
             launcher=launcher,
             host_args=header.operation.host_args,
             device_type=f"{launcher}::{header.device_type}",
             device_functions=header.device_functions,
         )
 
-    def header_at(self, instance: InstanceT, request: HeaderRequest, api_level: str) -> KernelHeader:
-        """Return what the template of an API level shows; a family with several templates overrides this."""
-        return self.header_of(instance, request)
-
-    def template_at(self, api_level: str) -> tuple[str, str]:
-        """Return the template of an API level; a family with several templates overrides this."""
-        return self.template
-
-    def _serve(self, operations: Mapping[str, Operation]) -> None:
+    def _serve(self, operations: Mapping[str, ConvOperation]) -> None:
         self._operations = {
             id_: operation for id_, operation in operations.items() if operation.kernel in self.kernels
         }
         self._direction_ids = frozenset(self._operations)
 
-    def _own(self, instance: Instance) -> InstanceT:
+    def checked(self, instance: Instance) -> InstanceT:
+        """Return an instance as what it must be.
+
+        :raises TypeError: it is another family's.
+        """
         expected = self.instance_type
         if not isinstance(instance, expected):
             raise TypeError(f"expected an instance of {expected.__name__}, got a {type(instance).__name__}")
         return cast("InstanceT", instance)
+
+
+def operations_of(directions: Iterable[Operation]) -> Mapping[str, ConvOperation]:
+    """Return direction id -> operation of those directions that declare one."""
+    declared = {direction.id: getattr(direction, "operation", None) for direction in directions}
+    return MappingProxyType(
+        {id_: value for id_, value in declared.items() if isinstance(value, ConvOperation)}
+    )
+
+
+@lru_cache(maxsize=1)
+def built_in_operations() -> Mapping[str, ConvOperation]:
+    """Return the operations of the directions that ship with ckprof."""
+    from ckprof_plugins.directions.plugin import ckprof_register_directions
+
+    return operations_of(ckprof_register_directions())

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ckprof.arch.architecture import Architecture
 from ckprof.model.api_level import API_LEVELS, LATEST_API_LEVEL
+from ckprof.model.architecture import Architecture
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
-from ckprof_plugins.directions.operation import ConvKernel, Operation
+from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation
 
 #: Lanes of a wave that kernels of several families are laid out for.
 _WIDE_WAVE = 64
@@ -32,7 +32,7 @@ class Candidate(Generic[_Instance_co]):
     arch: Architecture
     api_level: str
     #: what the instance's direction computes; ``None`` for a direction that the family has no kernels for
-    operation: Operation | None
+    operation: ConvOperation | None
     #: ids of the directions that the family has kernels for
     directions: frozenset[str]
 
@@ -64,26 +64,26 @@ class Rule:
 
 def broken_rules(rules: Sequence[Rule], candidate: Candidate[Any]) -> tuple[UnmetRequirement, ...]:
     """Return every rule that the candidate breaks, in the order of ``rules``."""
-    found = []
+    unmet = []
     for rule in rules:
         violation = rule.check(candidate)
         if violation is not None:
-            found.append(
+            unmet.append(
                 UnmetRequirement(
                     rule=rule.id, message=violation.message, found=violation.found, allowed=violation.allowed
                 )
             )
-    return tuple(found)
+    return tuple(unmet)
 
 
 def _api_level(candidate: Candidate[Instance]) -> Violation | None:
     if candidate.api_level in API_LEVELS:
         return None
-    known = ", ".join(API_LEVELS)
+    levels = ", ".join(API_LEVELS)
     return Violation(
-        f"no kernel can be written for API level {candidate.api_level}, only for {known}",
+        f"no kernel can be written for API level {candidate.api_level}, only for {levels}",
         candidate.api_level,
-        known,
+        levels,
     )
 
 
@@ -129,9 +129,9 @@ def _direction(candidate: Candidate[Instance]) -> Violation | None:
     if candidate.operation is not None:
         return None
     direction = candidate.instance.direction
-    known = ", ".join(sorted(candidate.directions))
+    directions = ", ".join(sorted(candidate.directions))
     return Violation(
-        f"no kernel can be written for direction {direction}, only for {known}", direction, known
+        f"no kernel can be written for direction {direction}, only for {directions}", direction, directions
     )
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from ckprof.codegen.cpp import string_literal
+from ckprof.kernels.source.cpp import string_literal
 
 if TYPE_CHECKING:
-    from ckprof_plugins.directions.operation import Operation
+    from ckprof_plugins.directions._convolution.kernel import ConvOperation
 
 _STANDARD = ("<cstdint>", "<numeric>", "<stdexcept>", "<string>")
 
@@ -45,14 +45,18 @@ class HeaderRequest:
     name: str
     #: recorded in the header, of no influence on the code
     arch: str
-    operation: Operation
+    #: of the CK Tile headers
+    api_level: str
+    operation: ConvOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelHeader:
     """The values of the parts that all headers have."""
 
-    #: fields that templates print and do nothing else with; see :mod:`ckprof.codegen.template_cache`
+    #: import name of the package that holds the template, and its file name
+    template: ClassVar[tuple[str, str]]
+    #: fields that templates print and do nothing else with; see :mod:`ckprof.kernels.source.jinja`
     literal_fields: ClassVar[tuple[str, ...]] = ("name", "key")
 
     version: str
@@ -60,7 +64,7 @@ class KernelHeader:
     key: str
     #: catalog variant, for the comment on top
     variant: str
-    operation: Operation
+    operation: ConvOperation
     #: include directives in groups, with their brackets or quotes
     includes: tuple[tuple[str, ...], ...]
     unmet_requirements: tuple[LauncherRequirement, ...]
@@ -79,7 +83,7 @@ def includes(*further: str) -> tuple[tuple[str, ...], ...]:
 
 
 @lru_cache(maxsize=16)
-def split_k_requirements(operation: Operation) -> tuple[LauncherRequirement, ...]:
+def split_k_requirements(operation: ConvOperation) -> tuple[LauncherRequirement, ...]:
     """Return what the direction rejects of ``k_batch``."""
     return tuple(rejection("split-k", rule.rejected_if, rule.reason) for rule in operation.split_k)
 

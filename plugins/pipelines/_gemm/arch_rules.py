@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof_plugins.directions.operation import ConvKernel
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.tile_rules import known_mma_tile, known_wave_grid, lds_budget
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.layout import LAYOUTS
-from ckprof.model.suggestion import unknown_name
-from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof.model.types import ComputeType
+from ckprof.plain_text import unknown_name
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from enum import Enum
 
-    from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
+    from ckprof.model.types import DataType
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 _LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
@@ -33,32 +33,17 @@ _STRATEGIES: Final = ("tree", "linear")
 #: operation whose kernels have other fields
 _PRODUCTS: Final = "gemm"
 
-#: What must be given: attribute -> option.
-_REQUIRED: Final = {
-    "tile": "--tile",
-    "waves": "--waves",
-    "mma": "--mma",
-    "gemm_pipeline": "--gemm-pipeline",
-}
-#: What may be given.
-_OPTIONAL: Final = {
-    "vectors": "--vectors",
-    "scheduler": "--scheduler",
-    "epilogue": "--epilogue",
-    "specialization": "--specialization",
-    "double_smem_buffer": "--double-smem-buffer",
-    "merge_groups": "--merge-groups",
-    "wave_groups": "--wave-groups",
-    "explicit_gemm": "--explicit-gemm",
-    "split_image": "--split-image",
-    "two_stage": "--two-stage",
-    "stream_k": "--stream-k",
-    "persistent": "--persistent",
-    "compute_type": "--compute-type",
-    "pad_m": "--pad-m",
-    "pad_n": "--pad-n",
-    "pad_k": "--pad-k",
-}
+#: attributes of options that must be given, and of those that may be
+_REQUIRED: Final = ("tile", "waves", "mma", "gemm_pipeline")
+_OPTIONAL: Final = (
+    *("vectors", "scheduler", "epilogue", "specialization", "double_smem_buffer", "merge_groups"),
+    *("wave_groups", "explicit_gemm", "split_image", "two_stage", "stream_k", "persistent", "compute_type"),
+    *("pad_m", "pad_n", "pad_k"),
+)
+
+
+def _option(attribute: str) -> str:
+    return f"--{attribute.replace('_', '-')}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -111,25 +96,23 @@ def instances_from_cli(
     :returns: ``None`` if none of the options is used.
     :raises UsageError: an option is missing, wrong, or contradicts another one.
     """
-    given = {
-        option: arguments[name]
-        for name, option in {**_REQUIRED, **_OPTIONAL}.items()
-        if arguments.get(name) is not None
-    }
+    given = {name: arguments[name] for name in (*_REQUIRED, *_OPTIONAL) if arguments.get(name) is not None}
     if not given:
         return None
-    missing = [option for option in _REQUIRED.values() if option not in given]
+    first = _option(next(iter(given)))
+    missing = [_option(name) for name in _REQUIRED if name not in given]
     if missing:
-        raise UsageError(f"{next(iter(given))} describes one instance, which needs {', '.join(missing)} too")
+        raise UsageError(f"{first} describes one instance, which needs {', '.join(missing)} too")
     if not directions:
         raise UsageError("an instance given by its tile needs its direction: name it with --direction")
     if _PRODUCTS in directions:
         raise UsageError(
-            f"{next(iter(given))} describes a kernel of a convolution; name those of {_PRODUCTS} with "
+            f"{first} describes a kernel of a convolution; name those of {_PRODUCTS} with "
             "--conf LIST (old strings, or a catalog) or --rule-set ID"
         )
     _check_contradictions(given)
     fields = _fields(given)
+    kinds = product(directions, ndims, dtypes)
     return [
         _instance(
             given,
@@ -142,16 +125,14 @@ def instances_from_cli(
                 "dtype": dtype,
             },
         )
-        for number, (direction, ndim, dtype) in enumerate(
-            (direction, ndim, dtype) for direction in directions for ndim in ndims for dtype in dtypes
-        )
+        for number, (direction, ndim, dtype) in enumerate(kinds)
     ]
 
 
 def _check_contradictions(given: Mapping[str, Any]) -> None:
-    if given.get("--persistent") and "--stream-k" not in given:
+    if given.get("persistent") and "stream_k" not in given:
         raise UsageError("--persistent goes with --stream-k only")
-    if given.get("--two-stage") and "--stream-k" in given:
+    if given.get("two_stage") and "stream_k" in given:
         raise UsageError(
             "--stream-k and --two-stage contradict each other: a stream-K kernel adds up its tiles itself"
         )
@@ -159,33 +140,35 @@ def _check_contradictions(given: Mapping[str, Any]) -> None:
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the instance that do not depend on the direction, dimensions and type."""
-    a, b, c = _numbers("--vectors", given["--vectors"], ",") if "--vectors" in given else DEFAULT_VECTOR_SIZES
-    gemm_pipeline = _choice("GEMM pipeline", GemmPipeline, given["--gemm-pipeline"], GEMM_PIPELINE_ALIASES)
+    from ckprof_plugins.pipelines._gemm.instance import Extent
+
+    a, b, c = _numbers("--vectors", given["vectors"], ",") if "vectors" in given else DEFAULT_VECTOR_SIZES
+    gemm_pipeline = _choice("GEMM pipeline", GemmPipeline, given["gemm_pipeline"], GEMM_PIPELINE_ALIASES)
     needs_two = gemm_pipeline.properties.buffering is SmemBuffering.DOUBLE
     fields: dict[str, Any] = {
         "vector_size_a": a,
         "vector_size_b": b,
         "vector_size_c": c,
         "gemm_pipeline": gemm_pipeline,
-        "scheduler": _choice("scheduler", Scheduler, given.get("--scheduler", Scheduler.INTRAWAVE.value)),
-        "epilogue": _choice("epilogue", Epilogue, given.get("--epilogue", Epilogue.CSHUFFLE.value)),
+        "scheduler": _choice("scheduler", Scheduler, given.get("scheduler", Scheduler.INTRAWAVE.value)),
+        "epilogue": _choice("epilogue", Epilogue, given.get("epilogue", Epilogue.CSHUFFLE.value)),
         "specialization": _choice(
             "specialization",
             Specialization,
-            given.get("--specialization", Specialization.DEFAULT.value),
+            given.get("specialization", Specialization.DEFAULT.value),
         ),
-        "double_smem_buffer": given.get("--double-smem-buffer", needs_two),
-        "num_groups_to_merge": given.get("--merge-groups", 1),
-        "num_wave_groups": given.get("--wave-groups", 1),
-        "explicit_gemm": given.get("--explicit-gemm", False),
-        "split_image": given.get("--split-image", False),
+        "double_smem_buffer": given.get("double_smem_buffer", needs_two),
+        "num_groups_to_merge": given.get("merge_groups", 1),
+        "num_wave_groups": given.get("wave_groups", 1),
+        "explicit_gemm": given.get("explicit_gemm", False),
+        "split_image": given.get("split_image", False),
     }
-    if "--compute-type" in given:
-        fields["compute_type"] = _choice("compute type", ComputeType, given["--compute-type"])
+    if "compute_type" in given:
+        fields["compute_type"] = _choice("compute type", ComputeType, given["compute_type"])
     for axis in "mnk":
-        fields[f"pad_{axis}"] = given.get(f"--pad-{axis}", True)
-    for name, option in (("tile", "--tile"), ("wave_grid", "--waves"), ("mma_tile", "--mma")):
-        m, n, k = _numbers(option, given[option], "x")
+        fields[f"pad_{axis}"] = given.get(f"pad_{axis}", True)
+    for name, given_as in (("tile", "tile"), ("wave_grid", "waves"), ("mma_tile", "mma")):
+        m, n, k = _numbers(_option(given_as), given[given_as], "x")
         fields[name] = Extent(m=m, n=n, k=k)
     return fields
 
@@ -196,16 +179,16 @@ def _instance(given: Mapping[str, Any], fields: dict[str, Any]) -> GemmInstance:
     from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
     try:
-        if "--stream-k" in given:
-            strategy = given["--stream-k"]
+        if "stream_k" in given:
+            strategy = given["stream_k"]
             if strategy not in _STRATEGIES:
                 raise UsageError(unknown_name("stream-K strategy", strategy, _STRATEGIES))
             return StreamKInstance(
                 **fields,
                 strategy=ReductionStrategy(strategy.upper()),
-                persistent=bool(given.get("--persistent")),
+                persistent=bool(given.get("persistent")),
             )
-        if given.get("--two-stage"):
+        if given.get("two_stage"):
             return TwoStageInstance(**fields)
         return ImplicitGemmInstance(**fields)
     except InputError as error:
@@ -221,10 +204,10 @@ def _numbers(option: str, text: str, separator: str) -> tuple[int, int, int]:
 
 
 def _choice(what: str, kind: type[Enum], text: str, aliases: Mapping[str, Any] | None = None) -> Any:
-    known = {**{member.value: member for member in kind}, **(aliases or {})}
-    if text not in known:
-        raise UsageError(unknown_name(what, text, known))
-    return known[text]
+    members = {**{member.value: member for member in kind}, **(aliases or {})}
+    if text not in members:
+        raise UsageError(unknown_name(what, text, members))
+    return members[text]
 
 
 def _one_of(kind: type[Enum]) -> str:

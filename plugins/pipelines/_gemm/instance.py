@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
-from ckprof.model.type_set import TypeSet
+from ckprof.model.types import TypeSet
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
@@ -19,8 +19,8 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.compute_type import ComputeType
-    from ckprof.model.layout import ConvLayout
+    from ckprof.model.types import ComputeType
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

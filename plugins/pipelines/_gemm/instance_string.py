@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.strings.rendering import render
+from ckprof.model.strings.rendering import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.strings.kind import StringKind
+    from ckprof.model.strings.kind import StringKind
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 

@@ -1,6 +1,6 @@
 """What GEMM kernels can express at the API levels that lack something.
 
-A level without an entry has everything. The tables are properties about the headers of that time: what is not
+A level without an entry has everything. The tables are facts about the headers of that time: what is not
 there, or does not compile, or is known to be wrong.
 """
 
@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07, LATEST_API_LEVEL
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
-from ckprof_plugins.directions.operation import ConvKernel
+from ckprof.model.types import ComputeType, DataType
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
@@ -93,16 +92,16 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if pipelines is None:
         return f"{instance.direction} kernels", ", ".join(kernel.value for kernel in surface.gemm_pipelines)
     if gemm_pipeline not in pipelines:
-        known = ", ".join(sorted(pipeline.value for pipeline in pipelines))
-        return f"{gemm_pipeline.value} for {instance.direction}", known
+        names = ", ".join(sorted(pipeline.value for pipeline in pipelines))
+        return f"{gemm_pipeline.value} for {instance.direction}", names
     if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
         return f"compute type {instance.compute_type.value}", f"none; {LATEST_API_LEVEL} has it"
     if instance.dtype not in surface.dtypes:
-        known = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
-        return f"{instance.dtype.value} MMA tiles", known
+        names = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
+        return f"{instance.dtype.value} MMA tiles", names
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
-        known = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
-        return f"interwave scheduler for {gemm_pipeline.value}", f"it for {known}"
+        names = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
+        return f"interwave scheduler for {gemm_pipeline.value}", f"it for {names}"
     wave_layout = (instance.wave_grid.sizes, instance.num_wave_groups)
     only = surface.wave_layouts.get(gemm_pipeline, wave_layout)
     if wave_layout != only:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.dtype import DataType
     from ckprof.model.instance import Instance
+    from ckprof.model.types import DataType
 
 #: the commands that work on instances
 COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
-from ckprof.model.compute_type import ComputeType
+from ckprof.model.types import ComputeType
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -21,7 +21,7 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
-    from ckprof.model.dtype import DataType
+    from ckprof.model.types import DataType
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 

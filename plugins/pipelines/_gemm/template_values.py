@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ckprof.codegen.cpp import boolean, string_literal
+from ckprof.kernels.source.cpp import boolean, string_literal
 from ckprof.version import __version__
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
 if TYPE_CHECKING:
-    from ckprof.model.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
@@ -70,7 +70,7 @@ def gemm_values(
 ) -> dict[str, Any]:
     """Return the arguments of :class:`GemmHeader` for an instance; a family replaces what differs.
 
-    :param further_includes: files behind those of every GEMM kernel.
+    :param further_includes: files after those of every GEMM kernel.
     """
     properties = instance.gemm_pipeline.properties
     operation = request.operation

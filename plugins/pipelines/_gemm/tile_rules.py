@@ -39,11 +39,11 @@ def known_mma_tile(candidate: TiledCandidate) -> Violation | None:
     tiles = candidate.arch.mma_tiles.get(dtype, ())
     if instance.mma_tile.sizes in tiles:
         return None
-    known = listed(tiles)
+    allowed = listed(tiles)
     return Violation(
-        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {dtype} (it has {known})",
+        f"{candidate.arch.name} has no MMA tile {instance.mma_tile} for {dtype} (it has {allowed})",
         str(instance.mma_tile),
-        known,
+        allowed,
     )
 
 
@@ -69,8 +69,8 @@ def known_wave_grid(candidate: TiledCandidate) -> Violation | None:
     grid = candidate.instance.wave_grid
     if grid.sizes in candidate.arch.wave_grids:
         return None
-    known = listed(candidate.arch.wave_grids)
-    return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {known})", str(grid), known)
+    allowed = listed(candidate.arch.wave_grids)
+    return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {allowed})", str(grid), allowed)
 
 
 def known_scheduler(candidate: TiledCandidate) -> Violation | None:
@@ -87,4 +87,4 @@ def known_scheduler(candidate: TiledCandidate) -> Violation | None:
 
 def listed(sizes: Iterable[tuple[int, int, int]]) -> str:
     """Return sizes for a message."""
-    return ", ".join("x".join(map(str, one)) for one in sizes) or "none"
+    return ", ".join("x".join(map(str, size)) for size in sizes) or "none"

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.kernel_traits import KernelTraits, Reduction, Schedule
+from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def gemm_traits(
     :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
     """
     rounded = tuple(fields[name] for name in ("compute_type",) if name in fields)
-    found = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded))
-    return replace(found, schedule=schedule, reduction=reduction)
+    traits = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded))
+    return replace(traits, schedule=schedule, reduction=reduction)
 
 
 def product_traits(fields: Mapping[str, Any]) -> KernelTraits:
@@ -85,10 +85,10 @@ def traits_of_name(name: str) -> KernelTraits | None:
     :returns: ``None`` if it has not both.
     """
     sizes = _SIZES.search(name)
-    pipelines = [one for one in GemmPipeline if one.value in _WORD.findall(name.lower())]
+    pipelines = [named for named in GemmPipeline if named.value in _WORD.findall(name.lower())]
     if sizes is None or not pipelines:
         return None
-    pipeline = max(pipelines, key=lambda one: len(one.value))
+    pipeline = max(pipelines, key=lambda named: len(named.value))
     m, n, k = (int(part) for part in sizes.groups())
     if not m * n * k:
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof.model.dtype import DataType
-from ckprof_plugins.directions.operation import ConvKernel
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
     DIRECTION_RULE,

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import spellings
+from ckprof.model.types import spellings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,17 +60,15 @@ class TailForm(Enum):
     DIRECT = "direct"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GemmPipelineProperties:
     """One row of the GEMM pipeline table."""
 
     #: class template of the pipeline
     cpp_class: str
-    #: class template that answers the queries about hot loop and tail
-    cpp_base: str
     #: enumerator of ``GemmPipeline``, which is also what instance strings print
     enumerator: str
-    #: template arguments behind the problem
+    #: template arguments after the problem
     arguments: tuple[str, ...] = ()
     tail: TailForm = TailForm.HOT_LOOP_AND_TAIL
     buffering: SmemBuffering = SmemBuffering.EITHER
@@ -78,86 +76,66 @@ class GemmPipelineProperties:
     interwave: bool = False
     #: tiles of both operands that are in local memory at once: each may take this part of it
     lds_stages: int = 1
+    #: class template that answers the queries about hot loop and tail, where its name is not ``Base`` and the
+    #: pipeline's
+    other_base: str = ""
+
+    @property
+    def cpp_base(self) -> str:
+        """Class template that answers the queries about hot loop and tail."""
+        return self.other_base or f"Base{self.cpp_class}"
 
 
-_POLICY = "GroupedConvUniversalPipelineAgBgCrPolicy"
+def _gemm_pipelines() -> dict[GemmPipeline, GemmPipelineProperties]:
+    row = GemmPipelineProperties
+    policy = ("GroupedConvUniversalPipelineAgBgCrPolicy",)
+    return {
+        GemmPipeline.COMPV1: row(
+            "GemmPipelineAGmemBGmemCRegV1",
+            "BASIC_V1",
+            policy,
+            TailForm.HOT_LOOP,
+            SmemBuffering.SINGLE,
+            interwave=True,
+        ),
+        GemmPipeline.COMPV2: row(
+            "GemmPipelineAGmemBGmemCRegV2",
+            "BASIC_V2",
+            policy,
+            buffering=SmemBuffering.SINGLE,
+            interwave=True,
+        ),
+        GemmPipeline.MEM: row("GemmPipelineAgBgCrMem", "MEMORY", policy, interwave=True),
+        GemmPipeline.COMPV3: row("GemmPipelineAgBgCrCompV3", "COMPUTE_V3", policy),
+        GemmPipeline.COMPV4: row(
+            "GemmPipelineAgBgCrCompV4", "COMPUTE_V4", buffering=SmemBuffering.DOUBLE, lds_stages=2
+        ),
+        GemmPipeline.COMPV5: row("GemmPipelineAgBgCrCompV5", "COMPUTE_V5"),
+        GemmPipeline.COMPV6: row("GemmPipelineAgBgCrCompV6", "COMPUTE_V6", lds_stages=2),
+        GemmPipeline.COMP_ASYNC: row(
+            "GemmPipelineAgBgCrCompAsync", "COMPUTE_ASYNC", buffering=SmemBuffering.DOUBLE, lds_stages=2
+        ),
+        GemmPipeline.BASIC_ASYNC_V1: row(
+            "GemmPipelineAGmemBGmemCRegAsyncV1",
+            "BASIC_ASYNC_V1",
+            tail=TailForm.HOT_LOOP,
+            buffering=SmemBuffering.SINGLE,
+            other_base="BaseGemmPipelineAGmemBGmemCRegV1",
+        ),
+        GemmPipeline.WAVELET: row(
+            "GemmPipelineAgBgCrWavelet",
+            "WAVELET",
+            # the number of waves that only load
+            (*policy, "4"),
+            TailForm.DIRECT,
+            SmemBuffering.SINGLE,
+            interwave=True,
+            other_base="GemmPipelineAgBgCrWavelet",
+        ),
+    }
 
-#: Number of waves that only load, for the wavelet pipeline.
-_WAVELET_LOAD_WAVES = "4"
 
-_GEMM_PIPELINES = {
-    GemmPipeline.COMPV1: GemmPipelineProperties(
-        cpp_class="GemmPipelineAGmemBGmemCRegV1",
-        cpp_base="BaseGemmPipelineAGmemBGmemCRegV1",
-        enumerator="BASIC_V1",
-        arguments=(_POLICY,),
-        tail=TailForm.HOT_LOOP,
-        buffering=SmemBuffering.SINGLE,
-        interwave=True,
-    ),
-    GemmPipeline.COMPV2: GemmPipelineProperties(
-        cpp_class="GemmPipelineAGmemBGmemCRegV2",
-        cpp_base="BaseGemmPipelineAGmemBGmemCRegV2",
-        enumerator="BASIC_V2",
-        arguments=(_POLICY,),
-        buffering=SmemBuffering.SINGLE,
-        interwave=True,
-    ),
-    GemmPipeline.MEM: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrMem",
-        cpp_base="BaseGemmPipelineAgBgCrMem",
-        enumerator="MEMORY",
-        arguments=(_POLICY,),
-        interwave=True,
-    ),
-    GemmPipeline.COMPV3: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrCompV3",
-        cpp_base="BaseGemmPipelineAgBgCrCompV3",
-        enumerator="COMPUTE_V3",
-        arguments=(_POLICY,),
-    ),
-    GemmPipeline.COMPV4: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrCompV4",
-        cpp_base="BaseGemmPipelineAgBgCrCompV4",
-        enumerator="COMPUTE_V4",
-        lds_stages=2,
-        buffering=SmemBuffering.DOUBLE,
-    ),
-    GemmPipeline.COMPV5: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrCompV5",
-        cpp_base="BaseGemmPipelineAgBgCrCompV5",
-        enumerator="COMPUTE_V5",
-    ),
-    GemmPipeline.COMPV6: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrCompV6",
-        cpp_base="BaseGemmPipelineAgBgCrCompV6",
-        enumerator="COMPUTE_V6",
-        lds_stages=2,
-    ),
-    GemmPipeline.COMP_ASYNC: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrCompAsync",
-        cpp_base="BaseGemmPipelineAgBgCrCompAsync",
-        enumerator="COMPUTE_ASYNC",
-        lds_stages=2,
-        buffering=SmemBuffering.DOUBLE,
-    ),
-    GemmPipeline.BASIC_ASYNC_V1: GemmPipelineProperties(
-        cpp_class="GemmPipelineAGmemBGmemCRegAsyncV1",
-        cpp_base="BaseGemmPipelineAGmemBGmemCRegV1",
-        enumerator="BASIC_ASYNC_V1",
-        tail=TailForm.HOT_LOOP,
-        buffering=SmemBuffering.SINGLE,
-    ),
-    GemmPipeline.WAVELET: GemmPipelineProperties(
-        cpp_class="GemmPipelineAgBgCrWavelet",
-        cpp_base="GemmPipelineAgBgCrWavelet",
-        enumerator="WAVELET",
-        arguments=(_POLICY, _WAVELET_LOAD_WAVES),
-        tail=TailForm.DIRECT,
-        buffering=SmemBuffering.SINGLE,
-        interwave=True,
-    ),
-}
+_GEMM_PIPELINES = _gemm_pipelines()
 
 
 class Scheduler(Enum):
@@ -169,10 +147,7 @@ class Scheduler(Enum):
     @property
     def enumerator(self) -> str:
         """Enumerator of ``GemmPipelineScheduler``, which is also what instance strings print."""
-        return _SCHEDULERS[self]
-
-
-_SCHEDULERS = {Scheduler.INTRAWAVE: "Intrawave", Scheduler.INTERWAVE: "Interwave"}
+        return self.value.capitalize()
 
 
 class Epilogue(Enum):
@@ -196,15 +171,8 @@ class Specialization(Enum):
     @property
     def enumerator(self) -> str:
         """Enumerator of ``ConvolutionSpecialization``, which is also what instance strings print."""
-        return _SPECIALIZATIONS[self]
+        return "".join(word.capitalize() for word in self.value.split("_"))
 
-
-_SPECIALIZATIONS = {
-    Specialization.DEFAULT: "Default",
-    Specialization.FILTER1X1_PAD0: "Filter1x1Pad0",
-    Specialization.FILTER1X1_STRIDE1_PAD0: "Filter1x1Stride1Pad0",
-    Specialization.FILTER3X3: "Filter3x3",
-}
 
 _Member = TypeVar("_Member", bound=Enum)
 
@@ -223,5 +191,5 @@ def parse(
     try:
         return kind(text)
     except ValueError:
-        known = ", ".join([spellings(kind), *(aliases or ())])
-        raise InputError(f"{field} is {text!r}, expected one of {known}") from None
+        names = ", ".join([spellings(kind), *(aliases or ())])
+        raise InputError(f"{field} is {text!r}, expected one of {names}") from None

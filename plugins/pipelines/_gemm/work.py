@@ -1,6 +1,6 @@
 """A problem as the matrix products of a GEMM kernel.
 
-The sizes are those of CK Tile's implicit GEMM, see :mod:`ckprof_plugins.directions.gemm_sizes`.
+The sizes are those of CK Tile's implicit GEMM, see :mod:`ckprof_plugins.directions._convolution.gemm_sizes`.
 """
 
 from __future__ import annotations
@@ -8,11 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import GemmWork
-from ckprof_plugins.directions.gemm_sizes import backward_data_sizes, backward_weight_sizes, forward_sizes
-from ckprof_plugins.directions.operation import ConvKernel
+from ckprof_plugins.directions._convolution.gemm_sizes import (
+    backward_data_sizes,
+    backward_weight_sizes,
+    forward_sizes,
+)
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
 
 if TYPE_CHECKING:
-    from ckprof.model.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 _GEMM_SIZES: Final = {

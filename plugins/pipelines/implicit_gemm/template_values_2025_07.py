@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07
-from ckprof_plugins.directions.operation import Operation, Zeroing
+from ckprof_plugins.directions._convolution.kernel import ConvOperation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
@@ -34,6 +34,8 @@ _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
 class ImplicitGemmHeader202507(GemmHeader):
     """The values of one header."""
 
+    template: ClassVar[tuple[str, str]] = (__package__, "implicit_gemm_2025_07.hpp.j2")
+
     #: whether the GEMM pipeline is instantiated for each kind of hot loop and tail
     has_tails: bool
     #: whether the splits of a reduction are added up atomically
@@ -54,7 +56,7 @@ def _tails(instance: ImplicitGemmInstance) -> int:
 
 
 @lru_cache(maxsize=16)
-def _operation_2025_07(operation: Operation) -> Operation:
+def _operation_2025_07(operation: ConvOperation) -> ConvOperation:
     """Return an operation with the names that the headers of this level have."""
     return replace(
         operation,
@@ -109,5 +111,5 @@ def implicit_gemm_header_2025_07(
         },
         has_tails=instance.gemm_pipeline is not GemmPipeline.COMPV1,
         splits=operation.zeroing is Zeroing.IF_SPLIT,
-        counts_split_loops=any("split-tail" in one.id for one in unmet_requirements),
+        counts_split_loops=any("split-tail" in rule.id for rule in unmet_requirements),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from ckprof.model.accumulation import SplitSum
+from ckprof.model.types import SplitSum
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 

@@ -1,41 +1,37 @@
-"""The stream-K family behind the interface that ckprof expects of a pipeline."""
+"""The stream-K family: what its kernels are, and what their headers show."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
-from ckprof.model.kernel_traits import Schedule
-from ckprof_plugins.directions.operation import ConvKernel
-from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
-from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
+from ckprof.kernels.source.cpp import boolean
+from ckprof.model.gemm_work import Schedule
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
+from ckprof_plugins.pipelines._base.template_values import rejection
+from ckprof_plugins.pipelines._gemm.family import GemmFamily
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
 from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields
-from ckprof_plugins.pipelines._gemm.traits import gemm_traits
-from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
+from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
-from ckprof_plugins.pipelines.stream_k.kernel_name import kernel_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ckprof.model.catalog import Catalog
-    from ckprof.model.kernel_traits import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
-    from ckprof_plugins.pipelines.stream_k.template_values import StreamKHeader
 
 
-class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
+class StreamKPipeline(GemmFamily[StreamKInstance]):
     """Backward weight whose workgroups share the iterations of all tiles evenly."""
 
     id = StreamKInstance.pipeline
     label = "stream-K: iterations are shared evenly, partial tiles are added up"
     kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
     instance_type = StreamKInstance
-    rules = (*GEMM_RULES, WAVE_SIZE_RULE)
-    template = (__package__, "stream_k.hpp.j2")
+    schedule = Schedule.STREAM
 
     def claims(self, variant: str, record: GemmRecord) -> bool:
         """Say whether the record asks for stream-K, which wins over two stages."""
@@ -59,11 +55,8 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
 
     def name_of(self, instance: StreamKInstance) -> str:
         """Return the name of the instance's kernel."""
-        return kernel_name(instance)
-
-    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
-        """Return what the time of the kernel of an instance with these fields depends on."""
-        return gemm_traits(fields, schedule=Schedule.STREAM)
+        reduction = instance.strategy.word + ("_persistent" if instance.persistent else "")
+        return gemm_kernel_name(instance, two_stage=instance.two_stage, stream_k=reduction)
 
     def string_of(self, instance: StreamKInstance) -> str:
         """Return CK Builder's text for the instance."""
@@ -78,6 +71,46 @@ class StreamKPipeline(KernelFamily["GemmRecord", StreamKInstance]):
 
     def header_of(self, instance: StreamKInstance, request: HeaderRequest) -> StreamKHeader:
         """Return what the template shows."""
-        from ckprof_plugins.pipelines.stream_k.template_values import stream_k_header
+        values = gemm_values(
+            instance,
+            request,
+            (
+                "ck_tile/ops/gemm/kernel/streamk_gemm/streamk_gemm_tile_partitioner.hpp",
+                "ckprof_workspace.hpp",
+            ),
+        )
+        return StreamKHeader(
+            **{
+                **values,
+                "unmet_requirements": (*values["unmet_requirements"], *_REQUIREMENTS),
+                "deduces_split_k": False,
+            },
+            strategy=instance.strategy.enumerator,
+            persistent=boolean(instance.persistent),
+        )
 
-        return stream_k_header(instance, request)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamKHeader(GemmHeader):
+    """The values of one header."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "stream_k.hpp.j2")
+
+    #: enumerator of ``StreamKReductionStrategy``
+    strategy: str
+    persistent: str
+
+
+_REQUIREMENTS = (
+    rejection(
+        "split-k",
+        "k_batch != 1",
+        "split_k = {k_batch}: stream-K divides the reduction by itself, there is nothing to choose",
+    ),
+    rejection(
+        "stream-k-groups",
+        "misses_tiles(param)",
+        "stream-K would not reach all {param.G_} groups: the {param.K_ * Config::NumGroupsToMerge} rows of "
+        "one do not fill tiles of {Config::M_Tile}",
+    ),
+)

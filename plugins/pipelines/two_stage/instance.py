@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ckprof.model.accumulation import SplitSum
+from ckprof.model.types import SplitSum
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 

@@ -1,68 +1,33 @@
-"""The two-stage family behind the interface that ckprof expects of a pipeline."""
+"""The two-stage family: what its kernels are, and what their headers show."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from ckprof.model.dtype import DataType
-from ckprof.model.kernel_traits import Reduction
-from ckprof_plugins.directions.operation import ConvKernel
-from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
-from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
+from ckprof.model.gemm_work import Reduction
+from ckprof.model.problem import MAX_LENGTH
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
+from ckprof_plugins.pipelines._base.template_values import rejection
+from ckprof_plugins.pipelines._gemm.family import GemmFamily
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
-from ckprof_plugins.pipelines._gemm.kernel_name import name_of_instance
-from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
-from ckprof_plugins.pipelines._gemm.traits import gemm_traits
-from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
+from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckprof.model.catalog import Catalog
-    from ckprof.model.gemm_work import GemmWork
-    from ckprof.model.kernel_traits import KernelTraits
-    from ckprof.model.problem import ConvProblem
-    from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
-    from ckprof_plugins.pipelines.two_stage.template_values import TwoStageHeader
 
 
-class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
+class TwoStagePipeline(GemmFamily[TwoStageInstance]):
     """Backward weight that sums in fp32, whatever the type of the weight, and converts at the end."""
 
     id = TwoStageInstance.pipeline
     label = "two-stage: sums in an fp32 workspace, then converts"
     kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
     instance_type = TwoStageInstance
-    rules = (*GEMM_RULES, WAVE_SIZE_RULE)
-    template = (__package__, "two_stage.hpp.j2")
-
-    def claims(self, variant: str, record: GemmRecord) -> bool:
-        """Say whether the record asks for two stages; one that asks for stream-K as well is stream-K."""
-        return variant in VARIANTS and record.two_stage and not record.streamk_enabled
-
-    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> TwoStageInstance:
-        """Return the instance that a claimed record describes.
-
-        :raises InputError: a value is unknown, out of range or contradicts another one.
-        """
-        reject_stream_k_fields(record)
-        return TwoStageInstance(**gemm_fields(catalog, direction, record))
-
-    def name_of(self, instance: TwoStageInstance) -> str:
-        """Return the name of the instance's kernel."""
-        return name_of_instance(instance, two_stage=True)
-
-    def work_of(self, instance: TwoStageInstance, problem: ConvProblem, splits: int) -> GemmWork | None:
-        """Return the matrix products that the kernel makes of a problem."""
-        from ckprof_plugins.pipelines._gemm.work import gemm_work
-
-        return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
-
-    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
-        """Return what the time of the kernel of an instance with these fields depends on."""
-        return gemm_traits(fields, reduction=Reduction.WORKSPACE)
+    reduction = Reduction.WORKSPACE
+    two_stage = True
 
     def string_of(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
@@ -72,6 +37,27 @@ class TwoStagePipeline(KernelFamily["GemmRecord", TwoStageInstance]):
 
     def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> TwoStageHeader:
         """Return what the template shows."""
-        from ckprof_plugins.pipelines.two_stage.template_values import two_stage_header
+        values = gemm_values(instance, request, ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp"))
+        too_large = rejection(
+            "index-range",
+            f"result_elements(param) > {MAX_LENGTH}",
+            "the weight has {result_elements(param)} elements, the second stage counts them in 32 bits",
+        )
+        return TwoStageHeader(
+            **{
+                **values,
+                "stored_type": "WorkspaceDataType",
+                "unmet_requirements": (*values["unmet_requirements"], too_large),
+            }
+        )
 
-        return two_stage_header(instance, request)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoStageHeader(GemmHeader):
+    """The values of one header: elements of a block of the converting kernel, its waves, lanes of a wave."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "two_stage.hpp.j2")
+
+    convert_block: int = 2048
+    convert_waves: int = 8
+    convert_lanes: int = 64

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
-from ckprof.strings import kinds
-from ckprof.strings.fields import BLOCK_SIZE, MMA, REPEATS, SHUFFLE, TILE, Field, number, unread_all
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.fields import BLOCK_SIZE, MMA, REPEATS, SHUFFLE, TILE, Field, number, unread_all
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
@@ -22,8 +22,8 @@ from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.drop_rules import Drop
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.builder_list import Loss
-from ckprof.model.dtype import DataType
+from ckprof.model.parity import Loss
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.strings import kinds
-from ckprof.strings.fields import unread, unread_all
-from ckprof.strings.kind import StringKind
-from ckprof.strings.rendering import StringError
-from ckprof.strings.spelling import GeneratedString
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.fields import unread, unread_all
+from ckprof.model.strings.kind import GeneratedString, StringKind
+from ckprof.model.strings.rendering import StringError
+from ckprof.model.types import DataType
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.operations.gemm.layout import find_layout
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
@@ -31,7 +30,7 @@ from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.strings.spelling import GenerationRequest
+    from ckprof.model.strings.kind import GenerationRequest
 
 UNIVERSAL: Final = "DeviceGemmXdlUniversal"
 OLDEST: Final = "DeviceGemm_Xdl_CShuffle"
@@ -108,12 +107,12 @@ class OldStrings:
 
         :raises StringError: it is spelled wrong.
         """
-        if (found := _KERNEL.fullmatch(text)) is not None:
-            return _of_kernel(found.groupdict())
-        if (found := _UNIVERSAL.fullmatch(text)) is not None:
-            return {**found.groupdict(), **_OLD_ONLY}
-        if (found := _OLDEST.fullmatch(text)) is not None:
-            return _of_oldest(found.groupdict())
+        if (match := _KERNEL.fullmatch(text)) is not None:
+            return _of_kernel(match.groupdict())
+        if (match := _UNIVERSAL.fullmatch(text)) is not None:
+            return {**match.groupdict(), **_OLD_ONLY}
+        if (match := _OLDEST.fullmatch(text)) is not None:
+            return _of_oldest(match.groupdict())
         name = text.partition("<")[0]
         raise StringError(f"this is no string of {name}: a field is missing, too many or spelled wrong")
 
@@ -160,14 +159,14 @@ _LABELS: Final = (
 _OLD_ONLY: Final = {"epilogue": "cshuffle", "persistent": "False"}
 
 
-def _of_oldest(found: Mapping[str, str]) -> dict[str, str | None]:
+def _of_oldest(words: Mapping[str, str]) -> dict[str, str | None]:
     return {
-        **{name: found[name] for name in ("padding", "block_size", "version", *_OLDEST_ONLY)},
-        "tile": f"{found['tile_m']}x{found['tile_n']}x{found['tile_k']}",
-        "wave_tile": f"{found['mma_m']}x{found['mma_n']}",
-        "wave_map": f"{found['map_m']}x{found['map_n']}",
-        "reads": f"{found['read_a']}x{found['read_b']}",
-        "scheduler": "Interwave" if found["scheduler"] == "Interwave" else "Intrawave",
+        **{name: words[name] for name in ("padding", "block_size", "version", *_OLDEST_ONLY)},
+        "tile": f"{words['tile_m']}x{words['tile_n']}x{words['tile_k']}",
+        "wave_tile": f"{words['mma_m']}x{words['mma_n']}",
+        "wave_map": f"{words['map_m']}x{words['map_n']}",
+        "reads": f"{words['read_a']}x{words['read_b']}",
+        "scheduler": "Interwave" if words["scheduler"] == "Interwave" else "Intrawave",
         **_OLD_ONLY,
     }
 
@@ -230,68 +229,68 @@ def _pipeline_of(version: str) -> str:
     return _VERSIONS[version][0] if version in _VERSIONS else version
 
 
-def _of_kernel(found: Mapping[str, str | None]) -> dict[str, str | None]:
+def _of_kernel(words: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return the old string's fields for the name of a kernel, and what old strings do not print.
 
     :raises StringError: the name is that of no kernel that old strings could mean.
     """
-    layout = found["layout"] or ""
-    if layout[3:] != (layout[2] if "_multid" in (found["variant"] or "") else ""):
+    layout = words["layout"] or ""
+    if layout[3:] != (layout[2] if "_multid" in (words["variant"] or "") else ""):
         raise StringError("a name has the layout of D tensors, that of E, if, and only if, there are any")
-    tile, grid, mma = (_numbers(found[name]) for name in ("tile", "grid", "mma"))
-    pipeline = found["pipeline"] or ""
+    tile, grid, mma = (_numbers(words[name]) for name in ("tile", "grid", "mma"))
+    pipeline = words["pipeline"] or ""
     version = _OF_PIPELINE.get(pipeline)
     whole = all(size % (waves * step) == 0 for size, waves, step in zip(tile, grid, mma, strict=True))
-    padded = "".join(axis.upper() for axis in "mnk" if found[f"pad_{axis}"] == "True")
+    padded = "".join(axis.upper() for axis in "mnk" if words[f"pad_{axis}"] == "True")
     threads = _LANES * grid[0] * grid[1] * grid[2]
-    reads_a, reads_b, stores = _vectors(found, tile, grid, mma)
-    element = DataType.parse(found["dtype"] or "").properties.size_bytes
+    reads_a, reads_b, stores = _vectors(words, tile, grid, mma)
+    element = DataType.parse(words["dtype"] or "").properties.size_bytes
     stages = _VERSIONS[version][1] if version is not None else 0
     depth = stages or mem_prefetch_stages((tile[0] + tile[1]) * tile[2] * element, threads)
     return {
         "padding": f"{padded}Padding" if padded else "Default",
         # the letter of a D tensor is that of the result
-        "orders": (found["layout"] or "")[:3].upper(),
+        "orders": (words["layout"] or "")[:3].upper(),
         "block_size": str(threads),
-        "tile": found["tile"],
+        "tile": words["tile"],
         "wave_tile": f"{mma[0]}x{mma[1]}",
         "wave_map": f"{tile[0] // (grid[0] * mma[0])}x{tile[1] // (grid[1] * mma[1])}" if whole else "-",
         "reads": f"{reads_a}x{reads_b}",
-        "scheduler": (found["scheduler"] or "").capitalize(),
+        "scheduler": (words["scheduler"] or "").capitalize(),
         "version": version or pipeline,
         "stages": str(depth),
         "mma_k": str(mma[2]),
         "vector_c": str(stores),
-        **{name: found[name] for name in ("dtype", "epilogue", "persistent")},
-        "imposed_vectors": found["vectors"],
-        "variant": found["variant"],
+        **{name: words[name] for name in ("dtype", "epilogue", "persistent")},
+        "imposed_vectors": words["vectors"],
+        "variant": words["variant"],
     }
 
 
 def _vectors(
-    found: Mapping[str, str | None], tile: list[int], grid: list[int], mma: list[int]
+    values: Mapping[str, str | None], tile: list[int], grid: list[int], mma: list[int]
 ) -> tuple[int, int, int]:
     """Return the widths that the kernel chooses, or those that are imposed on it.
 
     :raises StringError: there is no such type or layout of matrices.
     """
-    if found["vectors"]:
-        a, b, c = map(int, found["vectors"].split("_"))
+    if values["vectors"]:
+        a, b, c = map(int, values["vectors"].split("_"))
         return a, b, c
-    layout = find_layout((found["layout"] or "")[:3])
+    layout = find_layout((values["layout"] or "")[:3])
     if layout is None:
-        raise StringError(f"no kernel of matrices has layout {found['layout']}")
+        raise StringError(f"no kernel of matrices has layout {values['layout']}")
     sizes = {"tile": tile, "warp": grid, "warp_tile": mma}
     shapes = {
         f"{name}_{axis}": size
         for name, extent in sizes.items()
         for axis, size in zip("mnk", extent, strict=True)
     }
-    pads = {f"pad_{axis}": found[f"pad_{axis}"] == "True" for axis in "mnk"}
-    words = {name: found[name] or "" for name in ("pipeline", "scheduler", "epilogue")}
+    pads = {f"pad_{axis}": values[f"pad_{axis}"] == "True" for axis in "mnk"}
+    words = {name: values[name] or "" for name in ("pipeline", "scheduler", "epilogue")}
     try:
         record = msgspec.convert({"id": 0, **shapes, **pads, **words}, UniversalGemmRecord)
-        instance = instance_of(record, layout, DataType.parse(found["dtype"] or ""), "gemm")
+        instance = instance_of(record, layout, DataType.parse(values["dtype"] or ""), "gemm")
         return native_vectors(instance, _LANES)
     except InputError as error:
         raise StringError(error.message) from None

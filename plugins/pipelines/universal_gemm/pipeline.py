@@ -1,12 +1,12 @@
-"""The kernels of plain matrix products behind the interface that ckprof expects of a pipeline."""
+"""The family of plain matrix products: what its kernels are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.codegen.template_cache import render_cached
 from ckprof.errors import InputError
+from ckprof.kernels.source.jinja import render_cached
+from ckprof.model.architecture import find_architecture
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
@@ -17,8 +17,8 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,
     UniversalGemmInstance,
+    kernel_name,
 )
-from ckprof_plugins.pipelines.universal_gemm.kernel_name import kernel_name
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_of
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 from ckprof_plugins.pipelines.universal_gemm.rules import RULES
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.instance import Instance
-    from ckprof.model.kernel_traits import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
     from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
@@ -101,19 +101,19 @@ class UniversalGemmPipeline:
 
     def work(self, instance: Instance, problem: GemmProblem, splits: int) -> GemmWork | None:
         """Return the matrix product that a problem is."""
-        own = _own(instance)
+        product = _own(instance)
         return GemmWork(
             m=problem.m,
             n=problem.n,
             k=problem.k,
             batch=problem.batch,
-            tile_m=own.tile.m,
-            tile_n=own.tile.n,
-            tile_k=own.tile.k,
-            waves=own.waves,
+            tile_m=product.tile.m,
+            tile_n=product.tile.n,
+            tile_k=product.tile.k,
+            waves=product.waves,
             splits=splits,
-            tensor_bytes=problem.traffic_bytes(own.dtype),
-            element_bytes=own.dtype.properties.size_bytes,
+            tensor_bytes=problem.traffic_bytes(product.dtype),
+            element_bytes=product.dtype.properties.size_bytes,
         )
 
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:

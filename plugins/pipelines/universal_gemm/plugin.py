@@ -9,8 +9,8 @@ from ckprof import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.strings.kind import StringKind
     from ckprof.plugin.protocols import CatalogVariant, Pipeline, RuleSet
-    from ckprof.strings.kind import StringKind
     from ckprof_converters.conf_family import ConfFamily
     from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 

@@ -20,8 +20,8 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
 from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 if TYPE_CHECKING:
-    from ckprof.model.dtype import DataType
     from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
     from ckprof_plugins.pipelines._gemm.instance import Extent
 
 

@@ -17,7 +17,7 @@ from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.model.dtype import DataType
+    from ckprof.model.types import DataType
     from ckprof.plugin.protocols import RuleSetRequest
     from ckprof_plugins.operations.gemm.layout import MatrixLayout
 
@@ -51,9 +51,9 @@ class GemmRuleSet:
             for number, (shape, layout, dtype) in enumerate(product(_shapes(), LAYOUTS, dtypes))
         ]
         with_d = [
-            _with_d(one, len(plain) * (1 + operation) + number, *combination)
+            _with_d(config, len(plain) * (1 + operation) + number, *combination)
             for operation, combination in enumerate(_MULTI_D)
-            for number, one in enumerate(plain)
+            for number, config in enumerate(plain)
         ]
         return [RuleSetEntry(instance) for instance in (*plain, *with_d)]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
     WAVE_SIZE_RULE,
@@ -25,10 +28,48 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
     MultiDGemmInstance,
     UniversalGemmInstance,
 )
-from ckprof_plugins.pipelines.universal_gemm.level_surface import SURFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+Sizes = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmSurface:
+    """What the headers of one level offer to matrix products."""
+
+    gemm_pipelines: frozenset[GemmPipeline]
+    #: those with an interwave scheduler
+    interwave: frozenset[GemmPipeline]
+    #: those that can be persistent: others ignore the flag, and a grid of another size is wrong for them
+    persistent: frozenset[GemmPipeline]
+    #: type of the operands -> MMA tiles that the headers know
+    mma_tiles: Mapping[DataType, frozenset[Sizes]]
+
+
+_HALF: Final = frozenset({(32, 32, 8), (32, 32, 16), (16, 16, 16), (16, 16, 32), (4, 64, 16), (64, 4, 16)})
+_FLOAT8: Final = frozenset({(32, 32, 16), (32, 32, 32), (16, 16, 32), (16, 16, 64)})
+_INT8: Final = frozenset({(32, 32, 16), (16, 16, 32)})
+
+SURFACES: Final[Mapping[str, GemmSurface]] = {
+    API_LEVEL_2025_07: GemmSurface(
+        # compv5 adds up the accumulators of two waves, whatever the grid
+        gemm_pipelines=frozenset(
+            {GemmPipeline.COMPV1, GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4}
+        ),
+        interwave=frozenset({GemmPipeline.MEM}),
+        persistent=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3}),
+        mma_tiles={
+            DataType.FP16: _HALF,
+            DataType.BF16: _HALF,
+            DataType.FP8: _FLOAT8,
+            DataType.BF8: _FLOAT8,
+            DataType.INT8: _INT8,
+        },
+    )
+}
+
 
 #: GEMM pipelines that kernels are written for
 GEMM_PIPELINES: Final = (
@@ -71,11 +112,11 @@ def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | N
     gemm_pipeline = candidate.instance.gemm_pipeline
     if gemm_pipeline in GEMM_PIPELINES:
         return None
-    known = _names(GEMM_PIPELINES)
+    names = _names(GEMM_PIPELINES)
     return Violation(
-        f"no matrix product is written for {gemm_pipeline.value}, only for {known}",
+        f"no matrix product is written for {gemm_pipeline.value}, only for {names}",
         gemm_pipeline.value,
-        known,
+        names,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ckprof.codegen.cpp import boolean
+from ckprof.kernels.source.cpp import boolean
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof.version import __version__
 from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS, ElementwiseOp
@@ -15,7 +15,7 @@ from ckprof_plugins.pipelines.universal_gemm.instance import BatchedGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 
 if TYPE_CHECKING:
-    from ckprof.model.dtype import DataType
+    from ckprof.model.types import DataType
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
 #: kinds of hot loop and tail that a kernel of API level 2025-07 is instantiated for
@@ -51,7 +51,7 @@ class UniversalGemmHeader:
     persistent: bool
     #: hot loop, tail and the way of storing are template arguments
     fixed_tails: bool
-    #: the loop multiplies blocks behind the end of K where there are one or three
+    #: the loop multiplies blocks after the end of K where there are one or three
     overruns: bool
     #: device functions that the launcher instantiates
     device_functions: int
@@ -87,8 +87,8 @@ def _layout(axes: str, row_major: str) -> str:
 def _types(instance: UniversalGemmInstance) -> tuple[tuple[str, str], ...]:
     types, layout = instance.types, instance.layout
     return (
-        ("ADataType", _cpp(types.a)),
-        ("BDataType", _cpp(types.b)),
+        ("ADataType", _cpp(types.operands[0])),
+        ("BDataType", _cpp(types.operands[1])),
         ("AccDataType", _cpp(types.acc)),
         ("EDataType", _cpp(types.result)),
         ("ALayout", _layout(layout.a, "MK")),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.arch.architectures import architectures
-from ckprof.build.atomic_write import write_if_changed
-from ckprof.build.digests import digest_parts
 from ckprof.errors import ToolchainError
+from ckprof.files import write_if_changed
+from ckprof.kernels.build.digests import digest_parts
+from ckprof.model.architecture import architectures
 from ckprof.paths import cache_dir
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.arch.architecture import Architecture
+    from ckprof.model.architecture import Architecture
 
 #: the device that is modelled unless another one is asked for
 DEFAULT_ARCH = "gfx950"
@@ -33,7 +33,7 @@ def device_table_source() -> Path:
     digest = digest_parts(__version__, repr(rows), str(initial))
     path = cache_dir() / "host-model" / digest / "device_table.cpp"
     if not path.is_file():
-        from ckprof.codegen.jinja import render  # late: a warm run needs no template
+        from ckprof.kernels.source.jinja import render  # late: a warm run needs no template
 
         text = render(__package__, "device_table.cpp.j2", version=__version__, records=rows, initial=initial)
         try:
@@ -45,7 +45,7 @@ def device_table_source() -> Path:
 
 def _row(arch: Architecture) -> str:
     """Return the members of ``device_record`` as C++ text."""
-    from ckprof.codegen.cpp import string_literal
+    from ckprof.kernels.source.cpp import string_literal
 
     capabilities = "".join(f"{capability} " for capability in sorted(arch.capabilities))
     members = (

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.cache import ObjectCache
-from ckprof.build.ninja_file import ninja_command
-from ckprof.build.probe import ziglang_executable
-from ckprof.build.toolchain import search_compilers
 from ckprof.errors import CkprofError
-from ckprof.model.finding import Finding, FindingState
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build.ninja_file import ninja_command
+from ckprof.kernels.build.probe import ziglang_executable
+from ckprof.kernels.build.toolchain import search_compilers
+from ckprof.measure.host import host_properties
+from ckprof.model.finding import Finding
+from ckprof.model.finding import FindingState as State
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
-from ckprof.run.host import host_properties
 from ckprof_plugins.targets.cpu.machine import vector_set
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def findings(include_dir: Path) -> Sequence[Finding]:
 
     :param include_dir: root of the host model's headers.
     """
-    found: list[Finding] = []
+    lines: list[Finding] = []
     parts: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
         ("C++ compiler", _compilers),
         ("host model", lambda: _host_model(include_dir)),
@@ -39,46 +40,36 @@ def findings(include_dir: Path) -> Sequence[Finding]:
     )
     for topic, part in parts:
         try:
-            found += part()
+            lines += part()
         except (CkprofError, OSError, ValueError) as exc:
             _log.debug("looking for %s failed", topic, exc_info=True)
-            found.append(Finding(topic=topic, state=FindingState.BROKEN, detail=str(exc)))
-    return found
+            lines.append(Finding(topic, State.BROKEN, str(exc)))
+    return lines
 
 
 def _compilers() -> list[Finding]:
     search = search_compilers()
-    found = [
-        Finding(
-            topic="C++ compiler",
-            state=FindingState.OK,
-            detail=f"{' '.join(compiler.command)}: {compiler.description}",
-        )
+    lines = [
+        Finding("C++ compiler", State.OK, f"{' '.join(compiler.command)}: {compiler.description}")
         for compiler in search.compilers
     ]
-    if not found:
-        found.append(
-            Finding(
-                topic="C++ compiler",
-                state=FindingState.MISSING,
-                detail="no g++ 11, clang++ 14 or newer",
-                advice="apt-get install g++",
-            )
+    if not lines:
+        lines.append(
+            Finding("C++ compiler", State.MISSING, "no g++ 11, clang++ 14 or newer", "apt-get install g++")
         )
-    found += [
-        Finding(topic="C++ compiler", state=FindingState.BROKEN, detail=str(rejection), advice="not used")
-        for rejection in search.rejections
+    lines += [
+        Finding("C++ compiler", State.BROKEN, str(rejection), "not used") for rejection in search.rejections
     ]
     if ziglang_executable() is None:
-        found.append(
+        lines.append(
             Finding(
-                topic="C++ compiler without administrator rights",
-                state=FindingState.MISSING if not search.compilers else FindingState.OPTIONAL,
-                detail="package ziglang is not installed",
-                advice="pip install 'ckprof[zig]'",
+                "C++ compiler without administrator rights",
+                State.MISSING if not search.compilers else State.OPTIONAL,
+                "package ziglang is not installed",
+                "pip install 'ckprof[zig]'",
             )
         )
-    return found
+    return lines
 
 
 def _host_model(include_dir: Path) -> list[Finding]:
@@ -86,23 +77,21 @@ def _host_model(include_dir: Path) -> list[Finding]:
     if not headers:
         return [
             Finding(
-                topic="host model",
-                state=FindingState.MISSING,
-                detail=f"no headers in {include_dir}",
-                advice="pip install --force-reinstall ckprof",
+                "host model",
+                State.MISSING,
+                f"no headers in {include_dir}",
+                "pip install --force-reinstall ckprof",
             )
         ]
-    return [Finding(topic="host model", state=FindingState.OK, detail=f"{headers} headers in {include_dir}")]
+    return [Finding("host model", State.OK, f"{headers} headers in {include_dir}")]
 
 
 def _ninja() -> list[Finding]:
     try:
         command = ninja_command()
     except CkprofError as exc:
-        return [
-            Finding(topic="ninja", state=FindingState.MISSING, detail=str(exc), advice="pip install ninja")
-        ]
-    return [Finding(topic="ninja", state=FindingState.OK, detail=" ".join(command))]
+        return [Finding("ninja", State.MISSING, str(exc), "pip install ninja")]
+    return [Finding("ninja", State.OK, " ".join(command))]
 
 
 def _machine() -> list[Finding]:
@@ -110,21 +99,13 @@ def _machine() -> list[Finding]:
     memory = int(str(properties["memory_bytes"]))
     vectors = vector_set()
     return [
+        Finding("CPU", State.OK, f"{properties['processor']}, {properties['cores']} usable cores"),
+        Finding("vector instructions", State.OK if vectors else State.OPTIONAL, vectors or "unknown"),
         Finding(
-            topic="CPU",
-            state=FindingState.OK,
-            detail=f"{properties['processor']}, {properties['cores']} usable cores",
-        ),
-        Finding(
-            topic="vector instructions",
-            state=FindingState.OK if vectors else FindingState.OPTIONAL,
-            detail=vectors or "unknown",
-        ),
-        Finding(
-            topic="memory",
-            state=FindingState.OK if memory >= _LITTLE_MEMORY else FindingState.BROKEN,
-            detail=f"{memory / 2**30:.1f} GiB",
-            advice="" if memory >= _LITTLE_MEMORY else "build on a machine with 1 GiB or more",
+            "memory",
+            State.OK if memory >= _LITTLE_MEMORY else State.BROKEN,
+            f"{memory / 2**30:.1f} GiB",
+            "" if memory >= _LITTLE_MEMORY else "build on a machine with 1 GiB or more",
         ),
     ]
 
@@ -133,8 +114,8 @@ def _cache() -> list[Finding]:
     used = ObjectCache(object_cache_dir()).size_bytes()
     return [
         Finding(
-            topic="object cache",
-            state=FindingState.OK,
-            detail=f"{cache_dir()}, {used / 2**20:.0f} MiB of objects; {CACHE_VARIABLE} moves it",
+            "object cache",
+            State.OK,
+            f"{cache_dir()}, {used / 2**20:.0f} MiB of objects; {CACHE_VARIABLE} moves it",
         )
     ]

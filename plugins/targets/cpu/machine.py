@@ -9,9 +9,9 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.tool_output import ask
+from ckprof.kernels.build.tool_output import ask
+from ckprof.measure.host import cpuinfo_field
 from ckprof.model.recipe import CompilerFamily
-from ckprof.run.host import cpuinfo_field
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import Compiler
@@ -36,8 +36,8 @@ def machine_identity(compiler: Compiler) -> str:
 
     :param compiler: the compiler; one that does not tell is answered for by the CPU's features.
     """
-    told = _native_settings(compiler.command, compiler.family)
-    text = told or f"{platform.machine()} {cpuinfo_field('model name')} {' '.join(sorted(cpu_flags()))}"
+    settings = _native_settings(compiler.command, compiler.family)
+    text = settings or f"{platform.machine()} {cpuinfo_field('model name')} {' '.join(sorted(cpu_flags()))}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -5,22 +5,80 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.build.keys import abi_dir
-from ckprof.build.toolchain import find_compiler
 from ckprof.errors import ToolchainError, UsageError
+from ckprof.kernels.build.keys import abi_dir
+from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.dtype import DataType
-from ckprof.model.recipe import BuildRecipe, Purpose
+from ckprof.model.architecture import find_architecture
+from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
+from ckprof.model.types import DataType, has_ocp_float8
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cpu.flags import compile_flags, kernel_flags, link_flags
 from ckprof_plugins.targets.cpu.machine import machine_identity
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.model.recipe import BuildRequest
+    from ckprof.model.architecture import Architecture
+    from ckprof.model.recipe import BuildRequest, Compiler
+
+_FLAGS: Final = (
+    "-std=c++20",
+    "-O3",
+    "-march=native",
+    # the same in both families, whatever their defaults
+    "-ffp-contract=fast",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-Wall",
+    "-Wextra",
+    # get_instance_string() of generated launchers
+    "-DCK_EXPERIMENTAL_BUILDER",
+)
+_FAMILY_FLAGS: Final = {
+    # vectors never cross the border of a library, so their calling convention does not matter
+    CompilerFamily.GCC: ("-Wno-psabi",),
+    CompilerFamily.CLANG: ("-Wno-psabi", "-Wno-unused-command-line-argument"),
+}
+#: the loops that take the time are in the support sources; a kernel only chooses among them
+_KERNEL_FLAGS: Final = ("-O1",)
+#: nothing is launched, so launchers need not be compiled
+_ANSWER_FLAGS: Final = ("-O0", "-DCKPROF_SUPPORT_ONLY")
+_LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
+
+
+def compile_flags(compiler: Compiler, arch: Architecture, request: BuildRequest) -> tuple[str, ...]:
+    """Return what every source is compiled with; the user's own flags come last."""
+    return (
+        *_FLAGS,
+        *_FAMILY_FLAGS[compiler.family],
+        *_quirks(compiler),
+        # CK Tile's build system defines them, and rounding to bfloat16 depends on one
+        *(f"-D{macro}" for macro in arch.macros),
+        # the compiler cannot know the encoding of 8-bit floating point from the CPU
+        f"-DCK_TILE_USE_OCP_FP8={int(has_ocp_float8(arch))}",
+        *request.extra_flags,
+    )
+
+
+def link_flags(request: BuildRequest) -> tuple[str, ...]:
+    """Return what the library is linked with."""
+    # flags such as -fsanitize=address must be there when linking, too
+    return (*_LINK_FLAGS, *request.extra_flags)
+
+
+def kernel_flags(request: BuildRequest) -> tuple[str, ...]:
+    """Return what kernels and their prefix header are compiled with in addition."""
+    if request.purpose is Purpose.SUPPORT_CHECK:
+        return _ANSWER_FLAGS
+    return () if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS
+
+
+def _quirks(compiler: Compiler) -> tuple[str, ...]:
+    # zig adds run-time checks unless requested otherwise
+    return ("-fno-sanitize=undefined",) if "ziglang" in compiler.command else ()
+
 
 #: API level -> headers that differ from those of the latest one, searched first
 LEVEL_INCLUDE_DIRS: Final = {API_LEVEL_2025_07: INCLUDE_DIR.with_name("include_2025_07")}
@@ -61,7 +119,7 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     level = request.api_level or LATEST_API_LEVEL
     if level not in API_LEVELS:
         raise UsageError(f"--api-level {level}: the CPU target models {', '.join(API_LEVELS)}")
-    own = (LEVEL_INCLUDE_DIRS[level],) if level in LEVEL_INCLUDE_DIRS else ()
+    level_dirs = (LEVEL_INCLUDE_DIRS[level],) if level in LEVEL_INCLUDE_DIRS else ()
     compiler = find_compiler(request.compiler)
     return BuildRecipe(
         target="cpu",
@@ -72,7 +130,7 @@ def recipe(request: BuildRequest) -> BuildRecipe:
         kernel_flags=kernel_flags(request),
         functions_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.SUPPORT_CHECK else 1,
         link_flags=link_flags(request),
-        include_dirs=(*own, INCLUDE_DIR, abi_dir()),
+        include_dirs=(*level_dirs, INCLUDE_DIR, abi_dir()),
         prefix_header=PREFIX_HEADER,
         support_sources=_support_sources(request),
         machine_identity=machine_identity(compiler),
@@ -84,5 +142,5 @@ def recipe(request: BuildRequest) -> BuildRecipe:
 
 def _support_sources(request: BuildRequest) -> tuple[Path, ...]:
     answers = request.purpose is Purpose.SUPPORT_CHECK
-    own = (path for path in sorted(SOURCE_DIR.glob("*.cpp")) if not (answers and path.name == _BLOCKS))
-    return (*own, device_table_source())
+    sources = (path for path in sorted(SOURCE_DIR.glob("*.cpp")) if not (answers and path.name == _BLOCKS))
+    return (*sources, device_table_source())

@@ -21,25 +21,15 @@ SOURCE_DIR: Final = _HERE / "src"
 class CpuTarget:
     """Builds generated kernels against the host model and runs them on this machine's CPU."""
 
-    @property
-    def id(self) -> str:
-        """What users type with ``--target``."""
-        return "cpu"
+    #: what users type with ``--target``
+    id = "cpu"
+    #: a few words for tables and help texts
+    label = "CPU of this machine, modelling an AMD GPU"
 
-    @property
-    def label(self) -> str:
-        """A few words for tables and help texts."""
-        return "CPU of this machine, modelling an AMD GPU"
-
-    @property
-    def embedded(self) -> bool:
-        """Kernels run without any device."""
-        return True
-
-    @property
-    def default_arch(self) -> str:
-        """The device that is modelled without ``--arch``."""
-        return DEFAULT_ARCH
+    #: kernels run without any device
+    embedded = True
+    #: the device that is modelled without ``--arch``
+    default_arch = DEFAULT_ARCH
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""

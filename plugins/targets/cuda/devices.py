@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from ckprof.build.tool_output import ask
+from ckprof.kernels.build.tool_output import ask
 
 _TOOL: Final = "nvidia-smi"
 _FIELDS: Final = ("index", "name", "compute_cap", "memory.total", "driver_version", "mig.mode.current")
@@ -48,7 +48,7 @@ def devices() -> tuple[Device, ...]:
 
 def read_devices(text: str) -> tuple[Device, ...]:
     """Return what the lines of the tool tell; lines that are no device are left out."""
-    found: list[Device] = []
+    devices: list[Device] = []
     for line in text.splitlines():
         values = [value.strip() for value in line.split(",")]
         if len(values) != len(_FIELDS) or not values[0].isdecimal():
@@ -56,7 +56,7 @@ def read_devices(text: str) -> tuple[Device, ...]:
         major, _, minor = values[2].partition(".")
         if not (major.isdecimal() and minor.isdecimal()):
             continue
-        found.append(
+        devices.append(
             Device(
                 index=int(values[0]),
                 name=values[1],
@@ -66,4 +66,17 @@ def read_devices(text: str) -> tuple[Device, ...]:
                 partition="MIG" if values[5] == "Enabled" else "",
             )
         )
-    return tuple(found)
+    return tuple(devices)
+
+
+#: times ten: that of engine W, which is compiled for where no device says otherwise
+USUAL_CAPABILITY: Final = 90
+_SHARED_BYTES: Final = {80: 167936, 86: 102400, 87: 167936, 89: 102400, 90: 233472}
+
+
+def shared_bytes(capability: int) -> int:
+    """Return the shared memory of a multiprocessor in bytes; the least of the known ones for others.
+
+    :param capability: compute capability times ten.
+    """
+    return _SHARED_BYTES.get(capability, min(_SHARED_BYTES.values()))

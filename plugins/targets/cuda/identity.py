@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.dtype import DataType
 from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.types import DataType
 from ckprof_plugins.targets.cuda.devices import devices
 
 if TYPE_CHECKING:
@@ -69,16 +69,16 @@ def theoretical_roofs(index: int) -> tuple[Roof, ...]:
 
 def _visible_device(index: int) -> Device | None:
     """Return the device that a process sees under a number."""
-    found = list(devices())
+    visible = list(devices())
     chosen = os.environ.get(_VISIBLE)
     if chosen is not None:
         words = [word.strip() for word in chosen.split(",")]
         if not all(word.isascii() and word.isdecimal() for word in words):
             # identifiers, which the tool was not asked for: the line that the library prints must do
             return None
-        by_index = {device.index: device for device in found}
-        found = [by_index[int(word)] for word in words if int(word) in by_index]
-    return found[index] if 0 <= index < len(found) else None
+        by_index = {device.index: device for device in visible}
+        visible = [by_index[int(word)] for word in words if int(word) in by_index]
+    return visible[index] if 0 <= index < len(visible) else None
 
 
 @lru_cache(maxsize=1)

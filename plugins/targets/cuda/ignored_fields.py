@@ -36,5 +36,5 @@ def ignored_fields(kernel: TimedKernel) -> tuple[IgnoredFields, ...]:
     if "gemm_pipeline" not in kernel.fields:
         return ()
     in_engine_w = ENGINE_W in executed(kernel).labels
-    known = IN_BOTH_ENGINES + (IN_ENGINE_W if in_engine_w else ())
-    return tuple(one for one in known if any(name in kernel.fields for name in one.names))
+    ignored = IN_BOTH_ENGINES + (IN_ENGINE_W if in_engine_w else ())
+    return tuple(group for group in ignored if any(name in kernel.fields for name in group.names))

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.build.tool_output import ask
 from ckprof.errors import InputError, ToolchainError
-from ckprof.model.device_kernel import DeviceKernel, Occupancy
-from ckprof_plugins.targets.cuda.capabilities import shared_bytes
+from ckprof.kernels.build.tool_output import ask
+from ckprof.model.device import DeviceKernel, Occupancy
+from ckprof_plugins.targets.cuda.devices import shared_bytes
 from ckprof_plugins.targets.cuda.toolchain import candidates, packaged
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def find_tool(name: str) -> Path | None:
         beside = nvcc.resolve().parent / name
         if beside.is_file():
             return beside
-    found = shutil.which(name)
-    if found is not None:
-        return Path(found)
+    tool = shutil.which(name)
+    if tool is not None:
+        return Path(tool)
     return next((path for path in packaged(name) if path.is_file()), None)
 
 
@@ -104,7 +104,7 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     if not functions:
         raise InputError("not a code object of an NVIDIA GPU: it has no kernels", path)
     counts = _count(path)
-    return tuple(_kernel(one, arch, counts.get(one.name, Counter())) for one in functions)
+    return tuple(_kernel(function, arch, counts.get(function.name, Counter())) for function in functions)
 
 
 def _functions(elf: Any) -> list[_Function]:
@@ -138,12 +138,12 @@ def _values_of_functions(sections: Mapping[str, Any], wanted: int) -> dict[str, 
     symbols = sections.get(".symtab")
     if table is None or symbols is None:
         return {}
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for kind, value in _attributes(table.data()):
         if kind == wanted and len(value) == 8:
             index, number = struct.unpack("<II", value)
-            found[symbols.get_symbol(index).name] = number
-    return found
+            values[symbols.get_symbol(index).name] = number
+    return values
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -263,9 +263,9 @@ def read_disassembly(text: str) -> dict[str, Counter[str]]:
 
 
 def _widths(opcodes: Counter[str], *names: str) -> dict[int, int]:
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for opcode, number in opcodes.items():
         name, _, bits = opcode.partition(":")
         if bits and name in names:
-            found[int(bits)] += number
-    return dict(sorted(found.items()))
+            counts[int(bits)] += number
+    return dict(sorted(counts.items()))

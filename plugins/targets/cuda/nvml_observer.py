@@ -10,11 +10,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from ckprof.sweep.observer import Reading
-from ckprof_plugins.targets.cuda.visible import machine_device
+from ckprof.model.reading import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+VARIABLE: Final = "CUDA_VISIBLE_DEVICES"
+
+
+def machine_device(index: int, environment: Mapping[str, str] = os.environ) -> int | str | None:
+    """Return how the driver's tools know a device of the runtime.
+
+    The runtime orders GPUs of different models by speed unless ``CUDA_DEVICE_ORDER`` is ``PCI_BUS_ID``; among
+    equal ones, as machines for measurements have them, both orders are the same.
+
+    :param index: the runtime's number.
+    :returns: its number on the machine, or the beginning of its UUID; ``None`` if it is hidden.
+    """
+    listed = environment.get(VARIABLE)
+    if listed is None:
+        return index
+    entries: list[int | str] = []
+    for word in (part.strip() for part in listed.split(",")):
+        entry = int(word) if word.isascii() and word.isdecimal() else word
+        # as in the runtime, the list ends at what names no device
+        if isinstance(entry, str) and not entry.startswith(("GPU-", "MIG-")):
+            break
+        entries.append(entry)
+    return entries[index] if 0 <= index < len(entries) else None
+
 
 #: bit -> why a clock is lower than it could be, in NVML's order
 REASONS: Final = {
@@ -65,15 +89,15 @@ class NvmlObserver:
 
                 pynvml.nvmlInit()
                 self._nvml = pynvml
-            place = machine_device(device)
-            if place is None:
+            number = machine_device(device)
+            if number is None:
                 return None
             by = (
                 self._nvml.nvmlDeviceGetHandleByIndex
-                if isinstance(place, int)
+                if isinstance(number, int)
                 else self._nvml.nvmlDeviceGetHandleByUUID
             )
-            self._handles[device] = by(place)
+            self._handles[device] = by(number)
         except Exception:  # not installed, no driver, no such device: there is no evidence then
             self._failed = True
             return None
@@ -117,13 +141,13 @@ class NvmlObserver:
         In a container the driver may know processes by numbers that mean nothing here. Our own worker has the
         device open, so if it is not among them, nothing can be told but their number.
         """
-        found = _value(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))
-        if found is None:
+        processes = _value(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+        if processes is None:
             return None
-        users = {int(process.pid) for process in found}
+        users = {int(process.pid) for process in processes}
         extra["processes"] = len(users)
-        own = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
-        return len(users - own) if users & own or not users else None
+        ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+        return len(users - ours) if users & ours or not users else None
 
 
 def _value(read: Callable[[], Any]) -> Any:

@@ -9,8 +9,7 @@ from ckprof import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.protocols import Target
-    from ckprof.sweep.observer import Observer
+    from ckprof.plugin.protocols import Observer, Target
 
 
 @hookimpl

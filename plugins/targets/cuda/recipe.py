@@ -6,22 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.build.keys import abi_dir
 from ckprof.errors import ToolchainError, UsageError
+from ckprof.kernels.build.keys import abi_dir
 from ckprof.model.api_level import LATEST_API_LEVEL
-from ckprof.model.dtype import DataType
+from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
+from ckprof.model.types import DataType
 from ckprof_plugins.targets.cpu import recipe as host_recipe
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cuda.capabilities import USUAL_CAPABILITY, shared_bytes
-from ckprof_plugins.targets.cuda.devices import devices
+from ckprof_plugins.targets.cuda.devices import USUAL_CAPABILITY, devices, shared_bytes
 from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES
 from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
 if TYPE_CHECKING:
-    from ckprof.arch.architecture import Architecture
+    from ckprof.model.architecture import Architecture
     from ckprof.model.recipe import BuildRequest
 
 #: oldest device with the instructions of engine M
@@ -52,11 +51,13 @@ _FLAGS: Final = (
 )
 #: of the H200; that of other devices is not larger
 _LAST_LEVEL_CACHE: Final = 60 * 2**20
+#: nvcc adds their flags to its command line
+_VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 #: dense, by the data sheet of the H200 at a clock that it does not exceed
 _PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
 #: most often: only where an instance asks for one block per multiprocessor, its scheduler matters
 FIELDS_WITHOUT_CODE: Final = frozenset(
-    {"scheduler", *(name for one in IN_BOTH_ENGINES for name in one.names)}
+    {"scheduler", *(name for group in IN_BOTH_ENGINES for name in group.names)}
 )
 #: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
 _COMPILE_MEMORY: Final = 500 * 2**20
@@ -110,6 +111,7 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
             *(f"-D{macro}" for macro in arch.macros),
             *request.extra_flags,
         ),
+        variables=_VARIABLES,
         kernel_flags=("-x", "cu", *(("-cubin", "-DCKPROF_CUDA_OWN_CODE") if inspected else ())),
         functions_per_unit=1 if inspected else _KERNELS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
@@ -151,12 +153,12 @@ def _support_sources(operation: str) -> tuple[Path, ...]:
 
 def _capability() -> tuple[int, str]:
     """Return what to compile for, and why that cannot be run here."""
-    found = devices()
-    if not found:
+    present = devices()
+    if not present:
         return USUAL_CAPABILITY, (
             "no NVIDIA GPU was found, so kernels can be compiled but not run, verified or timed here"
         )
-    first = found[0]
+    first = present[0]
     if first.capability < OLDEST_CAPABILITY:
         return USUAL_CAPABILITY, (
             f"{first.name} has compute capability {first.capability // 10}.{first.capability % 10}, "

@@ -10,11 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity
-    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
-    from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.kernel_traits import KernelTraits
+    from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
@@ -28,30 +26,18 @@ DEFAULT_ARCH: Final = "gfx942"
 class CudaTarget:
     """Builds generated kernels for NVIDIA GPUs and runs them where there is one."""
 
-    @property
-    def id(self) -> str:
-        """What users type with ``--target``."""
-        return "cuda"
+    #: what users type with ``--target``
+    id = "cuda"
+    #: a few words for tables and help texts
+    label = "NVIDIA GPUs, with kernels of ckprof's own; builds without a GPU"
 
-    @property
-    def label(self) -> str:
-        """A few words for tables and help texts."""
-        return "NVIDIA GPUs, with kernels of ckprof's own; builds without a GPU"
+    #: the kernels are ckprof's own: what they need says nothing about the AMD device that is named
+    models_arch = True
+    #: kernels run on a device only
+    embedded = False
 
-    @property
-    def models_arch(self) -> bool:
-        """The kernels are ckprof's own: what they need says nothing about the AMD device that is named."""
-        return True
-
-    @property
-    def embedded(self) -> bool:
-        """Kernels run on a device only."""
-        return False
-
-    @property
-    def default_arch(self) -> str:
-        """The AMD device that is modelled without ``--arch``."""
-        return DEFAULT_ARCH
+    #: the AMD device that is modelled without ``--arch``
+    default_arch = DEFAULT_ARCH
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""
@@ -107,11 +93,11 @@ class CudaTarget:
 
     def substitute(self, kernel: TimedKernel, problem: Problem) -> str:
         """Return what computes a problem here in place of an instance's kernel; empty if nothing does."""
-        from ckprof_plugins.targets.cuda.substitutes import substitute
+        from ckprof_plugins.targets.cuda.execution import substitute
 
         return substitute(kernel, problem)
 
     def device_name(self) -> str:
         """Return the name of the first NVIDIA GPU of this machine; empty without one."""
-        found = devices()
-        return found[0].name if found else ""
+        present = devices()
+        return present[0].name if present else ""

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.build.tool_output import ask
-from ckprof.build.toolchain import search_compilers
 from ckprof.errors import ToolchainError
+from ckprof.kernels.build.tool_output import ask
+from ckprof.kernels.build.toolchain import search_compilers
 from ckprof.model.recipe import Compiler, CompilerFamily
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def candidates() -> Iterator[Path]:
     named = os.environ.get(VARIABLE, "").strip()
     if named:
         yield Path(shlex.split(named)[0])
-    found = shutil.which("nvcc")
-    if found is not None:
-        yield Path(found)
+    on_path = shutil.which("nvcc")
+    if on_path is not None:
+        yield Path(on_path)
     yield from _USUAL
     yield from packaged("nvcc")
 

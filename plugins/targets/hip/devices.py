@@ -51,7 +51,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Devic
     :param topology: folder with one folder per node, CPUs among them.
     :param graphics: folder with one folder per device of the graphics drivers.
     """
-    found: list[_Node] = []
+    nodes: list[_Node] = []
     for node in sorted(topology.glob("[0-9]*"), key=lambda path: int(path.name)):
         values = _properties(node / "properties")
         arch = arch_name(values.get("gfx_target_version", 0))
@@ -59,7 +59,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Devic
             units = values.get("simd_count", 0) // max(1, values.get("simd_per_cu", 4))
             banks = (_properties(bank) for bank in node.glob("mem_banks/*/properties"))
             minor = f"renderD{values.get('drm_render_minor', 0)}"
-            found.append(
+            nodes.append(
                 _Node(
                     arch=arch,
                     units=units,
@@ -69,7 +69,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Devic
                 )
             )
     for variable in selecting_variables():
-        found = _visible(found, os.environ[variable])
+        nodes = _visible(nodes, os.environ[variable])
     return tuple(
         Device(
             index=index,
@@ -78,7 +78,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Devic
             memory_bytes=node.memory_bytes,
             partition=node.partition,
         )
-        for index, node in enumerate(found)
+        for index, node in enumerate(nodes)
     )
 
 
@@ -111,7 +111,7 @@ def _properties(path: Path) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
-def _visible(found: list[_Node], selection: str) -> list[_Node]:
+def _visible(nodes: list[_Node], selection: str) -> list[_Node]:
     """Apply a list of indices and identifiers.
 
     As in the runtime it ends at the first entry that names no device, and a repeated one counts once.
@@ -122,15 +122,15 @@ def _visible(found: list[_Node], selection: str) -> list[_Node]:
             index = next(
                 (
                     at
-                    for at, node in enumerate(found)
+                    for at, node in enumerate(nodes)
                     if node.identifier == word.lower().replace("gpu-", "GPU-")
                 ),
                 -1,
             )
         else:
             index = int(word) if word.isascii() and word.isdecimal() else -1
-        if not 0 <= index < len(found):
+        if not 0 <= index < len(nodes):
             break
         if index not in chosen:
             chosen.append(index)
-    return [found[index] for index in chosen]
+    return [nodes[index] for index in chosen]

@@ -6,9 +6,10 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.architectures import architectures
 from ckprof.errors import CkprofError
-from ckprof.model.finding import Finding, FindingState
+from ckprof.model.architecture import architectures
+from ckprof.model.finding import Finding
+from ckprof.model.finding import FindingState as State
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
@@ -30,7 +31,7 @@ _log: Final = logging.getLogger(__name__)
 
 def findings() -> Sequence[Finding]:
     """Return what the target needs and whether it is there. Never raises."""
-    found: list[Finding] = []
+    lines: list[Finding] = []
     parts: tuple[tuple[str, Callable[[], list[Finding]], str], ...] = (
         ("GPU", _devices, ""),
         ("HIP compiler", _compilers, INSTALL_COMMAND),
@@ -42,30 +43,30 @@ def findings() -> Sequence[Finding]:
     )
     for topic, part, advice in parts:
         try:
-            found += part()
+            lines += part()
         except (CkprofError, OSError, ValueError) as exc:
             _log.debug("looking for %s failed", topic, exc_info=True)
             detail = str(exc).splitlines()[0]
-            found.append(Finding(topic=topic, state=FindingState.MISSING, detail=detail, advice=advice))
-    return found
+            lines.append(Finding(topic, State.MISSING, detail, advice))
+    return lines
 
 
 def _devices() -> list[Finding]:
     chosen = ", ".join(f"{name}={os.environ[name]}" for name in selecting_variables())
-    found = [
+    lines = [
         Finding(
-            topic=f"GPU {device.index}",
-            state=FindingState.OK,
-            detail=f"{device.arch}, {device.compute_units} compute units"
+            f"GPU {device.index}",
+            State.OK,
+            f"{device.arch}, {device.compute_units} compute units"
             + (f" (numbered by {chosen})" if chosen else ""),
         )
         for device in devices()
     ]
-    return found or [
+    return lines or [
         Finding(
-            topic="GPU",
-            state=FindingState.OPTIONAL,
-            detail="none"
+            "GPU",
+            State.OPTIONAL,
+            "none"
             + (f" that {chosen} leaves" if chosen else "")
             + ": kernels can be built and inspected, not run",
         )
@@ -74,42 +75,41 @@ def _devices() -> list[Finding]:
 
 def _compilers() -> list[Finding]:
     search = search_hip_compilers()
-    found = []
+    lines = []
     for hip in search.compilers:
-        known = ", ".join(arch for arch in architectures() if arch in hip.archs)
+        archs = ", ".join(arch for arch in architectures() if arch in hip.archs)
         missing = [name for name, path in (("lld", hip.linker),) if not path]
-        state = FindingState.BROKEN if missing else FindingState.OK
+        state = State.BROKEN if missing else State.OK
         advice = f"apt-get install lld-{hip.compiler.version[0]}" if missing else hip.caution
         if not missing and not hip.bundler:
             note = f"only to run kernels: apt-get install clang-tools-{hip.compiler.version[0]}"
             advice = f"{advice}; {note}" if advice else note
-        found.append(
+        lines.append(
             Finding(
-                topic="HIP compiler",
-                state=state,
-                detail=f"{' '.join(hip.compiler.command)}: {hip.compiler.description}; {known}",
-                advice=advice,
+                "HIP compiler",
+                state,
+                f"{' '.join(hip.compiler.command)}: {hip.compiler.description}; {archs}",
+                advice,
             )
         )
-    if not found:
-        found.append(
+    if not lines:
+        lines.append(
             Finding(
-                topic="HIP compiler",
-                state=FindingState.MISSING,
-                detail="no amdclang++, hipcc or clang++ 17 or newer with the AMDGPU backend",
-                advice=INSTALL_COMMAND,
+                "HIP compiler",
+                State.MISSING,
+                "no amdclang++, hipcc or clang++ 17 or newer with the AMDGPU backend",
+                INSTALL_COMMAND,
             )
         )
-    found += [
-        Finding(topic="HIP compiler", state=FindingState.OPTIONAL, detail=str(rejection), advice="not used")
-        for rejection in search.rejections
+    lines += [
+        Finding("HIP compiler", State.OPTIONAL, str(rejection), "not used") for rejection in search.rejections
     ]
-    return found
+    return lines
 
 
 def _hip_headers() -> list[Finding]:
     root = find_hip_root()
-    return [Finding(topic="HIP headers", state=FindingState.OK, detail=str(root / "include" / "hip"))]
+    return [Finding("HIP headers", State.OK, str(root / "include" / "hip"))]
 
 
 def _runtime() -> list[Finding]:
@@ -117,13 +117,13 @@ def _runtime() -> list[Finding]:
     if folder is None:
         return [
             Finding(
-                topic="HIP runtime",
-                state=FindingState.OPTIONAL,
-                detail=f"no {RUNTIME_LIBRARY}: kernels can be compiled and inspected, not linked",
-                advice=f"install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}",
+                "HIP runtime",
+                State.OPTIONAL,
+                f"no {RUNTIME_LIBRARY}: kernels can be compiled and inspected, not linked",
+                f"install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}",
             )
         ]
-    return [Finding(topic="HIP runtime", state=FindingState.OK, detail=str(folder / RUNTIME_LIBRARY))]
+    return [Finding("HIP runtime", State.OK, str(folder / RUNTIME_LIBRARY))]
 
 
 def _libraries() -> list[Finding]:
@@ -136,16 +136,16 @@ def _libraries() -> list[Finding]:
         except CkprofError:
             lack.append(arch)
     detail = f"{folder}: {', '.join(have)}" + (f"; not {', '.join(lack)}" if lack else "")
-    return [Finding(topic="device libraries", state=FindingState.OK, detail=detail)]
+    return [Finding("device libraries", State.OK, detail)]
 
 
 def _ck_headers() -> list[Finding]:
     headers = find_headers()
     return [
         Finding(
-            topic="CK Tile headers",
-            state=FindingState.OK,
-            detail=f"API level {headers.api_level} in {headers.root} ({headers.origin}); "
+            "CK Tile headers",
+            State.OK,
+            f"API level {headers.api_level} in {headers.root} ({headers.origin}); "
             f"--ck-root or {ROOT_VARIABLE} names others",
         )
     ]
@@ -156,8 +156,4 @@ def _reader() -> list[Finding]:
         import elftools
     except ImportError:
         raise CkprofError("package pyelftools is not installed; 'ckprof inspect' needs it") from None
-    return [
-        Finding(
-            topic="code object reader", state=FindingState.OK, detail=f"pyelftools {elftools.__version__}"
-        )
-    ]
+    return [Finding("code object reader", State.OK, f"pyelftools {elftools.__version__}")]

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.model.gemm_work import Estimate
-from ckprof.model.kernel_traits import KernelTraits
-from ckprof.selection.arithmetic import ceil_div
-from ckprof.selection.work import Sizes, tiles_of
+from ckprof.model.architecture import find_architecture
+from ckprof.model.gemm_work import Estimate, KernelTraits
+from ckprof.tuning.time_model.work import Sizes, ceil_div, tiles_of
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, operand_type
 
 if TYPE_CHECKING:
-    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.device import DeviceKernel
     from ckprof.model.gemm_work import GemmWork
 
 

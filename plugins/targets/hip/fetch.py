@@ -17,14 +17,15 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from ckprof.build.digests import FolderDigests
 from ckprof.errors import CkprofError, ExitCode, ToolchainError
+from ckprof.kernels.build.digests import FolderDigests
 from ckprof.paths import CACHE_VARIABLE, cache_dir
 
 FETCH_COMMAND: Final = "python -m ckprof_plugins.targets.hip.fetch"
 PROJECT: Final = "flash-attn"
 RELEASE: Final = "2.8.3"
-#: of the unpacked files, by relative name and content; see :class:`~ckprof.build.digests.FolderDigests`
+#: of the unpacked files, by relative name and content; see
+#: :class:`~ckprof.kernels.build.digests.FolderDigests`
 UNPACKED: Final = "170103e2fe6243a7f91a9efdbf580ad16f6a59fe"
 SHA256: Final = "1e71dd64a9e0280e0447b8a0c2541bad4bf6ac65bdeaa2f90e51a9e57de0370d"
 

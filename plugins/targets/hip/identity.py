@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ckprof.arch.architectures import find_architecture
+from ckprof.model.architecture import find_architecture
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.dtype import DataType
 from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.types import DataType
 from ckprof_plugins.targets.hip.devices import devices
 
 DRIVER_VERSION: Final = Path("/sys/module/amdgpu/version")
@@ -23,10 +23,10 @@ def device_identity(index: int, driver: Path = DRIVER_VERSION) -> DeviceIdentity
 
     :param driver: file with the driver's version; one that came with the kernel has none.
     """
-    found = devices()
-    if not 0 <= index < len(found):
+    present = devices()
+    if not 0 <= index < len(present):
         return None
-    device = found[index]
+    device = present[index]
     return DeviceIdentity(
         compute_units=device.compute_units,
         memory_bytes=device.memory_bytes,

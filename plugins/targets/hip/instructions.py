@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.build.tool_output import ask
 from ckprof.errors import ToolchainError
+from ckprof.kernels.build.tool_output import ask
+from ckprof.model.architecture import find_architecture
 from ckprof_plugins.targets.hip.rocm import rocm_roots
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def find_disassembler() -> str:
             if (root / below).is_file():
                 return str(root / below)
     for name in (f"llvm-objdump-{major}" for major in range(_NEWEST_MAJOR, _OLDEST_MAJOR - 1, -1)):
-        found = shutil.which(name)
-        if found:
-            return found
+        tool = shutil.which(name)
+        if tool:
+            return tool
     plain = shutil.which("llvm-objdump")
     if plain:
         return plain
@@ -162,9 +162,9 @@ def matrix_cycles(name: str, arch: str) -> int:
     machine = find_architecture(arch).machine
     if machine is None:
         return 0
-    known = machine.mfma_cycles.get(name)
-    if known is not None:
-        return known
+    cycles = machine.mfma_cycles.get(name)
+    if cycles is not None:
+        return cycles
     operations = matrix_operations(name)
     if not operations:
         return 0

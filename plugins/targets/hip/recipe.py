@@ -6,22 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.build.cache import ObjectCache
-from ckprof.build.digests import FolderDigests, digest_parts
-from ckprof.build.keys import abi_dir
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.model.dtype import DataType
-from ckprof.model.recipe import BuildRecipe, Product, Purpose
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build.digests import FolderDigests, digest_parts
+from ckprof.kernels.build.keys import abi_dir
+from ckprof.model.architecture import find_architecture
+from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
+from ckprof.model.types import DataType
 from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip.devices import devices
-from ckprof_plugins.targets.hip.flags import (
-    ANSWER_FLAGS,
-    DEVICE_FLAGS,
-    FLAGS,
-    LIBRARY_FLAGS,
-    PRECOMPILING,
-)
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.rocm import (
     find_device_libraries,
@@ -36,6 +29,39 @@ if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRequest, Precompiling
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
+
+#: of every source
+FLAGS: Final = (
+    "-std=c++20",
+    # the headers are the user's: their warnings help nobody here
+    "-w",
+    "-Wno-invalid-constexpr",
+    "-Wno-missing-template-arg-list-after-template-kw",
+    "-D__HIP_PLATFORM_AMD__",
+    # with modules, device and host overloads in a precompiled header count as two definitions of one function
+    "-Xclang",
+    "-fno-cxx-modules",
+)
+#: of sources of which the code objects are wanted
+DEVICE_FLAGS: Final = ("-O3", "--offload-device-only", "--no-gpu-bundle-output")
+#: of sources that only answer whether problems are supported
+ANSWER_FLAGS: Final = (
+    "-O0",
+    "--offload-host-only",
+    "-nogpulib",
+    "-no-hip-rt",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-DCKPROF_SUPPORT_ONLY",
+)
+#: of sources of a library that runs
+LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
+#: the driver puts a header of its own in front, which a precompiled header already holds
+PRECOMPILING: Final = Precompiling(
+    make=("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
+    use=("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
+)
+
 
 _HERE: Final = Path(__file__).parent
 SHIM_DIR: Final = _HERE / "include"
@@ -84,25 +110,25 @@ def recipe(request: BuildRequest) -> BuildRecipe:
             f"--api-level {request.api_level}: the headers in {headers.root} are of {headers.api_level}"
         )
     hip = find_hip_compiler(base, request.compiler)
-    found = _Found(hip=hip, headers=headers, hip_root=find_hip_root())
+    tools = _Tools(hip=hip, headers=headers, hip_root=find_hip_root())
     if request.purpose is Purpose.SUPPORT_CHECK:
-        return _recipe(request, found, _answers())
+        return _recipe(request, tools, _answers())
     if request.sources_only:
-        return _recipe(request, found, _library(request, hip, runnable=False))
+        return _recipe(request, tools, _library(request, hip, runnable=False))
     libraries = find_device_libraries()
     folder = library_folder(libraries, base, cache_dir() / "device-libraries")
     if not hip.linker:
         raise ToolchainError(
             f"{' '.join(hip.compiler.command)} finds no lld for device code; {install_advice(base)}"
         )
-    found = replace(
-        found,
+    tools = replace(
+        tools,
         location_flags=(f"--rocm-device-lib-path={folder}", *_object_version(libraries)),
         digested=(libraries,),
     )
     if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and device is not None):
-        return _recipe(request, found, _library(request, hip, runnable=device is not None))
-    return _recipe(request, found, _code_objects())
+        return _recipe(request, tools, _library(request, hip, runnable=device is not None))
+    return _recipe(request, tools, _code_objects())
 
 
 def _object_version(libraries: Path) -> tuple[str, ...]:
@@ -110,8 +136,8 @@ def _object_version(libraries: Path) -> tuple[str, ...]:
     versions = [
         int(path.stem.rpartition("_")[2]) // 100 for path in libraries.glob("oclc_abi_version_*00.bc")
     ]
-    known = max(versions, default=_USUAL_OBJECT_VERSION)
-    return (f"-mcode-object-version={known}",) if known < _USUAL_OBJECT_VERSION else ()
+    newest = max(versions, default=_USUAL_OBJECT_VERSION)
+    return (f"-mcode-object-version={newest}",) if newest < _USUAL_OBJECT_VERSION else ()
 
 
 #: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
@@ -120,7 +146,7 @@ _RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Tools:
     """What this machine has of what kernels are compiled with."""
 
     hip: HipCompiler
@@ -202,26 +228,26 @@ def _peak_flops(arch: str) -> tuple[tuple[DataType, float], ...]:
 
 
 def _why_not(arch: str) -> str:
-    found = devices()
-    if not found:
+    present = devices()
+    if not present:
         return (
             f"no AMD GPU was found, so kernels for {arch} can be compiled but not run, verified or timed here"
         )
-    there = ", ".join(f"{device.index}: {device.arch}" for device in found)
+    there = ", ".join(f"{device.index}: {device.arch}" for device in present)
     return f"no {arch} was found (devices here: {there}), so its kernels can be compiled but not run here"
 
 
-def _recipe(request: BuildRequest, found: _Found, parts: _ProductParts) -> BuildRecipe:
+def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> BuildRecipe:
     base = request.arch.partition(":")[0]
     machine = find_architecture(base).machine
-    shim = _shim(found.hip, found.hip_root, base)
-    hip_headers = found.hip_root / "include" / "hip"
+    shim = _shim(tools.hip, tools.hip_root, base)
+    hip_headers = tools.hip_root / "include" / "hip"
     digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
     return BuildRecipe(
         target="hip",
         arch=request.arch,
-        api_level=found.headers.api_level,
-        compiler=found.hip.compiler,
+        api_level=tools.headers.api_level,
+        compiler=tools.hip.compiler,
         compile_flags=(
             "-x",
             "hip",
@@ -231,18 +257,19 @@ def _recipe(request: BuildRequest, found: _Found, parts: _ProductParts) -> Build
             *shim,
             *request.extra_flags,
         ),
+        variables=compiler_variables(tools.hip.compiler.command),
         location_flags=(
-            f"--rocm-path={found.hip_root}",
-            *found.location_flags,
+            f"--rocm-path={tools.hip_root}",
+            *tools.location_flags,
             *(("-include", str(_SHIM)) if shim else ()),
         ),
         link_flags=parts.link_flags,
-        include_dirs=(found.headers.root, abi_dir()),
-        digested_dirs=(found.headers.root / "ck_tile", abi_dir(), SHIM_DIR),
+        include_dirs=(tools.headers.root, abi_dir()),
+        digested_dirs=(tools.headers.root / "ck_tile", abi_dir(), SHIM_DIR),
         prefix_header=parts.prefix_header,
         support_sources=parts.support_sources,
         # headers of HIP and device libraries lie outside the folders that are searched for headers
-        machine_identity=digest_parts(*(digests.of(folder) for folder in (hip_headers, *found.digested))),
+        machine_identity=digest_parts(*(digests.of(folder) for folder in (hip_headers, *tools.digested))),
         compile_memory_bytes=_COMPILE_MEMORY,
         further_memory_bytes=parts.further_memory_bytes,
         functions_per_unit=parts.functions_per_unit,
@@ -253,6 +280,16 @@ def _recipe(request: BuildRequest, found: _Found, parts: _ProductParts) -> Build
         last_level_cache_bytes=machine.last_level_cache_bytes if machine else 0,
         peak_flops=_peak_flops(base),
     )
+
+
+#: what hipcc, a script, reads besides its command line
+_HIPCC_VARIABLES: Final = ("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND", "HIP_CLANG_PATH")
+
+
+def compiler_variables(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the variables that change what the compiler makes."""
+    wraps = any(Path(word).name.startswith("hipcc") for word in command)
+    return ("HIP_DEVICE_LIB_PATH", *(_HIPCC_VARIABLES if wraps else ()))
 
 
 def _shim(hip: HipCompiler, hip_root: Path, arch: str) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ckprof.arch.architectures import USUAL_CLANG_MAJOR, find_architecture
 from ckprof.errors import ToolchainError
+from ckprof.model.architecture import USUAL_CLANG_MAJOR, find_architecture
 
 _INSTALL_COMMAND: Final = (
     "apt-get install clang-{0} lld-{0} llvm-{0} clang-tools-{0} libamdhip64-dev rocm-device-libs"

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity
-    from ckprof.model.device_kernel import DeviceKernel
+    from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRecipe, BuildRequest
@@ -21,28 +20,21 @@ DEFAULT_ARCH: Final = "gfx942"
 class HipTarget:
     """Builds generated kernels for AMD GPUs and runs them where there is one."""
 
-    @property
-    def id(self) -> str:
-        """What users type with ``--target``."""
-        return "hip"
+    #: what users type with ``--target``
+    id = "hip"
+    #: a few words for tables and help texts
+    label = "AMD GPUs, with CK Tile headers of your own; builds without a GPU"
 
-    @property
-    def label(self) -> str:
-        """A few words for tables and help texts."""
-        return "AMD GPUs, with CK Tile headers of your own; builds without a GPU"
-
-    @property
-    def embedded(self) -> bool:
-        """Kernels run on a device only."""
-        return False
+    #: kernels run on a device only
+    embedded = False
 
     @property
     def default_arch(self) -> str:
         """That of the first GPU, else a usual one."""
         from ckprof_plugins.targets.hip.devices import devices
 
-        found = devices()
-        return found[0].arch if found else DEFAULT_ARCH
+        present = devices()
+        return present[0].arch if present else DEFAULT_ARCH
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from ckprof.build.atomic_write import write_atomically
-from ckprof.build.digests import digest_parts
-from ckprof.build.probe import Rejection, probe
-from ckprof.build.tool_output import ask
-from ckprof.build.toolchain import probe_store
 from ckprof.errors import ToolchainError
+from ckprof.files import write_atomically
+from ckprof.kernels.build.digests import digest_parts
+from ckprof.kernels.build.probe import Rejection, probe
+from ckprof.kernels.build.tool_output import ask
+from ckprof.kernels.build.toolchain import probe_store
 from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class HipCompiler:
     @property
     def caution(self) -> str:
         """What is known to be wrong with code that it makes; empty if nothing is."""
-        first, behind = _WRONG_BARRIERS
-        if first <= self.compiler.version < behind:
+        first, end = _WRONG_BARRIERS
+        if first <= self.compiler.version < end:
             return (
                 "miscompiles barriers in compv3 kernels of backward weight; use ROCm's compiler or "
                 "clang 22 for code that is to run"
@@ -74,17 +74,17 @@ def search_hip_compilers(arch: str | None = None, *, first_only: bool = False) -
     :param arch: only those that can compile for it.
     :param first_only: stop at the first usable one.
     """
-    found: dict[str, HipCompiler] = {}
+    compilers: dict[str, HipCompiler] = {}
     rejections: list[Rejection] = []
     for command, expected in _candidates():
         answer = _usable(command, arch)
         if isinstance(answer, HipCompiler):
-            found.setdefault(answer.compiler.identity, answer)
+            compilers.setdefault(answer.compiler.identity, answer)
             if first_only:
                 break
         elif expected or answer.reason != "not found":
             rejections.append(answer)
-    return HipSearch(compilers=tuple(found.values()), rejections=tuple(rejections))
+    return HipSearch(compilers=tuple(compilers.values()), rejections=tuple(rejections))
 
 
 def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
@@ -206,13 +206,17 @@ def _recall(memo: Path) -> _Answers | None:
 
 
 def _archs(command: tuple[str, ...]) -> list[str]:
-    told = _output((*command, "--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus"), both=True)
-    return sorted({word for line in told.splitlines() for word in line.split()[:1] if word.startswith("gfx")})
+    output = _output(
+        (*command, "--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus"), both=True
+    )
+    return sorted(
+        {word for line in output.splitlines() for word in line.split()[:1] if word.startswith("gfx")}
+    )
 
 
 def _tool(command: tuple[str, ...], name: str) -> str:
-    told = _output((*command, f"-print-prog-name={name}")).strip()
-    return told if Path(told).is_absolute() else (shutil.which(told) or "") if told else ""
+    path = _output((*command, f"-print-prog-name={name}")).strip()
+    return path if Path(path).is_absolute() else (shutil.which(path) or "") if path else ""
 
 
 def _output(command: tuple[str, ...], *, both: bool = False) -> str:

@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from ckprof_converters.extract.extraction import Status
+from ckprof_converters.extract.extraction import ExtractOptions, Order, Selection, Status
 from ckprof_converters.extract.lists import ListKey
-from ckprof_converters.extract.options import ExtractOptions, Order, Selection
 from tests.converters.extract import binaries
 from tests.converters.extract.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
 from tests.converters.extract.tree import (

@@ -95,7 +95,7 @@ def test_line_numbers_stay(pieces: list[str]) -> None:
 def read_expression(text: str) -> Expr:
     reader = ExprReader(TokenStream(text, "x"))
     found = reader.expression()
-    if reader.place < len(TokenStream(text, "x").texts):
+    if reader.position < len(TokenStream(text, "x").texts):
         raise reader.error("the end")
     return found
 

@@ -24,6 +24,60 @@ __attribute__((visibility("default"))) const ckprof_library* ckprof_get_library(
 
 /* SPDX-License-Identifier: MIT
  *
+ * What a kernel library says about itself.
+ */
+#ifndef CKPROF_LIBRARY_INFO_H
+#define CKPROF_LIBRARY_INFO_H
+
+#include "ckprof_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ckprof_library_info
+{
+    const char* operation; /* id of the operation */
+    const char* arch;      /* architecture that the kernels were built for */
+    const char* version;   /* of the C functions for programs; empty if they have none */
+    /* per kernel of the library's table, in its order: a JSON object with everything that makes it
+     */
+    const char* const* fields;
+    /* Writes the numbers of all kernels, those with the smallest predicted times first. Null
+     * without a time model: kernels are then taken in the order of the table. */
+    void (*rank)(const ckprof_problem* problem, int* order);
+} ckprof_library_info;
+
+const ckprof_library_info* ckprof_get_info(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+
+// It ends in something that is no kernel, so that a library without kernels has it as well.
+static const char* const ckprof_kernel_fields[] = {
+    "{\"name\":\"grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4\",\"pipeline\":\"implicit_gemm\",\"direction\":\"fwd\",\"ndim\":2,\"layout\":\"nhwgc\",\"dtype\":\"bf16\",\"tile_m\":128,\"tile_n\":128,\"tile_k\":32,\"wave_grid_m\":4,\"wave_grid_n\":1,\"wave_grid_k\":1,\"mma_tile_m\":16,\"mma_tile_n\":16,\"mma_tile_k\":16,\"vector_size_a\":4,\"vector_size_b\":4,\"vector_size_c\":4,\"gemm_pipeline\":\"compv3\",\"scheduler\":\"intrawave\",\"epilogue\":\"cshuffle\",\"double_smem_buffer\":false,\"num_groups_to_merge\":1,\"num_wave_groups\":1,\"specialization\":\"default\",\"explicit_gemm\":false,\"split_image\":false,\"pad_m\":true,\"pad_n\":true,\"pad_k\":true,\"first_bytes\":2,\"second_bytes\":2,\"result_bytes\":2,\"split_sum\":\"result_type\"}",
+    "{\"name\":\"grouped_conv_fwd_bf16_nhwgc_2d_compv1_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4\",\"pipeline\":\"implicit_gemm\",\"direction\":\"fwd\",\"ndim\":2,\"layout\":\"nhwgc\",\"dtype\":\"bf16\",\"tile_m\":128,\"tile_n\":128,\"tile_k\":32,\"wave_grid_m\":4,\"wave_grid_n\":1,\"wave_grid_k\":1,\"mma_tile_m\":16,\"mma_tile_n\":16,\"mma_tile_k\":16,\"vector_size_a\":4,\"vector_size_b\":4,\"vector_size_c\":4,\"gemm_pipeline\":\"compv1\",\"scheduler\":\"intrawave\",\"epilogue\":\"cshuffle\",\"double_smem_buffer\":false,\"num_groups_to_merge\":1,\"num_wave_groups\":1,\"specialization\":\"default\",\"explicit_gemm\":false,\"split_image\":false,\"pad_m\":true,\"pad_n\":true,\"pad_k\":true,\"first_bytes\":2,\"second_bytes\":2,\"result_bytes\":2,\"split_sum\":\"result_type\"}",
+    nullptr,
+};
+
+extern "C" {
+static const ckprof_library_info ckprof_info = {
+    "fwd",
+    "gfx942",
+    "2.0.0",
+    ckprof_kernel_fields,
+    nullptr,
+};
+
+__attribute__((visibility("default"))) const ckprof_library_info* ckprof_get_info(void)
+{ return &ckprof_info; }
+}
+
+/* SPDX-License-Identifier: MIT
+ *
  * What a kernel library says about itself to the sources that are linked into it.
  */
 #ifndef CKPROF_CONV_INFO_H
@@ -41,6 +95,7 @@ typedef struct ckprof_conv_info
     int number;            /* ConvProblemC's number of it, -1 if it has none */
     int buffers[3];        /* what a, b and c are: 0 input, 1 weight, 2 output */
     const char* arch;      /* architecture that the kernels were built for */
+    const char* version;   /* of the dispatcher's C interface */
     /* per kernel of the library's table, in its order: */
     const int* ndims;          /* number of spatial dimensions */
     const char* const* fields; /* a JSON object with everything that makes the kernel */
@@ -57,16 +112,10 @@ extern const ckprof_conv_info ckprof_conv_library_info;
 
 #endif
 
-// Both arrays end in something that is no kernel, so that a library without kernels has them as well.
 static const int ckprof_conv_ndims[] = {
     2,
     2,
     0,
-};
-static const char* const ckprof_conv_fields[] = {
-    "{\"name\":\"grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4\",\"pipeline\":\"implicit_gemm\",\"direction\":\"fwd\",\"ndim\":2,\"layout\":\"nhwgc\",\"dtype\":\"bf16\",\"tile_m\":128,\"tile_n\":128,\"tile_k\":32,\"wave_grid_m\":4,\"wave_grid_n\":1,\"wave_grid_k\":1,\"mma_tile_m\":16,\"mma_tile_n\":16,\"mma_tile_k\":16,\"vector_size_a\":4,\"vector_size_b\":4,\"vector_size_c\":4,\"gemm_pipeline\":\"compv3\",\"scheduler\":\"intrawave\",\"epilogue\":\"cshuffle\",\"double_smem_buffer\":false,\"num_groups_to_merge\":1,\"num_wave_groups\":1,\"specialization\":\"default\",\"explicit_gemm\":false,\"split_image\":false,\"pad_m\":true,\"pad_n\":true,\"pad_k\":true,\"split_sum\":\"result_type\"}",
-    "{\"name\":\"grouped_conv_fwd_bf16_nhwgc_2d_compv1_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4\",\"pipeline\":\"implicit_gemm\",\"direction\":\"fwd\",\"ndim\":2,\"layout\":\"nhwgc\",\"dtype\":\"bf16\",\"tile_m\":128,\"tile_n\":128,\"tile_k\":32,\"wave_grid_m\":4,\"wave_grid_n\":1,\"wave_grid_k\":1,\"mma_tile_m\":16,\"mma_tile_n\":16,\"mma_tile_k\":16,\"vector_size_a\":4,\"vector_size_b\":4,\"vector_size_c\":4,\"gemm_pipeline\":\"compv1\",\"scheduler\":\"intrawave\",\"epilogue\":\"cshuffle\",\"double_smem_buffer\":false,\"num_groups_to_merge\":1,\"num_wave_groups\":1,\"specialization\":\"default\",\"explicit_gemm\":false,\"split_image\":false,\"pad_m\":true,\"pad_n\":true,\"pad_k\":true,\"split_sum\":\"result_type\"}",
-    nullptr,
 };
 
 extern "C" const ckprof_conv_info ckprof_conv_library_info = {
@@ -74,7 +123,8 @@ extern "C" const ckprof_conv_info ckprof_conv_library_info = {
     0,
     {0, 1, 2},
     "gfx942",
+    "2.0.0",
     ckprof_conv_ndims,
-    ckprof_conv_fields,
+    ckprof_kernel_fields,
     nullptr,
 };

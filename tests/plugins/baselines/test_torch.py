@@ -8,16 +8,17 @@ from importlib.util import find_spec
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.model.dtype import SHARED_TYPES, DataType
-from ckprof.model.layout import find_layout
+from ckprof.measure.baselines import Baselines
+from ckprof.measure.options import RunOptions
+from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
-from ckprof.run.baselines import Baselines, BaselineSource
-from ckprof.run.options import RunOptions
-from ckprof.run.prepare import prepare_problem
+from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof.testing import registry_with
 from ckprof_plugins.baselines import torch_baseline
 from ckprof_plugins.baselines.torch_baseline import TorchBaseline
+from ckprof_plugins.directions._convolution.layout import find_layout
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 QUICK = RunOptions(max_time_s=0.02, timeout_s=60.0, cpu_threads=1)
@@ -46,19 +47,23 @@ CASES = [
 @needs_torch
 def test_every_direction_type_and_layout_is_computed_as_asked(tmp_path):
     directions = registry_with().directions
-    baselines = Baselines([BaselineSource(id="torch", entry=TorchBaseline().entry, on_host=True)])
+    baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=True)])
     with baselines.opened(QUICK, tmp_path):
         for number, (direction, name, dtype) in enumerate(CASES):
             layout = find_layout(name)
             folder = tmp_path / str(number)
             folder.mkdir()
             given = problem(layout.ndim)
-            prepared = prepare_problem(directions.find(direction), given, layout, dtype, QUICK, folder)
+            prepared = prepare_problem(
+                ProblemTensors.of(directions.find(direction), given, layout, dtype), QUICK, folder
+            )
             baselines.measure(number, layout, dtype, prepared, lambda: None)
         uneven = problem(2, left_pads=(1, 0), right_pads=(0, 1))
         layout, folder = find_layout("nhwgc"), tmp_path / "uneven"
         folder.mkdir()
-        prepared = prepare_problem(directions.find("fwd"), uneven, layout, DataType.FP32, QUICK, folder)
+        prepared = prepare_problem(
+            ProblemTensors.of(directions.find("fwd"), uneven, layout, DataType.FP32), QUICK, folder
+        )
         baselines.measure(len(CASES), layout, DataType.FP32, prepared, lambda: None)
     *regular, last = baselines.outcomes
     for case, found in zip(CASES, regular, strict=True):
@@ -72,7 +77,7 @@ def test_every_direction_type_and_layout_is_computed_as_asked(tmp_path):
 
 @needs_torch
 def test_a_gpu_that_torch_cannot_use_is_reported(tmp_path):
-    baselines = Baselines([BaselineSource(id="torch", entry=TorchBaseline().entry, on_host=False)])
+    baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=False)])
     options = RunOptions(device=99)
     with pytest.raises(ToolchainError, match="baseline torch cannot be used: torch 2") as raised:
         with baselines.opened(options, tmp_path):

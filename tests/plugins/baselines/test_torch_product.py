@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
+from ckprof.measure.baselines import Baselines
+from ckprof.measure.options import RunOptions
+from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
-from ckprof.run.baselines import Baselines, BaselineSource
-from ckprof.run.options import RunOptions
-from ckprof.run.prepare import prepare_problem
+from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.baselines.torch_baseline import TorchBaseline
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES, types_of
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
@@ -25,7 +25,7 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 FAKE = Path(__file__).parent / "fake"
 #: an engine that computes convolutions alone
-OTHER = Path(__file__).parents[2] / "run" / "engine.py"
+OTHER = Path(__file__).parents[2] / "measure" / "engine.py"
 TORCH = TorchBaseline().entry
 QUICK = RunOptions(max_time_s=0.01, min_samples=3, timeout_s=60.0, cpu_threads=1)
 FP16, BF16, FP8, BF8, INT8 = DataType.FP16, DataType.BF16, DataType.FP8, DataType.BF8, DataType.INT8
@@ -54,15 +54,15 @@ def measure(tmp_path):
     """Measure torch, or another engine, on products; return outcomes."""
 
     def call(cases, on_host, entry=TORCH):
-        source = BaselineSource(id="torch", entry=entry, on_host=on_host)
+        source = OpenBaseline(id="torch", entry=entry, on_host=on_host)
         baselines = Baselines([source])
         with baselines.opened(QUICK, tmp_path):
             for number, (types, name, problem) in enumerate(cases):
                 types = types_of(types) if isinstance(types, DataType) else types
                 layout, folder = find_layout(name), tmp_path / str(number)
                 folder.mkdir()
-                prepared = prepare_problem(Gemm(), problem, layout, types, QUICK, folder)
-                baselines.measure(number, layout, types.a, prepared, lambda: None)
+                prepared = prepare_problem(ProblemTensors.of(Gemm(), problem, layout, types), QUICK, folder)
+                baselines.measure(number, layout, types.operands[0], prepared, lambda: None)
         return baselines.outcomes
 
     return call

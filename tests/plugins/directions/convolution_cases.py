@@ -9,8 +9,8 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.layout import LAYOUTS, tensor_shape
-from ckprof.model.problem import ConvProblem
+from ckprof_plugins.directions._convolution.layout import LAYOUTS, tensor_shape
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 def operands(direction, problem, layout, seed=0):

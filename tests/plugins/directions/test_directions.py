@@ -7,7 +7,7 @@ import pytest
 from convolution_cases import EDGES, cases, naive, operands
 from hypothesis import given, settings
 
-from ckprof.model.layout import TENSORS, find_layout, tensor_shape
+from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout, tensor_shape
 from ckprof_plugins.directions.plugin import ckprof_register_directions
 
 DIRECTIONS = {direction.id: direction for direction in ckprof_register_directions()}

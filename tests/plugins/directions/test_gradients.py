@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from convolution_cases import operands
 
-from ckprof.model.layout import find_layout
-from ckprof.model.problem import ConvProblem
+from ckprof_plugins.directions._convolution.layout import find_layout
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.bwd_data import BackwardData
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError, UsageError
-from ckprof.sweep.cluster.engine import EngineRequest, Pool
+from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof.sweep.cluster.settings import read_settings
 from ckprof_plugins.engines import parsl_task
 from ckprof_plugins.engines.parsl_engine import ParslEngine
@@ -91,7 +91,7 @@ def test_parsl_needs_settings_and_no_devices(tmp_path):
 _CONSTRUCT = """
 import sys
 from pathlib import Path
-from ckprof.sweep.cluster.engine import EngineRequest, Pool
+from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof.sweep.cluster.settings import read_settings
 from ckprof_plugins.engines.parsl_engine import ParslEngine, make_executor
 from ckprof_plugins.engines.parsl_settings import PROVIDERS, PoolTable, read_parsl_settings

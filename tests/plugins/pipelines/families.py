@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.depthwise.instance import SIZES
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT, DepthwisePipeline
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 from families import broken, flat, header, pipeline_of
 
-from ckprof.catalog.reader import read_catalog
-from ckprof.catalog.writer import render_catalog
 from ckprof.errors import InputError
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
-from ckprof.model.type_set import TypeSet
+from ckprof.lists.catalogs import read_catalog, render_catalog
+from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_converters.plugin import VARIANTS
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline

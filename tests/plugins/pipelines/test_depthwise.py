@@ -7,7 +7,7 @@ from families import broken, depthwise, flat, header, pipeline_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ckprof.model.problem import ConvProblem
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 def test_name():

@@ -10,9 +10,9 @@ import pytest
 from families import ARCH, FAMILIES, GOLDEN, LEVEL, STREAM_K, TWO_STAGE, depthwise, flat, header, pipeline_of
 
 from ckprof.errors import InputError
-from ckprof.model.problem import ConvProblem
-from ckprof_plugins.directions.operation import Zeroing
-from ckprof_plugins.pipelines._base.operations import built_in_operations
+from ckprof_plugins.directions._convolution.kernel import Zeroing
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._base.base_pipeline import built_in_operations
 from ckprof_plugins.pipelines._base.template_values import rejection
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT
 

@@ -6,117 +6,143 @@ import dataclasses
 
 import pytest
 
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
-from ckprof.model.layout import find_layout
+from ckprof.model.types import ComputeType, DataType
+from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name, name_of_instance
+from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
     Scheduler,
     Specialization,
 )
+from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 
-BASE = {
-    "direction": "fwd",
-    "dtype": "fp16",
-    "layout": "nhwgc",
-    "ndim": 2,
-    "gemm_pipeline": "compv1",
-    "epilogue": "cshuffle",
-    "scheduler": "intrawave",
-    "tile": (64, 64, 64),
-    "wave_grid": (2, 2, 1),
-    "mma_tile": (16, 16, 16),
-}
+BASE = ImplicitGemmInstance(
+    id=0,
+    direction="fwd",
+    ndim=2,
+    layout=find_layout("nhwgc"),
+    dtype=DataType.FP16,
+    tile=Extent(m=64, n=64, k=64),
+    wave_grid=Extent(m=2, n=2, k=1),
+    mma_tile=Extent(m=16, n=16, k=16),
+    vector_size_a=4,
+    vector_size_b=8,
+    vector_size_c=8,
+    gemm_pipeline=GemmPipeline.COMPV1,
+    scheduler=Scheduler.INTRAWAVE,
+    epilogue=Epilogue.CSHUFFLE,
+    double_smem_buffer=False,
+    num_groups_to_merge=1,
+    num_wave_groups=1,
+    specialization=Specialization.DEFAULT,
+    explicit_gemm=False,
+    split_image=False,
+)
 
 EXAMPLES = {
     "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_16x64x64_1x4x1_16x16x16": {
-        "gemm_pipeline": "compv3",
-        "tile": (16, 64, 64),
-        "wave_grid": (1, 4, 1),
+        "gemm_pipeline": GemmPipeline("compv3"),
+        "tile": Extent(m=16, n=64, k=64),
+        "wave_grid": Extent(m=1, n=4, k=1),
     },
     "grouped_conv_fwd_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_dsb": {
-        "gemm_pipeline": "compv4",
-        "tile": (128, 128, 32),
-        "mma_tile": (32, 32, 16),
+        "gemm_pipeline": GemmPipeline("compv4"),
+        "tile": Extent(m=128, n=128, k=32),
+        "mma_tile": Extent(m=32, n=32, k=16),
         "double_smem_buffer": True,
     },
     "grouped_conv_bwd_data_fp16_nhwgc_2d_compv1_cshuffle_intrawave_128x64x32_2x2x1_32x32x16"
     "_vec8_8_8_filter1x1_stride1_pad0": {
         "direction": "bwd_data",
-        "tile": (128, 64, 32),
-        "mma_tile": (32, 32, 16),
-        "vector_sizes": (8, 8, 8),
-        "specialization": "filter1x1_stride1_pad0",
+        "tile": Extent(m=128, n=64, k=32),
+        "mma_tile": Extent(m=32, n=32, k=16),
+        "vector_size_a": 8,
+        "vector_size_b": 8,
+        "vector_size_c": 8,
+        "specialization": Specialization("filter1x1_stride1_pad0"),
     },
     "grouped_conv_bwd_weight_fp16_nhwgc_2d_compv1_cshuffle_intrawave_32x64x32_1x1x1_32x32x16"
     "_vec8_8_8_gm4_2stage_filter1x1_stride1_pad0_explicit_gemm": {
         "direction": "bwd_weight",
-        "tile": (32, 64, 32),
-        "wave_grid": (1, 1, 1),
-        "mma_tile": (32, 32, 16),
-        "vector_sizes": (8, 8, 8),
+        "tile": Extent(m=32, n=64, k=32),
+        "wave_grid": Extent(m=1, n=1, k=1),
+        "mma_tile": Extent(m=32, n=32, k=16),
+        "vector_size_a": 8,
+        "vector_size_b": 8,
+        "vector_size_c": 8,
         "num_groups_to_merge": 4,
         "two_stage": True,
-        "specialization": "filter1x1_stride1_pad0",
+        "specialization": Specialization("filter1x1_stride1_pad0"),
         "explicit_gemm": True,
     },
     "grouped_conv_bwd_weight_fp16_nhwgc_2d_wavelet_cshuffle_intrawave_64x64x64_2x2x1_16x16x16"
     "_vec8_8_8_wg2_streamk_tree": {
         "direction": "bwd_weight",
-        "gemm_pipeline": "wavelet",
-        "vector_sizes": (8, 8, 8),
+        "gemm_pipeline": GemmPipeline("wavelet"),
+        "vector_size_a": 8,
+        "vector_size_b": 8,
+        "vector_size_c": 8,
         "num_wave_groups": 2,
-        "stream_k_strategy": "tree",
+        "stream_k": "tree",
     },
     "grouped_conv_bwd_weight_fp16_nhwgc_2d_compv1_cshuffle_intrawave_64x64x64_2x2x1_16x16x16"
     "_vec8_8_8_filter1x1_stride1_pad0_streamk_tree_persistent_large_tensor_pad011": {
         "direction": "bwd_weight",
-        "vector_sizes": (8, 8, 8),
-        "specialization": "filter1x1_stride1_pad0",
-        "stream_k_strategy": "tree",
-        "stream_k_persistent": True,
+        "vector_size_a": 8,
+        "vector_size_b": 8,
+        "vector_size_c": 8,
+        "specialization": Specialization("filter1x1_stride1_pad0"),
+        "stream_k": "tree_persistent",
         "split_image": True,
-        "pads": (False, True, True),
+        "pad_m": False,
+        "pad_n": True,
+        "pad_k": True,
     },
     "grouped_conv_fwd_bf16_ndhwgc_3d_mem_cshuffle_interwave_64x64x64_2x2x1_16x16x16"
     "_vec4_8_4_gm16_filter3x3": {
-        "dtype": "bf16",
-        "layout": "NDHWGC",
+        "dtype": DataType("bf16"),
+        "layout": find_layout("ndhwgc"),
         "ndim": 3,
-        "gemm_pipeline": "mem",
-        "scheduler": "interwave",
-        "vector_sizes": (4, 8, 4),
+        "gemm_pipeline": GemmPipeline("mem"),
+        "scheduler": Scheduler("interwave"),
+        "vector_size_a": 4,
+        "vector_size_b": 8,
+        "vector_size_c": 4,
         "num_groups_to_merge": 16,
-        "specialization": "filter3x3",
+        "specialization": Specialization("filter3x3"),
     },
-    "grouped_conv_fwd_fp32_nwgc_1d_basic_v1_default_intrawave_64x64x64_2x2x1_16x16x16_large_tensor_pad110": {
-        "dtype": "fp32",
-        "layout": "nwgc",
+    "grouped_conv_fwd_fp32_nwgc_1d_basic_async_v1_default_intrawave_64x64x64_2x2x1_16x16x16_large_tensor"
+    "_pad110": {
+        "dtype": DataType("fp32"),
+        "layout": find_layout("nwgc"),
         "ndim": 1,
-        "gemm_pipeline": "basic_v1",
-        "epilogue": "default",
+        "gemm_pipeline": GemmPipeline("basic_async_v1"),
+        "epilogue": Epilogue("default"),
         "split_image": True,
-        "pads": (True, True, False),
+        "pad_m": True,
+        "pad_n": True,
+        "pad_k": False,
     },
 }
 
 
 @pytest.mark.parametrize("expected", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_examples(expected):
-    assert gemm_kernel_name(**{**BASE, **EXAMPLES[expected]}) == expected
+    values = dict(EXAMPLES[expected])
+    marks = {name: values.pop(name) for name in ("two_stage", "stream_k") if name in values}
+    assert gemm_kernel_name(dataclasses.replace(BASE, **values), **marks) == expected
 
 
 def test_name_of_an_instance(make_instance):
     instance = make_instance(
         dtype="fp16", pipeline="compv4", double_smem_buffer=True, vector_size_b=8, vector_size_c=8
     )
-    assert name_of_instance(instance) == (
+    assert gemm_kernel_name(instance) == (
         "grouped_conv_fwd_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_dsb"
     )
-    assert name_of_instance(instance).isidentifier()
+    assert gemm_kernel_name(instance).isidentifier()
 
 
 #: A different value for every field of an instance that is part of its identity.
@@ -153,7 +179,7 @@ def test_every_field_changes_key_and_name(make_instance):
     assert fields == set(MUTATIONS)
     mutants = [dataclasses.replace(instance, **{name: value}) for name, value in MUTATIONS.items()]
     assert len({mutant.key for mutant in (instance, *mutants)}) == len(mutants) + 1
-    assert len({name_of_instance(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
+    assert len({gemm_kernel_name(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert set(instance.identity()) == (fields | {"pipeline"}) - {"compute_type"}
     rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32)
     assert set(rounded.identity()) == fields | {"pipeline"}
@@ -161,7 +187,8 @@ def test_every_field_changes_key_and_name(make_instance):
 
 
 def test_what_operands_are_rounded_to_is_in_the_name():
-    name = gemm_kernel_name(**{**BASE, "dtype": "fp32", "split_image": True}, compute_type="tf32")
+    rounded = {"dtype": DataType.FP32, "split_image": True, "compute_type": ComputeType.TF32}
+    name = gemm_kernel_name(dataclasses.replace(BASE, **rounded))
     assert name == (
         "grouped_conv_fwd_fp32_nhwgc_2d_compv1_cshuffle_intrawave_64x64x64_2x2x1_16x16x16_large_tensor_tf32"
     )

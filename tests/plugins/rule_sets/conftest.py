@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.model.dtype import DataType
+from ckprof.model.architecture import find_architecture
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import RuleSetRequest
 from ckprof.plugin.registry import Registry

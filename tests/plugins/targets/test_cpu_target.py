@@ -6,21 +6,23 @@ import ctypes
 import os
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from ckprof.arch.architectures import architectures
-from ckprof.build.builder import build_library
-from ckprof.build.cache import ObjectCache
-from ckprof.build.keys import abi_version
-from ckprof.build.toolchain import find_compiler
-from ckprof.codegen.entry import library_source
 from ckprof.errors import ToolchainError, UsageError
+from ckprof.kernels.build.builder import BuildLimits, build_tree
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build.keys import abi_version
+from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.source.c_interface import library_source
+from ckprof.measure.worker.abi import AbiStatus
+from ckprof.model.architecture import architectures
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
-from ckprof.run.abi import AbiStatus
 from ckprof_plugins.targets.cpu import doctor, machine, plugin
 from ckprof_plugins.targets.cpu import recipe as cpu_recipe
 from ckprof_plugins.targets.cpu.device_table import device_table_source
@@ -134,7 +136,7 @@ def test_findings_of_a_machine_that_has_everything(compiler):
 def test_findings_of_a_machine_that_has_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr("ckprof.build.toolchain.ziglang_executable", lambda: None)
+    monkeypatch.setattr("ckprof.kernels.build.toolchain.ziglang_executable", lambda: None)
     monkeypatch.setattr(doctor, "ziglang_executable", lambda: None)
 
     def broken() -> tuple[str, ...]:
@@ -200,9 +202,12 @@ class OneKernel:
     def kernels(self) -> list[OneKernel]:
         return [self]
 
-    @property
-    def instance(self) -> OneKernel:
-        return self
+    shared_sources: ClassVar[tuple[Path, ...]] = ()
+
+    def write_library_source(self, symbols: Sequence[str]) -> Path:
+        path = self.root / "library.cpp"
+        path.write_text(library_source(self.library_name, symbols))
+        return path
 
     @property
     def header(self) -> Path:
@@ -220,15 +225,12 @@ def table(compiler, tmp_path_factory) -> Table:
     tree.header.write_text("")
     # the prefix header is all that declares the row's type
     tree.entry.write_text('extern "C" { extern const ckprof_kernel row; const ckprof_kernel row{}; }\n')
-    library = tree.root / "library.cpp"
-    library.write_text(library_source(tree.library_name, [tree.symbol]))
-    result = build_library(
+    result = build_tree(
         tree,
         CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-Werror", "-O1"))),
-        timeout_s=120,
+        BuildLimits(timeout_s=120),
         work_dir=tree.root,
         cache=ObjectCache(tree.root / "cache"),
-        write_library=lambda *_: library,
     )
     assert result.failures == {}
     function = ctypes.CDLL(str(result.library)).ckprof_get_library

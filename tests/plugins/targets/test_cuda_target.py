@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from ckprof.errors import ToolchainError, UsageError
+from ckprof.measure.worker.abi import Library
+from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Product, Purpose
-from ckprof.run.abi import Library
-from ckprof.run.messages import AbiStatus
 from ckprof_plugins.targets.cuda import devices as cuda_devices
 from ckprof_plugins.targets.cuda import doctor, machine_code, toolchain
 from ckprof_plugins.targets.cuda import recipe as cuda_recipe

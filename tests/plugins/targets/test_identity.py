@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.dtype import DataType
 from ckprof.model.roof import RoofKind
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import DeviceIdentifier, RoofTarget
 from ckprof.plugin.registry import Registry

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ckprof.model.accumulation import SplitSum
-from ckprof.rounds.options import RoundOptions
-from ckprof.run.options import RunOptions
+from ckprof.measure.options import RunOptions
+from ckprof.measure.rounds import RoundOptions
+from ckprof.model.reading import Reading
+from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.attempt import CARD
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.cluster.coordinator import Coordinator
-from ckprof.sweep.cluster.engine import Pool
-from ckprof.sweep.cluster.folder import SweepFolder
+from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
 from ckprof.sweep.cluster.leases import LeasePolicy
 from ckprof.sweep.cluster.merging import Merger
 from ckprof.sweep.cluster.messages import (
     Card,
     End,
     Job,
-    JobKernel,
     ReferencePolicy,
     Reply,
     decode_job,
     decode_task,
     encode,
 )
-from ckprof.sweep.cluster.objects import ObjectFolder, ObjectSource
 from ckprof.sweep.cluster.unit_runner import UnitRunner
-from ckprof.sweep.cluster.units import Units
-from ckprof.sweep.cluster.work import ClusterWatch, Work
-from ckprof.sweep.observer import Reading
+from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided
 from ckprof.sweep.plan import PlanRequest
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems
@@ -47,28 +44,36 @@ ROUNDS = RoundOptions(min_rounds=2, max_rounds=3)
 
 
 class TimedBench(SimulatedBench):
-    """Attempts take a known time; a slow card multiplies what it measures."""
+    """Attempts take a known time; a slow card multiplies what it measures.
 
-    def __init__(self, *, visit_s=0.0, factor=1.0, **options):
+    :param lean: by what share a card may prefer one kernel to another.
+    """
+
+    def __init__(self, *, visit_s=0.0, factor=1.0, lean=0.0, **options):
         super().__init__(**options)
         self.visit_s = visit_s
         self.factor = factor
+        self.lean = lean
+        self._taste = self.chance.random()
 
     def measure(self, planned, visit):
         if self.visit_s:
             time.sleep(self.visit_s)
         result = super().measure(planned, visit)
         measured = result.measurement
-        if measured is None or self.factor == 1.0:
+        factor = self.factor
+        if self.lean:
+            factor *= 1 + self.lean * random.Random(f"{visit.cell} {self._taste}").uniform(-0.5, 0.5)
+        if measured is None or factor == 1.0:
             return result
-        changed = {name: getattr(measured, name) * self.factor for name in ("median_ms", "min_ms", "mean_ms")}
+        changed = {name: getattr(measured, name) * factor for name in ("median_ms", "min_ms", "mean_ms")}
         return replace(result, measurement=replace(measured, **changed))
 
 
 def make_runner(job, label, folder, *, bench=None, device=SHARED.device, number=None):
     card = Card(id=f"host:{label}", host="host", device=device)
     uid = number if number is not None else int.from_bytes(os.urandom(8), "big")
-    session = make_session(uid, started=1.7e9, environment={CARD: {"id": card.id}}, tags=job.tags)
+    session = make_session(uid, started=1.7e9, environment={CARD: {"id": card.id}}, tags=job.session.tags)
     own = bench or TimedBench(seed=hash(label) % 1000)
     return UnitRunner(job=job, bench=own, card=card, session=session, own_shards=Path(folder))
 
@@ -101,14 +106,17 @@ class Setup:
     job: Job
     digest: str
     problems: list
+    #: that the problems are divided for
+    cards: int = 1
 
     def work(self, **changes):
         values = {
             "job": self.digest,
             "shared": SHARED,
-            "units": self.units.open(),
+            "units": (opened := self.units.open()),
             "rankings": len(self.units.plan.contests),
-            "plan_again": self.units.again,
+            "plans": self.units,
+            "parts": divided([unit.planned for unit in opened], self.job.rounds, self.cards),
             "reference": self.job.reference,
             "reference_problem": replace(self.units.open()[0].unit, id="reference")
             if self.units.open()
@@ -154,12 +162,11 @@ def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, **
         machine_identity="",
         cpu_model="",
         library="",
-        library_name="",
-        kernels=tuple(JobKernel(planned=one, split_sum=SplitSum.RESULT_TYPE) for one in own),
+        kernels=tuple(own),
         options=RunOptions(),
         rounds=rounds,
         reference=reference or ReferencePolicy(park_s=0.0),
-        tags=("test",),
+        session=make_session(0, tags=("test",)),
     )
     digest = folder.objects.put(encode(job))
     return Setup(writer, folder, merger, units, job, digest, places)

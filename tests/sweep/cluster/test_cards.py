@@ -18,7 +18,7 @@ def note(table, name, times, *, partition="SPX", **evidence):
         card=name, started=0.0, instance="i", kernel="k", times_ms=tuple(times), **evidence
     )
     table.note(card, [check])
-    return table.judge(name)
+    return table.judge([name])
 
 
 def steady(level, noise=0.001, seed=0):
@@ -80,6 +80,16 @@ def test_never_more_than_half_of_the_cards(slow, found):
     assert table.quarantined == found
 
 
+def test_many_cards_are_compared_alike():
+    table = CardTable(ReferencePolicy())
+    for _ in range(2):
+        for number in range(200):
+            level = 1.3 if number % 50 == 7 else 1.0
+            note(table, f"c{number:03}", steady(level, seed=number))
+    assert table.quarantined == ("c007", "c057", "c107", "c157")
+    assert note(table, "c007", steady(1.0))[1][0].card.id == "c007"
+
+
 def test_what_may_be_the_reason_is_named():
     table = CardTable(ReferencePolicy())
     for name in "abc":
@@ -99,7 +109,7 @@ def test_other_kernels_are_not_compared():
     other = ReferenceCheck(card="b", started=0.0, instance="other", kernel="k", times_ms=(9.0, 9.0, 9.0))
     for _ in range(3):
         table.note(card, [other])
-        assert table.judge("b") == ([], [])
+        assert table.judge(["b"]) == ([], [])
 
 
 @pytest.mark.parametrize("wrong", [{"every": 0}, {"samples": 2}, {"limit": -1}, {"park_s": float("nan")}])

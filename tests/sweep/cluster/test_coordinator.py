@@ -9,14 +9,16 @@ from collections import Counter
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.rounds.options import RoundOptions
+from ckprof.measure.rounds import RoundOptions
 from ckprof.store.attempt import Mark
 from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
 from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
 from ckprof.sweep.cluster.messages import End, ReferencePolicy, Reply
-from ckprof.sweep.cluster.work import ClusterWatch
-from ckprof.sweep.engine import Stop
+from ckprof.sweep.cluster.units import ClusterWatch
+from ckprof.sweep.events import EngineProgress, SweepMessage, SweepWarning
+from ckprof.sweep.sweep import Stop
+from tests.sweep.bench import noting
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 
@@ -47,13 +49,27 @@ def check_complete(path, problems, kernels):
     return attempts
 
 
+def test_each_worker_spreads_its_rounds_over_processes(setup, tmp_path):
+    one = setup(problems=4, kernels=3, rounds=RoundOptions(sessions=3, max_rounds=5))
+    session = ThreadSession(runners_for(one))
+    one.coordinate(session)
+    session.close(now=True)
+    processes = {}
+    for attempt in check_complete(tmp_path / "r.db", 4, 3):
+        processes.setdefault(attempt.key.problem, set()).add(attempt.round_time.process)
+    assert all(len(of_problem) >= 3 for of_problem in processes.values())
+    one.writer.close()
+    assert not setup(problems=4, kernels=3, rounds=RoundOptions(sessions=3, max_rounds=5)).units.open()
+
+
 def test_every_problem_is_measured_once_and_by_one_card(setup, tmp_path):
     one = setup(problems=8, kernels=5)
     session = ThreadSession(runners_for(one))
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_warning=messages.append))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, messages)))
     session.close(now=True)
     assert (summary.sweep.stop, summary.sweep.contests_done, summary.lost) == (Stop.DONE, 8, 0)
+    assert [index for index, _ in summary.sweep.standings] == list(range(8))
     attempts = check_complete(tmp_path / "r.db", 8, 5)
     assert summary.sweep.attempts == len(attempts) == sum(card.attempts for card in summary.cards)
     cards = {}
@@ -74,6 +90,7 @@ def test_a_second_coordinator_finds_nothing_left(setup, tmp_path):
     summary = two.coordinate(session)
     session.close(now=True)
     assert (summary.sweep.attempts, summary.sweep.contests_done) == (0, 6)
+    assert len(summary.sweep.standings) == 6, "also what was finished before is decided or not"
 
 
 def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
@@ -126,7 +143,7 @@ def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
     warnings = []
     summary = one.coordinate(
         session,
-        ClusterWatch(poll_s=0.02, on_warning=warnings.append),
+        ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)),
         leases=LeasePolicy(silence_s=0.3),
     )
     awake.set()
@@ -233,19 +250,22 @@ def test_a_slow_card_is_quarantined_and_its_work_done_again(setup, tmp_path):
     slow = TimedBench(noise=0.002)
     benches = {"a": TimedBench(noise=0.002), "b": TimedBench(noise=0.002), "c": slow}
     session = ThreadSession(runners_for(one, "abc", **benches))
-    slow_now = []
+    slow_now, begun, enough = [], set(), threading.Event()
 
     def slow_down(worker, task):
         if worker == 2:
             slow_now.append(task)
             slow.factor = 1.3 if len(slow_now) > 2 else 1.0
-        else:
-            time.sleep(0.03)
-        return None
+            if len(slow_now) > 6:
+                enough.set()
+        elif worker in begun:
+            # the slow card shall get its share, however busy the machine that simulates it
+            enough.wait(20)
+        begun.add(worker)
 
     session.interfere = slow_down
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_warning=warnings.append))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)))
     session.close(now=True)
     (text,) = [text for text in warnings if "quarantined" in text]
     assert text.startswith("card host:c is quarantined: ") and "% slower than its peers" in text
@@ -269,7 +289,7 @@ def test_another_device_is_set_aside(setup):
     ]
     session = ThreadSession(runners)
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_warning=warnings.append))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)))
     session.close(now=True)
     assert summary.sweep.contests_done == 4
     assert warnings == [
@@ -306,7 +326,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     session = ThreadSession(runners_for(one, "a"))
     session.outlives_coordinator = True
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, on_message=messages.append))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepMessage, messages)))
     session.close(now=True)
     assert [task.unit.id for _, task in session.tasks] == [second.id, first.id]
     assert "1 problems may still be measured" in messages[0]
@@ -317,7 +337,7 @@ def test_progress_counts_all_workers(setup):
     one = setup(problems=5)
     seen = []
     session = ThreadSession(runners_for(one))
-    one.coordinate(session, ClusterWatch(poll_s=0.01, on_progress=seen.append))
+    one.coordinate(session, ClusterWatch(poll_s=0.01, tell=noting(EngineProgress, seen)))
     session.close(now=True)
     last = seen[-1]
     assert (last.units_done, last.units, last.cards, last.running) == (5, 5, 2, 0)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.plugin.protocols.engines import EngineRequest, Pool, WorkerLost
+from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
-from ckprof.sweep.cluster.engine import EngineRequest, Pool, WorkerLost
 from ckprof.sweep.cluster.local import LocalEngine, cpus_per_worker
-from ckprof.sweep.cluster.work import ClusterWatch
-from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup
+from ckprof.sweep.cluster.units import ClusterWatch
+from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
 
 ECHO = "tests.sweep.cluster.echo:echo"
 ROOT = Path(__file__).parents[3]
@@ -53,13 +54,19 @@ def test_workers_that_compute_on_the_host_share_its_cpus():
     finally:
         session.close(now=True)
     assert len(said.partition("[")[2].split(",")) == cpus_per_worker(len(cpus), 2)
+    # the host is one device, whatever its shares are called
+    session = open_local(devices=(1,), embedded=True)
+    try:
+        assert session.submit(Pool.RUN, b"who").result(60).startswith(b"0 1 [")
+    finally:
+        session.close(now=True)
     assert [cpus_per_worker(*given) for given in ((64, 8), (7, 2), (2, 4), (1, 1))] == [8, 3, 1, 1]
 
 
 def test_workers_end_with_their_coordinator(tmp_path):
     code = (
         "import sys, time\n"
-        "from ckprof.sweep.cluster.engine import EngineRequest, Pool\n"
+        "from ckprof.plugin.protocols.engines import EngineRequest, Pool\n"
         "from ckprof.sweep.cluster.local import LocalEngine\n"
         f"session = LocalEngine().open(EngineRequest(handler={ECHO!r}, devices=(0,)))\n"
         "session.submit(Pool.RUN, b'x').result(60)\n"
@@ -81,10 +88,11 @@ def test_workers_end_with_their_coordinator(tmp_path):
 _COORDINATOR = """
 import sys
 from tests.sweep.cluster.simulated import make_setup, HANDLER
-from ckprof.sweep.cluster.work import ClusterWatch
-from ckprof.sweep.cluster.engine import EngineRequest
+from ckprof.sweep.cluster.units import ClusterWatch
+from ckprof.plugin.protocols.engines import EngineRequest
 from ckprof.sweep.cluster.local import LocalEngine
-setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=5)
+setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=int(sys.argv[3]))
+setup.cards = 2
 session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1)))
 print("ready", flush=True)
 watch = ClusterWatch(poll_s=0.02, on_attempt=lambda attempt: print(*session.pids, flush=True))
@@ -94,17 +102,17 @@ print("done", flush=True)
 """
 
 
-def run_until_killed(store, problems, chance):
+def run_until_killed(store, problems, kernels, chance):
     """Run a coordinator; kill a worker at some moment and it at another; say whether it ended by itself."""
     environment = {**ENVIRONMENT, VISIT_VARIABLE: "0.004"}
     with subprocess.Popen(
-        [sys.executable, "-c", _COORDINATOR, str(store), str(problems)],
+        [sys.executable, "-c", _COORDINATOR, str(store), str(problems), str(kernels)],
         stdout=subprocess.PIPE,
         cwd=ROOT,
         env=environment,
     ) as child:
         assert child.stdout.readline() == b"ready\n"
-        end_at = chance.randrange(15, min(150, 4 * problems))
+        end_at = chance.randrange(15, min(150, 4 * problems * kernels // 5))
         worker_at = chance.randrange(1, end_at)
         for number, line in enumerate(child.stdout):
             if line == b"done\n":
@@ -121,17 +129,18 @@ def run_until_killed(store, problems, chance):
     return False
 
 
-def check_kills(tmp_path, kills, problems):
+def check_kills(tmp_path, kills, problems, kernels=5):
     store = tmp_path / "r.db"
     chance = random.Random(kills)
     stored = 0
     for _ in range(kills):
-        assert not run_until_killed(store, problems, chance), "nothing was left to be killed"
+        assert not run_until_killed(store, problems, kernels, chance), "nothing was left to be killed"
         # what was there stays, whoever was killed
         with Store(store) as reader:
             assert len(reader) >= stored
             stored = len(reader)
-    left = make_setup(store, problems=problems, kernels=5)
+    left = make_setup(store, problems=problems, kernels=kernels)
+    left.cards = 2
     session = open_local(HANDLER, devices=(0, 1))
     try:
         left.coordinate(session, ClusterWatch(poll_s=0.02))
@@ -149,7 +158,7 @@ def check_kills(tmp_path, kills, problems):
     places = {(one.session.uid, one.sequence) for one in attempts}
     assert len(places) == len(attempts) == len(lines), "an outcome is missing, or stored twice"
     assert set(lines.values()) == {1}
-    assert len({(one.key.problem, one.key.kernel.instance) for one in attempts}) == 5 * problems
+    assert len({(one.key.problem, one.key.kernel.instance) for one in attempts}) == kernels * problems
     for uid in {uid for uid, _ in places}:
         numbers = sorted(sequence for one, sequence in places if one == uid)
         assert numbers == list(range(len(numbers)))
@@ -157,6 +166,19 @@ def check_kills(tmp_path, kills, problems):
 
 def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
     check_kills(tmp_path, 1, 12)
+
+
+def test_kills_while_cards_share_a_problem_lose_and_double_nothing(tmp_path):
+    check_kills(tmp_path, 2, 1, kernels=200)
+    with Store(tmp_path / "r.db") as reader:
+        attempts = list(reader)
+        (best,) = reader.best()
+    assert any(Mark.PART in one.marks for one in attempts)
+    times = {
+        one.key.kernel.instance: TimedBench().true_ms(one.key.kernel.instance, 1, one.key.problem)
+        for one in attempts
+    }
+    assert times[best.key.kernel.instance] <= 1.05 * min(times.values())
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,9 +13,9 @@ from ckprof.store.attempt import Mark
 from ckprof.store.lines import attempt_line, header_line
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
+from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, digest_of
 from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable, read_journal
 from ckprof.sweep.cluster.merging import Merger
-from ckprof.sweep.cluster.objects import ObjectFolder, ObjectSource, digest_of
 from tests.store.samples import make_attempt, make_session
 
 
@@ -118,6 +120,50 @@ def test_leases_begin_with_a_sign_of_life_and_outlive_their_coordinator(tmp_path
     assert read_journal(tmp_path / "none", 0.0) == {}
     with pytest.raises(UsageError, match="silence"):
         LeasePolicy(silence_s=0)
+
+
+def test_what_is_written_is_synchronised_in_time(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("ckprof.store.shard.os.fsync", synced.append)
+    clock = [0.0]
+    monkeypatch.setattr("ckprof.store.shard.time.monotonic", lambda: clock[0])
+    with ShardWriter(tmp_path, sync_s=1.0) as shard:
+        for sequence in range(10):
+            shard.append(make_attempt(0, sequence))
+            # another process sees it at once
+            assert shard.path.read_bytes().count(b'{"attempt"') == sequence + 1
+        assert synced == []
+        shard.sync()
+        shard.sync()
+        assert len(synced) == 1
+        clock[0] = 1.5
+        shard.append(make_attempt(0, 10))
+        assert len(synced) == 2
+        shard.append(make_attempt(0, 11))
+    assert len(synced) == 3
+    with ShardWriter(tmp_path) as shard:
+        shard.append(make_attempt(0, 0))
+        assert len(synced) == 5
+
+
+def test_the_workers_of_a_host_fetch_an_object_once(tmp_path):
+    shared = ObjectFolder(tmp_path / "shared")
+    digest = shared.put(b"library" * 1000)
+    fetched = []
+
+    class Far(ObjectFolder):
+        def get(self, digest):
+            fetched.append(digest)
+            time.sleep(0.05)
+            return super().get(digest)
+
+    def find(_):
+        source = ObjectSource(ObjectFolder(tmp_path / "own"), Far(shared.root))
+        return source.find(digest, {}).read_bytes()
+
+    with ThreadPoolExecutor(4) as workers:
+        assert set(workers.map(find, range(4))) == {b"library" * 1000}
+    assert len(fetched) == 1
 
 
 def test_objects_are_known_by_their_content(tmp_path):

@@ -15,6 +15,7 @@ namespace {
 
 using host_model::conv_shape;
 using host_model::data_type;
+using host_model::direction;
 
 template <data_type Type, typename Tile>
 struct image_tag;
@@ -61,18 +62,14 @@ bool launch_images(cudaStream_t stream,
     });
 }
 
-bool takes(const conv_shape& shape, data_type operands, data_type result)
-{ return is_depthwise(shape) && impl::is_float_type(operands) && operands == result; }
-
 } // namespace
 
-// Two outputs apart in the input is for implicit GEMM.
 bool launch_depthwise_kernels(cudaStream_t stream,
                               const host_model::forward_call& call,
                               data_type operands,
                               data_type result)
 {
-    return takes(call.shape, operands, result) && call.shape.stride[2] == 1 &&
+    return has_depthwise_kernel(direction::forward, call.shape, operands, result) &&
            launch_images(stream, call.shape, false, {call.in, call.wei, call.out}, operands);
 }
 
@@ -81,7 +78,7 @@ bool launch_depthwise_kernels(cudaStream_t stream,
                               data_type operands,
                               data_type result)
 {
-    return takes(call.shape, operands, result) &&
+    return has_depthwise_kernel(direction::backward_data, call.shape, operands, result) &&
            launch_images(stream, call.shape, true, {call.out, call.wei, call.in}, operands);
 }
 

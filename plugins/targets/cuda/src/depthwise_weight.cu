@@ -105,7 +105,7 @@ bool launch_depthwise_kernels(cudaStream_t stream,
                               data_type operands,
                               data_type result)
 {
-    if(!is_depthwise(call.shape) || !impl::is_float_type(operands) || !impl::is_float_type(result))
+    if(!has_depthwise_kernel(host_model::direction::backward_weight, call.shape, operands, result))
     {
         return false;
     }

@@ -66,12 +66,7 @@ bool launch_group_weight(cudaStream_t stream,
                          data_type operands,
                          data_type result)
 {
-    const bool short_operands = operands == data_type::bf16 || operands == data_type::fp16;
-    if(!is_group_weight(call.shape) || !short_operands ||
-       (result != operands && result != data_type::fp32))
-    {
-        return false;
-    }
+    if(!is_group_weight(call.shape) || !has_group_weight_kernel(operands, result)) { return false; }
     group_weight_params p = make_group_weight_params(
         call.shape, static_cast<int>(call.k_batch), impl::most_shared_memory());
     if(p.rows == 0) { return false; }

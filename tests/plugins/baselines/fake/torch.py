@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ckprof.model.dtype import DataType
-from ckprof.run.storage import decode, encode, storage_type
+from ckprof.measure.verify.storage import decode, encode, storage_type
+from ckprof.model.types import DataType
 
 __version__ = "2.0+fake"
 version = SimpleNamespace(cuda="13.0", hip=None)

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
+from ckprof.measure.options import RunOptions
+from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.verify.storage import decode
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import know_problem_type, problem_from, sizes
-from ckprof.run.options import RunOptions
-from ckprof.run.prepare import prepare_problem
-from ckprof.run.storage import decode
-from ckprof.run.tolerance import derive_tolerance
+from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES, types_of
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp, elementwise_op_named
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
@@ -75,9 +75,11 @@ def test_what_is_prepared_is_what_is_stored(
     problem, layout = case
     assert problem.unmet_by(layout) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ckprof.run.prepare._PART_ELEMENTS", part)
+        patch.setattr("ckprof.measure.prepare._PART_ELEMENTS", part)
         folder = tmp_path_factory.mktemp("problem")
-        prepared = prepare_problem(OPERATION, problem, layout, types_of(dtype), RunOptions(seed=3), folder)
+        prepared = prepare_problem(
+            ProblemTensors.of(OPERATION, problem, layout, types_of(dtype)), RunOptions(seed=3), folder
+        )
     files = {file.name: file for file in (*prepared.request.operands, prepared.request.result)}
     assert tuple(files) == problem.tensors
     # buffers by position: E keeps the place that it has without D tensors
@@ -214,7 +216,7 @@ def test_tolerance_holds_two_roundings_and_no_third(
         found = op.combine(found, d.astype(np.float32))
     errors = np.abs(cast(found).astype(np.float64) - exact)
     sizes_of = {"reduction_length": 64, "magnitude": float(np.abs(exact).max()), "deviation": 5.0}
-    twice = derive_tolerance(types_of(dtype), **sizes_of, roundings=2)
-    once = derive_tolerance(types_of(dtype), **sizes_of)
+    twice = derive_tolerance(types_of(dtype), Sums(**sizes_of, roundings=2))
+    once = derive_tolerance(types_of(dtype), Sums(**sizes_of))
     assert (errors <= twice.atol + twice.rtol * np.abs(exact)).all()
     assert once.rtol < twice.rtol <= 3 * once.rtol

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import ProblemLine
 from ckprof.model.problem_types import sizes
-from ckprof.problems.counted import CountedProblem
-from ckprof.problems.tokens import ProblemLine
+from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS
@@ -21,7 +21,7 @@ from ckprof_plugins.operations.gemm.lines import parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 PLAIN = GemmProblem(m=64, n=48, k=100)
-FP16 = CountedProblem(problem=PLAIN, dtype=DataType.FP16, layout="rcr")
+FP16 = ProblemCase(problem=PLAIN, dtype=DataType.FP16, layout="rcr")
 ALL_SPLITS = [form.all_splits for form in FORMS.values() if form.all_splits]
 
 SIZES = st.integers(min_value=1, max_value=5000)
@@ -32,11 +32,9 @@ PRODUCTS = st.builds(
 SPLITS = st.one_of(st.just(()), st.tuples(st.integers(1, 64)), st.sampled_from(ALL_SPLITS))
 
 
-def read(one: CountedProblem, problem: GemmProblem) -> CountedProblem:
+def read(one: ProblemCase, problem: GemmProblem) -> ProblemCase:
     parsed = parse_line(ProblemLine(text=problem_line(one, problem), path="--problem"))
-    return CountedProblem(
-        problem=parsed.problem, dtype=parsed.dtype, layout=parsed.layout, splits=parsed.splits
-    )
+    return ProblemCase(problem=parsed.problem, dtype=parsed.dtype, layout=parsed.layout, splits=parsed.splits)
 
 
 @given(
@@ -46,13 +44,13 @@ def read(one: CountedProblem, problem: GemmProblem) -> CountedProblem:
     SPLITS,
 )
 def test_with_type_and_layout(problem, dtype, layout, splits) -> None:
-    one = CountedProblem(problem=problem, dtype=dtype, layout=layout, splits=splits)
+    one = ProblemCase(problem=problem, dtype=dtype, layout=layout, splits=splits)
     assert read(one, problem) == one
 
 
 @given(PRODUCTS, st.one_of(st.just(()), st.tuples(st.integers(1, 64))))
 def test_without_type_and_layout(problem, splits) -> None:
-    one = CountedProblem(problem=problem, splits=splits)
+    one = ProblemCase(problem=problem, splits=splits)
     assert read(one, problem) == one
 
 
@@ -69,7 +67,7 @@ def with_d(plain: GemmProblem, op: ElementwiseOp, strides: tuple[int, ...]) -> M
 
 @given(batches(), st.booleans())
 def test_batches(problem, typed) -> None:
-    one = CountedProblem(problem=problem)
+    one = ProblemCase(problem=problem)
     one = replace(one, dtype=DataType.BF16, layout="rrr") if typed else one
     assert read(one, problem) == one
 
@@ -91,7 +89,7 @@ def test_products_with_two_factors(plain, strides, splits) -> None:
 )
 def test_d_tensors_without_type_and_layout(plain, stride, count, op, splits) -> None:
     problem = with_d(plain, op, (stride,) * count)
-    one = CountedProblem(problem=problem, splits=splits)
+    one = ProblemCase(problem=problem, splits=splits)
     assert read(one, problem) == one
 
 

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import OtherOperationError, ProblemLine
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.problems.parse_line import parse_problem
-from ckprof.problems.tokens import OtherDirectionError, ParsedProblem, ProblemLine
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm
@@ -34,7 +35,7 @@ ARGUMENT_COUNTS = {
 USUAL = {"dtype": 1, "layout": 1, "M": 64, "N": 48, "K": 100, "BatchCount": 3, "KBatch": 2}
 
 
-def parse(text: str) -> ParsedProblem:
+def parse(text: str) -> ProblemCase:
     return parse_line(ProblemLine(text=text, path="--problem"))
 
 
@@ -175,7 +176,7 @@ def test_sizes_alone(sizes: tuple[int, int, int], strides: tuple[int, int, int])
         GemmProblem(m=m, n=n, k=k, stride_a=a, stride_b=b, stride_e=e),
     )
     for text in (f"{m} {n} {k}", f"{m}x{n}x{k}", f"{m},{n},{k}", f"-m={m} -n={n} -k={k}"):
-        assert parse(text) == ParsedProblem(problem=packed)
+        assert parse(text) == ProblemCase(problem=packed)
     assert parse(f"{m} {n} {k} {a} {b} {e}").problem == strided
     assert parse(f"{m} {n} {k} -1 -2 -3").problem == packed
     assert parse(f"-m={m} -n={n} -k={k} -stride_a={a} -stride_b={b} -stride_c={e}").problem == strided
@@ -229,14 +230,14 @@ def test_lines_are_told_from_those_of_convolutions() -> None:
     registry = Registry(manager)
     operations = tuple(registry.operations)
 
-    def read(text: str, operation: str) -> ParsedProblem:
+    def read(text: str, operation: str) -> ProblemCase:
         line = ProblemLine(text=text, path="list", line=3)
         return parse_problem(line, registry.operation(operation), operations)
 
     for text in ("conv -n 1 -c 8 -H 4 -W 4 -k 8 -y 1 -x 1", "grouped_conv_fwd 1 1 1 1 0 1 2"):
-        with pytest.raises(OtherDirectionError, match="list:3:1: "):
+        with pytest.raises(OtherOperationError, match="list:3:1: "):
             read(text, "gemm")
     for direction in registry.directions:
-        with pytest.raises(OtherDirectionError, match="gemm is an operation of gemm"):
+        with pytest.raises(OtherOperationError, match="gemm is an operation of gemm"):
             read("ckProfiler gemm 1 1 1 1 0 1 64 64 64 -1 -1 -1", direction.id)
     assert read("ckProfiler gemm 1 1 1 1 0 1 64 64 64 -1 -1 -1", "gemm").layout == "rcr"

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.dtype import DataType
+from ckprof.measure.options import RunOptions
+from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.verify.storage import decode
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import know_problem_type, problem_from, sizes
-from ckprof.run.operands import InitKind
-from ckprof.run.options import RunOptions
-from ckprof.run.prepare import prepare_problem
-from ckprof.run.storage import decode
-from ckprof.run.tolerance import derive_tolerance
+from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES, types_of
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, MatrixLayout, find_layout
 from ckprof_plugins.operations.gemm.operation import Gemm
@@ -50,14 +50,14 @@ def test_flop_and_bytes_of_the_example() -> None:
 
 
 def test_tolerance_of_the_example() -> None:
-    tolerance = derive_tolerance(types_of(DataType.FP16), reduction_length=2048, magnitude=50.0)
+    tolerance = derive_tolerance(types_of(DataType.FP16), Sums(reduction_length=2048, magnitude=50.0))
     assert tolerance.rtol == 2.0**-11 > 2.0**-24 * 2048 == 2.0**-13
     assert tolerance.atol == 50 * 2.0**-11
 
 
 @pytest.mark.parametrize("dtype", GEMM_TYPES)
 def test_tolerances_of_types(dtype: DataType) -> None:
-    tolerance = derive_tolerance(types_of(dtype), reduction_length=64, magnitude=2.0)
+    tolerance = derive_tolerance(types_of(dtype), Sums(reduction_length=64, magnitude=2.0))
     mantissas = {DataType.FP32: 23, DataType.FP16: 10, DataType.BF16: 7, DataType.FP8: 3, DataType.BF8: 2}
     if dtype is DataType.INT8:
         assert (tolerance.rtol, tolerance.atol) == (0.0, 0.0)
@@ -135,9 +135,9 @@ def test_what_is_prepared_is_the_product_of_what_is_stored(
     strided = with_strides(problem, layout, more)
     types = replace(types_of(dtype), ocp=part % 2 == 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ckprof.run.prepare._PART_ELEMENTS", part)
+        patch.setattr("ckprof.measure.prepare._PART_ELEMENTS", part)
         options = RunOptions(init=InitKind.DECIMAL, seed=7)
-        prepared = prepare_problem(Gemm(), strided, layout, types, options, folder)
+        prepared = prepare_problem(ProblemTensors.of(Gemm(), strided, layout, types), options, folder)
     logical = {}
     for file in prepared.request.operands:
         spec = strided.tensor(file.name, layout)
@@ -166,7 +166,9 @@ def test_values_are_the_same_in_every_layout(tmp_path: Path) -> None:
     for layout in LAYOUTS:
         folder = tmp_path / layout.name
         folder.mkdir()
-        prepared = prepare_problem(Gemm(), problem, layout, DataType.FP16, RunOptions(), folder)
+        prepared = prepare_problem(
+            ProblemTensors.of(Gemm(), problem, layout, DataType.FP16), RunOptions(), folder
+        )
         assert prepared.reference is not None
         found.append(np.asarray(prepared.reference[0 : prepared.reference.size]))
     assert all(np.array_equal(found[0], other) for other in found[1:])

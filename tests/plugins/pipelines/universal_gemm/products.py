@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ckprof.model.catalog import Catalog
-from ckprof.model.dtype import DataType
+from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.layout import find_layout
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline

@@ -9,7 +9,7 @@ import pytest
 
 import ckprof
 from ckprof.errors import CkprofError
-from ckprof.model.dtype import DataType
+from ckprof.model.types import DataType
 from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance, UniversalGemmInstance
 from tests.plugins.pipelines.universal_gemm.products import FAMILY
 

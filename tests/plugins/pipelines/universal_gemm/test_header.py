@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.measure.fakes import find_compiler
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, OLD, broken, make_product
-from tests.run.fakes import find_compiler
 
 CPU = Path(__file__).parents[4] / "plugins" / "targets" / "cpu"
 INCLUDES = {OLD: [CPU / "include_2025_07", CPU / "include"], NEW: [CPU / "include"]}

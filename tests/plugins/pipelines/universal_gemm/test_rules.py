@@ -7,8 +7,8 @@ import json
 import pytest
 
 import ckprof
-from ckprof.catalog.writer import render_catalog
 from ckprof.errors import InputError
+from ckprof.lists.catalogs import render_catalog
 from ckprof.model.catalog import Catalog
 from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem

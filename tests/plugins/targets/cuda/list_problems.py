@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.api.profiler import Profiler
-from ckprof.api.requests import BuildOptions, InstanceQuery
-from ckprof.api.support import SupportRequest
 from ckprof.errors import InputError
-from ckprof.flow.support import random_queries
-from ckprof.model.problem import ConvProblem
+from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.measure.requests import SupportRequest
+from ckprof.measure.support import random_queries
+from ckprof.measure.worker.messages import SupportQuery
+from ckprof.model.problem_case import ProblemCase
 from ckprof.paths import conf_root
-from ckprof.problems.counted import CountedProblem
+from ckprof.plugin.protocols import Operation
 from ckprof.problems.list_file import render_problems
-from ckprof.run.support_queries import SupportQuery
+from ckprof.profiler import Profiler
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from ckprof.api.instances import Selection
+    from ckprof.kernels.choose import Selection
 
 GOLDEN = "list_problems"
 #: has everything that instances of the lists ask for, such as direct loads into local memory
@@ -65,7 +66,8 @@ def choose(conf: str) -> tuple[str, list[str]]:
     """
     profiler = Profiler()
     selection = profiler.instances(InstanceQuery(conf=conf)).require()
-    queries = [*_small(selection), *_own(selection)]
+    operation = profiler.registry.operation(selection.direction)
+    queries = [*_small(selection, operation), *_own(selection)]
     report = profiler.check_support(
         SupportRequest(
             selection=selection,
@@ -82,7 +84,7 @@ def choose(conf: str) -> tuple[str, list[str]]:
     lost = [kernel.name for kernel, row in zip(table.candidates, answers, strict=True) if not row.any()]
     chosen = _greedy(answers, queries)
     problems = [
-        CountedProblem(
+        ProblemCase(
             problem=queries[number].problem, direction=selection.direction, splits=(queries[number].split_k,)
         )
         for number in chosen
@@ -90,8 +92,8 @@ def choose(conf: str) -> tuple[str, list[str]]:
     return render_problems(problems, "json", (), f"chosen for the instances of {conf}").text, lost
 
 
-def _small(selection: Selection) -> list[SupportQuery]:
-    return random_queries(SMALL_DRAWS, selection.candidates[0].instance.ndim, _SEED)
+def _small(selection: Selection, operation: Operation) -> list[SupportQuery]:
+    return random_queries(SMALL_DRAWS, selection.candidates[0].instance.ndim, _SEED, operation)
 
 
 def _own(selection: Selection) -> list[SupportQuery]:

@@ -317,7 +317,7 @@ template <typename Kernel>
 constexpr bool engine_w()
 {
     using native = typename matrix_config_of<Kernel, 1>::native;
-    return hopper_tile<native> && has_warpgroup_product(native::ab_type);
+    return hopper_tile<native>;
 }
 
 void tiles()
@@ -341,7 +341,7 @@ void tiles()
     static_assert(bytes::type::k == 16);
     static_assert(bytes::type::vector_a == 8 && bytes::type::vector_b == 16);
     static_assert(bytes::type::result_vector == 8 && bytes::type::vector_c == 4);
-    static_assert(bytes::turns && bytes::hopper_stages == 6);
+    static_assert(bytes::values.turns && bytes::values.hopper_stages == 6);
     static_assert(matrix_config_of<kernel<int8, int32, true, false, 64, 64>, 1>::type::integer);
 }
 

@@ -1,274 +1,85 @@
-"""What is said of kernels on NVIDIA GPUs is what their headers make of them."""
+"""What is said of kernels on NVIDIA GPUs, by the library that their headers make."""
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ckprof
-from ckprof.model.compute_type import ComputeType
-from ckprof.model.dtype import DataType
-from ckprof.model.instance import Instance
-from ckprof.model.kernel_traits import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
-from ckprof.plugin.timing import TimedKernel, TimedTarget
-from ckprof_plugins.pipelines._gemm.traits import fields_of_name, gemm_traits, product_traits, traits_of_name
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
-from ckprof_plugins.targets.cuda.execution import executed, pipeline_plans
+import ckprof_plugins.targets.cuda
+from ckprof.errors import ToolchainError
+from ckprof.kernels.choose import choose_instances
+from ckprof.kernels.requests import InstanceQuery
+from ckprof.kernels.same_kernels import substitutions
+from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.timing import TimedKernel, TimedPipeline, TimedTarget
+from ckprof.session import Session
+from ckprof.settings import Settings
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.targets.cpu.target import CpuTarget
+from ckprof_plugins.targets.cuda import execution
+from ckprof_plugins.targets.cuda.execution import executed, substitute
 from ckprof_plugins.targets.cuda.target import CudaTarget
-from tests.plugins.targets.cuda.test_cuda_model import COMPILER, FLAGS, FOLDERS
+from tests.plugins.targets.cuda.test_cuda_model import COMPILER
 
-LISTS = (
-    "forward/profiler/nhwgc_bf16",
-    "backward_data/profiler/nhwgc_fp16",
-    "backward_weight/profiler/nhwgc_bf16",
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
+]
+
+HEADERS = Path(ckprof_plugins.targets.cuda.__path__[0]) / "include" / "ck_tile" / "cuda_model"
+PROBLEM = ConvProblem(
+    **{"groups": 32, "batch": 4, "out_channels": 8, "in_channels": 8, "filter": (3, 3), "input": (56, 56)},
+    **{"strides": (1, 1), "dilations": (1, 1), "left_pads": (1, 1), "right_pads": (1, 1)},
 )
-CPP_DIRECTIONS = {"fwd": "forward", "bwd_data": "backward_data", "bwd_weight": "backward_weight"}
+SINGLE = replace(PROBLEM, groups=384, out_channels=1, in_channels=1)
+DEEP = ConvProblem(
+    **{"groups": 8, "batch": 1, "out_channels": 1, "in_channels": 1, "filter": (2, 3, 3), "input": (5, 9, 9)},
+    **{"strides": (1,) * 3, "dilations": (1,) * 3, "left_pads": (0,) * 3, "right_pads": (0,) * 3},
+)
 
-PRODUCT_LISTS = ("gemm/universal/rcr_fp16", "gemm/universal/rrr_fp16")
-#: type -> its name in C++ on the device that is modelled by default, and the result's
-PRODUCT_TYPES = {
-    "bf16": ("bf16", "bf16"),
-    "fp32": ("fp32", "fp32"),
-    "fp8": ("fp8_fnuz", "fp16"),
-    "int8": ("int8", "int32"),
-}
-
-PRINTER = """\
-#include <cstdio>
-#include "ck_tile/cuda_model/hopper_config.hpp"
-#include "ck_tile/cuda_model/matrix_config.hpp"
-using namespace ck_tile::cuda_model;
-template <typename Kernel>
-void show_product()
-{
-    using plan   = matrix_config_of<Kernel, 1>;
-    using native = typename plan::native;
-    using hopper = hopper_config<native, plan::hopper_stages, plan::turns>;
-    if constexpr(hopper_tile<native> && has_warpgroup_product(native::ab_type))
-    {
-        if constexpr(hopper::stages >= 2)
-        {
-            std::printf("W %d %d %d %d %d\\n", hopper::tile_m, hopper::tile_n, hopper::stages,
-                        hopper::resident, hopper::turns);
-            return;
-        }
-    }
-    using base = typename plan::type;
-    std::printf("M %d %d %d %d 0\\n", base::m, base::n, base::stages, base::blocks);
-}
-template <typename Kernel, int Blocks>
-void show()
-{
-    using plan   = tile_config_of<Kernel, Blocks>;
-    using base   = typename plan::type;
-    using hopper = hopper_config<base, plan::hopper_stages, plan::turns>;
-    if constexpr(hopper_tile<base>)
-    {
-        if constexpr(hopper::stages >= 2)
-        {
-            std::printf("W %d %d %d %d %d\\n", hopper::tile_m, hopper::tile_n, hopper::stages,
-                        hopper::resident, hopper::turns);
-            return;
-        }
-    }
-    std::printf("M %d %d %d %d 0\\n", base::m, base::n, base::stages, base::blocks);
-}
-"""
+SINGLE_CHANNELS = "a kernel for groups of one channel"
+FEW_CHANNELS = "a kernel for groups of few channels"
 
 
-def instances() -> list[Instance]:
-    """Return one instance of every combination that makes a difference here, of the shipped lists."""
+def test_the_table_of_pipelines_is_whole() -> None:
+    table = (HEADERS / "pipeline_plan.hpp").read_text(encoding="utf-8")
+    assert all(f'{{"{pipeline.properties.enumerator}", ' in table for pipeline in GemmPipeline)
+
+
+def test_engines_of_shipped_lists() -> None:
+    """Each engine has as many kernels of a list as its rules give it."""
     profiler = ckprof.Profiler()
-    found: dict[object, Instance] = {}
-    for name in LISTS:
-        for one in profiler.instances(ckprof.InstanceQuery(conf=name)).candidates:
-            fields = one.instance.fields()
-            if fields["pipeline"] in ("implicit_gemm", "two_stage") and not fields["explicit_gemm"]:
-                found.setdefault((fields["direction"], tuple(traits_key(fields))), one.instance)
-    return list(found.values())
-
-
-def traits_key(fields: dict[str, object]) -> list[object]:
-    names = (
-        "tile_m",
-        "tile_n",
-        "tile_k",
-        "wave_grid_m",
-        "wave_grid_n",
-        "wave_grid_k",
-        "gemm_pipeline",
-        "scheduler",
-    )
-    return [fields[name] for name in (*names, "double_smem_buffer", "num_groups_to_merge")]
-
-
-def cpp_kernel(number: int, instance: Instance) -> str:
-    """Return a type with the facts of an instance, and the call that shows what becomes of it."""
-    fields = instance.fields()
-    values = {
-        "direction": f"ck_tile::host_model::direction::{CPP_DIRECTIONS[instance.direction]}",
-        "num_dim_spatial": fields["ndim"],
-        "vector_size_a": fields["vector_size_a"],
-        "vector_size_b": fields["vector_size_b"],
-        "vector_size_c": fields["vector_size_c"],
-        "groups_to_merge": fields["num_groups_to_merge"],
-        "m_per_block": fields["tile_m"],
-        "n_per_block": fields["tile_n"],
-        "k_per_block": fields["tile_k"],
-        "m_waves": fields["wave_grid_m"],
-        "n_waves": fields["wave_grid_n"],
-        "k_waves": fields["wave_grid_k"],
-        **{f"{tensor}_type": f"ck_tile::host_model::data_type::{fields['dtype']}" for tensor in "abe"},
-        "tf32": str("compute_type" in fields).lower(),
-        "pipeline_name": f'"{GemmPipeline(fields["gemm_pipeline"]).properties.enumerator}"',
-        "scheduler": f'"{str(fields["scheduler"]).capitalize()}"',
-        "double_smem_buffer": str(fields["double_smem_buffer"]).lower(),
+    expected = {
+        "forward/profiler/nhwgc_bf16": (195, 72),
+        "backward_data/profiler/nhwgc_fp16": (70, 0),
+        "backward_weight/profiler/nhwgc_bf16": (45, 103),
+        "gemm/universal/rcr_fp16": (48, 58),
+        "gemm/universal/rrr_fp16": (72, 88),
     }
-    assignments = " ".join(f"f.{name} = {value};" for name, value in values.items())
-    blocks = gemm_traits(fields).workgroups_per_unit
-    return (
-        f"struct k{number} {{ static constexpr ck_tile::host_model::kernel_facts facts = "
-        f"[] {{ ck_tile::host_model::kernel_facts f{{}}; {assignments} return f; }}(); }};\n"
-        f"inline void show{number}() {{ show<k{number}, {blocks}>(); }}\n"
-    )
-
-
-def products() -> list[tuple[Instance, str]]:
-    """Return instances of the shipped lists of products that differ in their tiles, and a type for each."""
-    profiler = ckprof.Profiler()
-    found: dict[object, Instance] = {}
-    for name in PRODUCT_LISTS:
-        for one in profiler.instances(ckprof.InstanceQuery(conf=name)).candidates:
-            fields = one.instance.fields()
-            key = ("layout", "tile_m", "tile_n", "tile_k", "gemm_pipeline", "scheduler", "wave_grid_m")
-            found.setdefault(tuple(fields[name] for name in key), one.instance)
-    types = tuple(PRODUCT_TYPES)
-    return [(one, types[number % len(types)]) for number, one in enumerate(found.values())]
-
-
-def cpp_product(number: int, instance: Instance, dtype: str) -> str:
-    """Return a type with the facts of an instance, and the call that shows what becomes of it."""
-    fields = instance.fields()
-    operand, result = (f"ck_tile::host_model::data_type::{name}" for name in PRODUCT_TYPES[dtype])
-    properties = GemmPipeline(fields["gemm_pipeline"]).properties
-    values = {
-        "m_per_block": fields["tile_m"],
-        "n_per_block": fields["tile_n"],
-        "k_per_block": fields["tile_k"],
-        "m_waves": fields["wave_grid_m"],
-        "n_waves": fields["wave_grid_n"],
-        "k_waves": fields["wave_grid_k"],
-        "k_mma": 16,
-        "a_row_major": str(fields["layout"][0] == "r").lower(),
-        "b_row_major": str(fields["layout"][1] == "r").lower(),
-        "e_row_major": "true",
-        "a_type": operand,
-        "b_type": operand,
-        "e_type": result,
-        "vector_size_a": 8,
-        "vector_size_b": 8,
-        "vector_size_c": 8,
-        "scheduler": f'"{str(fields["scheduler"]).capitalize()}"',
-    }
-    assignments = " ".join(f"f.{name} = {value};" for name, value in values.items())
-    double = str(properties.buffering is SmemBuffering.DOUBLE).lower()
-    return (
-        f"struct k{number} {{ struct GemmPipeline {{ struct described {{ const char* name; }}; "
-        f'static constexpr described facts{{"{properties.enumerator}"}}; '
-        f"static constexpr bool DoubleSmemBuffer = {double}; }}; "
-        f"static constexpr ck_tile::host_model::plain_gemm_facts facts = "
-        f"[] {{ ck_tile::host_model::plain_gemm_facts f{{}}; {assignments} return f; }}(); }};\n"
-        f"inline void show{number}() {{ show_product<k{number}>(); }}\n"
-    )
-
-
-@pytest.mark.compiler
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
-def test_tiles_of_products_are_those_of_the_headers(tmp_path: Path) -> None:
-    chosen = products()
-    assert len(chosen) > 40
-    source = PRINTER + "".join(cpp_product(number, one, dtype) for number, (one, dtype) in enumerate(chosen))
-    printed = compiled_and_run(source, len(chosen), tmp_path)
-    engines = set()
-    for (instance, dtype), line in zip(chosen, printed, strict=True):
-        fields = instance.fields()
-        engine, *numbers = line.split()
-        m, n, stages, blocks, turns = map(int, numbers)
-        found = executed(
-            TimedKernel(direction="gemm", dtype=dtype, fields=fields, traits=product_traits(fields))
-        )
-        where = (dtype, fields)
-        assert found.labels[0] == f"engine {engine}", where
-        assert (found.tile[:2], found.lds_stages, found.workgroups_per_unit) == ((m, n), stages, blocks), (
-            where
-        )
-        assert (found.labels[1] == "turns") == bool(turns), where
-        engines.add((fields["layout"], dtype, engine))
-    assert len(engines) > 8
-
-
-def compiled_and_run(source: str, count: int, folder: Path) -> list[str]:
-    """Compile a program that calls so many functions, and return the lines that they print."""
-    source += "int main() {" + "".join(f" show{number}();" for number in range(count)) + " }\n"
-    (folder / "show.cpp").write_text(source)
-    binary = folder / "show"
-    includes = [f"-I{path}" for path in FOLDERS]
-    flags = [flag for flag in FLAGS if flag != "-O1"]
-    subprocess.run([COMPILER or "", *flags, *includes, folder / "show.cpp", "-o", binary], check=True)
-    return subprocess.run([binary], capture_output=True, text=True, check=True).stdout.splitlines()
-
-
-@pytest.mark.compiler
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
-def test_tiles_stages_and_blocks_are_those_of_the_headers(tmp_path: Path) -> None:
-    listed = [replace(one, dtype=DataType.BF16) for one in instances()]
-    assert len(listed) > 60
-    chosen = [
-        *listed,
-        # the same tiles with other operands; no kernel of theirs is made here
-        *(replace(one, dtype=DataType.FP32) for one in listed[::7]),
-        *(replace(one, dtype=DataType.FP32, compute_type=ComputeType.TF32) for one in listed[::3]),
-    ]
-    source = PRINTER + "".join(cpp_kernel(number, one) for number, one in enumerate(chosen))
-    printed = compiled_and_run(source, len(chosen), tmp_path)
-    engines, exchanged = set(), 0
-    for instance, line in zip(chosen, printed, strict=True):
-        fields = instance.fields()
-        engine, *numbers = line.split()
-        m, n, stages, blocks, turns = map(int, numbers)
-        found = executed(
-            TimedKernel(
-                direction=instance.direction,
-                dtype=instance.dtype.value,
-                fields=fields,
-                traits=gemm_traits(fields),
+    engines = {}
+    for name in expected:
+        answers = [
+            execution.executed(
+                TimedKernel(
+                    direction=one.instance.direction,
+                    dtype=one.instance.dtype.value,
+                    fields=one.instance.fields(),
+                    traits=one.pipeline.traits(one.instance.fields()),
+                )
             )
-        )
-        where = (instance.direction, instance.types.compute, traits_key(fields))
-        assert found.labels[0] == f"engine {engine}", where
-        assert (found.tile[:2], found.lds_stages, found.workgroups_per_unit) == ((m, n), stages, blocks), (
-            where
-        )
-        assert (found.labels[1] == "turns") == bool(turns), where
-        engines.add((instance.direction, instance.types.compute.value, engine))
-        exchanged += engine == "W" and m % 64 != 0
-    assert exchanged > 5
-    hopper = {(direction, kind) for direction, kind, engine in engines if engine == "W"}
-    assert hopper == {("fwd", "bf16"), ("bwd_data", "bf16"), ("bwd_weight", "bf16"), ("fwd", "tf32")}
-    assert {kind for _, kind, engine in engines if engine == "M"} == {"bf16", "fp32", "tf32"}
-
-
-def test_the_table_of_pipelines_is_read_whole() -> None:
-    plans = pipeline_plans()
-    assert {one.properties.enumerator for one in GemmPipeline} <= set(plans)
-    assert (plans["COMPUTE_V4"].stages, plans["COMPUTE_V4"].hopper_stages, plans["COMPUTE_V4"].turns) == (
-        4,
-        6,
-        True,
-    )
+            for one in profiler.instances(ckprof.InstanceQuery(conf=name)).candidates
+            if isinstance(one.pipeline, TimedPipeline)
+        ]
+        labels = [answer.labels[0] for answer in answers]
+        engines[name] = labels.count(execution.ENGINE_W), labels.count(execution.ENGINE_M)
+    assert engines == expected
 
 
 def told(name: str, direction: str = "fwd", dtype: str = "bf16", **further: str) -> KernelTraits:
@@ -325,3 +136,69 @@ def test_fields_of_names() -> None:
     assert short is not None
     assert "wave_grid_m" not in short
     assert fields_of_name("latency") is None
+
+
+def kernel(direction: str, dtype: str = "bf16", tile: int = 64, **fields: object) -> TimedKernel:
+    traits = KernelTraits(tile=(tile, tile, 64), schedule=Schedule.TILES, reduction=Reduction.ATOMIC)
+    return TimedKernel(
+        direction=direction, dtype=dtype, fields={"gemm_pipeline": "mem", **fields}, traits=traits
+    )
+
+
+def test_instances_decide_as_well() -> None:
+    assert substitute(kernel("bwd_weight"), PROBLEM) == FEW_CHANNELS
+    assert substitute(kernel("bwd_weight", tile=128), PROBLEM) == ""
+    assert substitute(kernel("bwd_weight", "fp32"), PROBLEM) == ""
+    assert substitute(kernel("bwd_data"), PROBLEM) == ""
+    assert substitute(kernel("bwd_data", "fp32", 256), SINGLE) == SINGLE_CHANNELS
+    assert substitute(kernel("bwd_data", "fp32", compute_type="tf32"), SINGLE) == ""
+    assert substitute(replace(kernel("fwd"), fields={}), SINGLE) == ""
+    streamed = KernelTraits(tile=(64, 64, 64), schedule=Schedule.STREAM, reduction=Reduction.ATOMIC)
+    assert substitute(replace(kernel("bwd_weight"), traits=streamed), PROBLEM) == ""
+    assert substitute(kernel("gemm"), GemmProblem(m=8, n=8, k=8)) == ""
+    assert substitute(kernel("fwd"), DEEP) == ""
+
+
+def test_limits_of_kernels_for_some_problems() -> None:
+    for direction, strides, filter_size, groups, text in (
+        ("fwd", (1, 1), (7, 7), 384, SINGLE_CHANNELS),
+        ("fwd", (1, 1), (7, 8), 384, ""),
+        ("fwd", (1, 1), (3, 3), 383, ""),
+        ("fwd", (2, 2), (3, 3), 384, ""),
+        ("bwd_data", (2, 2), (3, 3), 384, SINGLE_CHANNELS),
+        ("bwd_data", (1, 2), (3, 3), 384, ""),
+        ("bwd_data", (3, 3), (3, 3), 384, ""),
+    ):
+        problem = replace(SINGLE, strides=strides, filter=filter_size, groups=groups)
+        assert substitute(kernel(direction), problem) == text, (direction, strides, filter_size, groups)
+    weight = kernel("bwd_weight")
+    assert substitute(weight, replace(PROBLEM, out_channels=16, in_channels=16)) == FEW_CHANNELS
+    for change in ({"out_channels": 32, "in_channels": 32}, {"filter": (1, 3)}, {"strides": (2, 2)}):
+        assert substitute(weight, replace(PROBLEM, **change)) == ""
+    # the patches of a row must fit into shared memory
+    assert substitute(weight, replace(PROBLEM, input=(56, 200))) == FEW_CHANNELS
+    assert substitute(weight, replace(PROBLEM, input=(56, 700))) == ""
+
+
+def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source = tmp_path / "execution.cpp"
+    source.write_text("#error broken")
+    monkeypatch.setattr(execution, "_SOURCE", source)
+    with pytest.raises(ToolchainError, match=r"cannot compile .*execution\.cpp:(.|\n)*broken"):
+        execution._library.__wrapped__()
+
+
+def test_each_problem_is_said_to_be_computed_by_what_computes_it() -> None:
+    manager = PluginManager()
+    manager.load_all()
+    session = Session(settings=Settings(), manager=manager, tell=lambda event: None)
+    query = InstanceQuery(conf="backward_weight/tests/nhwgc_bf16.conf", directions="bwd_weight")
+    chosen = choose_instances(session, query).candidates
+    small = tuple(one.index for one in chosen if max(one.instance.tile.m, one.instance.tile.n) <= 64)
+    dense = replace(PROBLEM, groups=1, in_channels=64)
+    few, single = substitutions(CudaTarget(), chosen, [dense, PROBLEM, SINGLE])
+    assert (few.problem_index, few.kernel, few.instances) == (1, FEW_CHANNELS, small)
+    assert 0 < len(small) < len(chosen)
+    assert (single.problem_index, single.kernel) == (2, SINGLE_CHANNELS)
+    assert single.instances == tuple(one.index for one in chosen)
+    assert substitutions(CpuTarget(), chosen, [PROBLEM, SINGLE]) == ()

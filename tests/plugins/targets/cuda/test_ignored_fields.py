@@ -10,16 +10,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.api.instances import choose_instances
-from ckprof.api.requests import InstanceQuery
-from ckprof.api.session import Session
-from ckprof.build.units import code_of
-from ckprof.config.settings import Settings
-from ckprof.flow.same_kernels import same_kernels
+from ckprof.kernels.build.units import code_of
+from ckprof.kernels.choose import choose_instances
+from ckprof.kernels.requests import InstanceQuery
+from ckprof.kernels.same_kernels import same_kernels
 from ckprof.plugin.manager import PluginManager
+from ckprof.session import Session
+from ckprof.settings import Settings
 from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES, IN_ENGINE_W
 from ckprof_plugins.targets.cuda.recipe import FIELDS_WITHOUT_CODE
 from ckprof_plugins.targets.cuda.target import CudaTarget
+from tests.plugins.targets.cuda.test_cuda_model import COMPILER
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
+]
 
 DOCS = Path(__file__).parents[4] / "docs" / "cuda.md"
 
@@ -106,6 +112,8 @@ def test_fields_without_code_put_kernels_together(session):
     """Triplets of specializations, with two schedulers each, are compiled in one unit."""
     found = candidates(session, "fwd", "forward/tests/nhwgc_fp16.conf")
     assert set(found[0].instance.fields()) >= FIELDS_WITHOUT_CODE
-    codes = Counter(code_of(SimpleNamespace(key=one.index, kernel=one), FIELDS_WITHOUT_CODE) for one in found)
+    codes = Counter(
+        code_of(SimpleNamespace(key=one.index, kernel=one.instance), FIELDS_WITHOUT_CODE) for one in found
+    )
     assert sum(codes.values()) == len(found)
     assert sorted(codes.values(), reverse=True)[:4] == [6, 6, 6, 6]

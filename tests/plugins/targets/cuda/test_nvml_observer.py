@@ -9,9 +9,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from ckprof.sweep.observer import combine
-from ckprof_plugins.targets.cuda.nvml_observer import NvmlObserver
-from ckprof_plugins.targets.cuda.visible import machine_device
+from ckprof.measure.observers import combine
+from ckprof_plugins.targets.cuda.nvml_observer import NvmlObserver, machine_device
 
 
 class NvmlError(Exception):

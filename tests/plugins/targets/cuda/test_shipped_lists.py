@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.build.jobs import available_cpus
+from ckprof.kernels.build.jobs import available_cpus
 from ckprof_plugins.targets.cuda.devices import devices
 from tests.plugins.targets.cuda.list_problems import ARCH, golden_name, shipped_lists
 

@@ -9,7 +9,7 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.model.api_level import API_LEVELS
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
-from ckprof_plugins.targets.hip.header_level import detect_api_level, expand, table, template_parameters
+from ckprof_plugins.targets.hip.headers import detect_api_level, expand, table, template_parameters
 
 
 def write_headers(root: Path, level: str, *, extra: str = "") -> Path:

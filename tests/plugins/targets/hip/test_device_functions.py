@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import ckprof_plugins.targets.hip
-from ckprof.run.checks import DeviceChecks
+from ckprof.measure.worker.device_checks import DeviceChecks
 
 SOURCE = Path(ckprof_plugins.targets.hip.__file__).parent / "src" / "checks.cpp"
 

@@ -9,8 +9,8 @@ import tarfile
 
 import pytest
 
-from ckprof.build.digests import FolderDigests
 from ckprof.errors import ToolchainError
+from ckprof.kernels.build.digests import FolderDigests
 from ckprof_plugins.targets.hip import fetch
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.arch.architectures import find_architecture
-from ckprof.model.device_kernel import DeviceKernel, Occupancy
+from ckprof.model.architecture import find_architecture
+from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.model.gemm_work import GemmWork
+from ckprof_plugins.targets.hip.code_object import occupancy
 from ckprof_plugins.targets.hip.estimate import estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, read_disassembly
-from ckprof_plugins.targets.hip.occupancy import occupancy
 
 TEXT = """
 a.co:	file format elf64-amdgpu

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.build.builder import build_library
-from ckprof.build.cache import ObjectCache
-from ckprof.codegen.library_api import CONV_API_SOURCES
-from ckprof.codegen.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.build.builder import BuildLimits, build_tree
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.measure import events
+from ckprof.measure.options import RunOptions
+from ckprof.measure.worker.guards import GUARD_BYTES
 from ckprof.model.outcome import Status
-from ckprof.model.problem import ConvProblem
 from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
-from ckprof.run import events
-from ckprof.run.guards import GUARD_BYTES
-from ckprof.run.options import RunOptions
-from ckprof.run.schedule import run_instances
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.recipe import PREFIX_HEADER, SHIM_DIR
+from tests.candidates import candidates_of
+from tests.measure.run_instances import run_instances
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -76,15 +76,12 @@ def make_library(amdhip, tmp_path_factory):
                 direction=direction,
                 arch=recipe.arch,
                 api_level=recipe.api_level,
-                instances=instances,
-                pipelines={"implicit_gemm": ImplicitGemmPipeline()},
+                candidates=candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),
             )
         )
         cache = ObjectCache(object_cache_dir())
-        limits = {"jobs": 1, "timeout_s": 300}
-        built = build_library(
-            tree, recipe, **limits, work_dir=root, cache=cache, further_sources=CONV_API_SOURCES
-        )
+        limits = BuildLimits(jobs=1, timeout_s=300)
+        built = build_tree(tree, recipe, limits, work_dir=root, cache=cache)
         assert not built.failures
         return built.library
 
@@ -118,7 +115,6 @@ def measure(tmp_path, monkeypatch):
             instances,
             [PROBLEM],
             RunOptions(device=1, cpu_threads=1, **given),
-            tmp_path / "work",
             lock_dir=tmp_path / "locks",
             on_event=seen.append,
         )
@@ -188,8 +184,8 @@ def test_the_memory_of_a_launch_is_checked(forward_library, forward, monkeypatch
     monkeypatch.setenv("FAKE_HIP_DEVICES", ARCH)
     code = f"""
 from pathlib import Path
-from ckprof.model.problem import ConvProblem
-from ckprof.run.abi import CBuffers, CProblem, Library
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof.measure.worker.abi import CBuffers, CProblem, Library
 library = Library.load(Path({str(forward_library)!r}))
 library.target.select_device({ARCH!r}, 0)
 problem = {PROBLEM!r}

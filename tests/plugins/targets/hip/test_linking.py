@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from ckprof.model.finding import FindingState
-from ckprof_plugins.targets.hip import doctor, rocm
+from ckprof_plugins.targets.hip import doctor, recipe, rocm
 
 
 @pytest.fixture
@@ -56,3 +56,11 @@ def test_doctor_looks_for_the_runtime_library(rocm_folder):
     assert "no libamdhip64.so" in missing.detail
     (rocm_folder / "lib" / "libamdhip64.so").touch()
     assert runtime().detail == str(rocm_folder / "lib" / "libamdhip64.so")
+
+
+@pytest.mark.parametrize(
+    ("command", "scripted"), [(("/opt/rocm/bin/hipcc", "-O3"), True), (("clang++-19",), False)]
+)
+def test_variables_of_hipcc_are_those_of_hipcc(command, scripted):
+    names = recipe.compiler_variables(command)
+    assert ("HIPCC_COMPILE_FLAGS_APPEND" in names) is scripted and "HIP_DEVICE_LIB_PATH" in names

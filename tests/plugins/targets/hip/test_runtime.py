@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.measure import events
+from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.sampling import PROBE_LAUNCHES, launches_per_sample
+from ckprof.measure.worker.abi import Library, LibraryError
+from ckprof.measure.worker.guards import GUARD_BYTES
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
-from ckprof.run import events
-from ckprof.run.abi import Library, LibraryError
-from ckprof.run.batching import PROBE_LAUNCHES, launches_per_sample
-from ckprof.run.guards import GUARD_BYTES
-from ckprof.run.options import CacheMode, RunOptions
-from ckprof.run.schedule import run_instances
 from ckprof_plugins.targets.hip.devices import devices
-from tests.run.fakes import ScaleDirection, make_instance, make_problem
+from tests.measure.fakes import ScaleDirection, make_instance, make_problem
+from tests.measure.run_instances import run_instances
 
 pytestmark = pytest.mark.compiler
 
@@ -33,7 +33,6 @@ def measure(hip_library, tmp_path):
 
     def call(*kernels, problems=(), **options):
         given = {"rounds": 1, "cache": CacheMode.WARM, "timeout_s": 10.0, "max_time_s": 0.05, **options}
-        (tmp_path / "work").mkdir(exist_ok=True)
         (tmp_path / "locks").mkdir(exist_ok=True)
         seen = []
         outcomes = run_instances(
@@ -43,7 +42,6 @@ def measure(hip_library, tmp_path):
             [make_instance(kernel) for kernel in kernels],
             list(problems) or [make_problem()],
             RunOptions(**given),
-            tmp_path / "work",
             lock_dir=tmp_path / "locks",
             on_event=seen.append,
         )
@@ -224,7 +222,7 @@ def test_variables_that_choose_devices(hip_library, topology, monkeypatch, varia
 def described(library, arch):
     """Return how a process with the runtime describes device 0."""
     code = (
-        "import sys; from pathlib import Path; from ckprof.run.abi import Library, LibraryError\n"
+        "import sys; from pathlib import Path; from ckprof.measure.worker.abi import Library, LibraryError\n"
         "target = Library.load(Path(sys.argv[1])).target\n"
         "try: target.select_device(sys.argv[2], 0)\n"
         "except LibraryError as exc: print(exc)\n"

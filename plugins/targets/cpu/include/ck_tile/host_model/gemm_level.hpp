@@ -19,7 +19,7 @@ struct gemm_level
     template <typename Pipeline>
     static constexpr bool can_be_persistent = true;
 
-    // A pipeline never multiplies blocks behind the end of K.
+    // A pipeline never multiplies blocks after the end of K.
     template <typename Pipeline>
     static constexpr bool overruns = false;
 

@@ -23,12 +23,12 @@ struct plain_gemm_call
     std::int64_t stride_a, stride_b, stride_e;
     const void* d[most_d_tensors];
     std::int64_t stride_d[most_d_tensors];
-    // Products of the same size, each so many elements behind the one before.
+    // Products of the same size, each so many elements after the one before.
     std::int64_t batch;
     std::int64_t batch_stride_a, batch_stride_b, batch_stride_e;
 };
 
-// CK Tile's conditions in its order, behind a test that the problem is meaningful and within the
+// CK Tile's conditions in its order, after a test that the problem is meaningful and within the
 // 32-bit indices of a kernel, and before those that CK Tile leaves to its callers: strides that
 // keep vectors aligned, and parts of K that a fixed loop end fits. On false last_rejection() tells
 // the first condition that failed.

@@ -61,7 +61,7 @@ struct plain_gemm_facts
     int min_loops_per_split; // smallest number of K blocks per part of split-K; 0: no bound
     bool persistent;
     bool deals_steps; // which rule divides K, see k_split.hpp
-    bool overruns;    // multiplies blocks behind the end of K where a part has one or three
+    bool overruns;    // multiplies blocks after the end of K where a part has one or three
     gemm_store store;
     // Null where each part finds out for itself how its loop ends.
     loop_end (*fixed_tail)(std::int32_t num_loop);

@@ -43,7 +43,7 @@ public:
     {}
 };
 
-// While one lives, support tests of its thread go on behind a condition that is not met, as far as
+// While one lives, support tests of its thread go on after a condition that is not met, as far as
 // the following ones make sense. What they return is then of no meaning; unmet_requirements() is.
 class collect_rejections
 {

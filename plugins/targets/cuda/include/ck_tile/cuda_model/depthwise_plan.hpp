@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ck_tile/cuda_model/float_types.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
 
 namespace ck_tile::cuda_model {
@@ -105,7 +106,7 @@ constexpr host_model::conv_shape join_rows(host_model::conv_shape s)
     return s;
 }
 
-// Whether the kernels for single channels compute that; others are left to implicit GEMM.
+// Whether the kernels for single channels compute that shape; others are left to implicit GEMM.
 constexpr bool is_depthwise(const host_model::conv_shape& s)
 {
     const bool flat = s.filter[0] == 1 && s.input[0] == 1 && s.output[0] == 1;
@@ -122,6 +123,18 @@ constexpr bool is_depthwise(const host_model::conv_shape& s)
     }
     return flat && regular && small && s.C == 1 && s.K == 1 && s.G % depthwise_vector == 0 &&
            (s.stride[2] == 1 || s.stride[2] == 2);
+}
+
+// Whether there is such a kernel. Two outputs apart in the input is for implicit GEMM.
+constexpr bool has_depthwise_kernel(host_model::direction direction,
+                                    const host_model::conv_shape& s,
+                                    host_model::data_type operands,
+                                    host_model::data_type result)
+{
+    const bool weight = direction == host_model::direction::backward_weight;
+    return is_depthwise(s) && impl::is_float_type(operands) &&
+           (weight ? impl::is_float_type(result) : operands == result) &&
+           (direction != host_model::direction::forward || s.stride[2] == 1);
 }
 
 // The smallest of 3, 5 and 7 that holds the filter.

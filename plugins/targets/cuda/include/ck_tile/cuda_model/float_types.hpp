@@ -6,7 +6,7 @@
 
 namespace ck_tile::cuda_model::impl {
 
-inline bool is_float_type(host_model::data_type type)
+constexpr bool is_float_type(host_model::data_type type)
 {
     using host_model::data_type;
     return type == data_type::bf16 || type == data_type::fp16 || type == data_type::fp32;

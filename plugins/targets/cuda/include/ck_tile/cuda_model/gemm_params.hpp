@@ -178,7 +178,7 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
         p.rows_are_pixels = p.rows_are_pixels && tilde == 1 &&
                             call.t_begin[axis] == s.left_pad[axis] &&
                             call.t_end[axis] - call.t_begin[axis] == s.input[axis];
-        // Residues without a tap, and rows behind the last window, are in no GEMM.
+        // Residues without a tap, and rows after the last window, are in no GEMM.
         const std::int64_t last =
             (s.left_pad[axis] + s.input[axis] - 1 + s.stride[axis] - 1) / s.stride[axis] + 1;
         // With both stride and dilation, the same goes for some of the first positions.

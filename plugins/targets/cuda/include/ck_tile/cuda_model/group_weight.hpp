@@ -39,7 +39,7 @@ struct group_weight_block
     __device__ __forceinline__ std::uint32_t gradients(int stage) const
     { return images(stage) + p.image_positions() * group_position_bytes; }
 
-    // A part of a stage: where it is, its positions, and its rows; behind these it is zero. `turn`:
+    // A part of a stage: where it is, its positions, and its rows; after these it is zero. `turn`:
     // of the warps, to bring its first row.
     struct region
     {

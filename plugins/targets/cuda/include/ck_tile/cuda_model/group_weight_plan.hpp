@@ -4,7 +4,7 @@
 //
 // A patch is some rows of an image with all that a filter's row reaches, and the rows of gradients
 // whose windows meet them. Both have the same number of positions to a row; gradients are zero
-// behind the end of theirs. So every tap of the filter is a displacement between the two. Infinite
+// after the end of theirs. So every tap of the filter is a displacement between the two. Infinite
 // elements of an image meet some of these zeros, so that more sums than theirs may be no numbers.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "ck_tile/cuda_model/fast_divisor.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
+#include "ck_tile/host_model/data_type.hpp"
 
 namespace ck_tile::cuda_model {
 
@@ -53,7 +54,7 @@ struct group_weight_params
     // What the outermost tap displaces by.
     constexpr int reach_w() const { return (group_filter - 1) * dilation[1]; }
     constexpr int reach_h() const { return (group_filter - 1) * dilation[0]; }
-    // Positions in shared memory, images and then gradients; those behind the patch are zero.
+    // Positions in shared memory, images and then gradients; those after the patch are zero.
     constexpr int image_positions() const { return (steps * group_step + reach_w() + 7) / 8 * 8; }
     constexpr int gradient_positions() const
     { return (steps * group_step + reach_h() * static_cast<int>(width.divisor) + 7) / 8 * 8; }
@@ -76,6 +77,16 @@ struct group_weight_params
     constexpr std::int64_t weights() const
     { return std::int64_t{channels} * group * group_filter * group_filter; }
 };
+
+// Instances with larger tiles compute such problems as all others.
+constexpr bool is_group_weight_tile(int m, int n) { return m <= group_chunk && n <= group_chunk; }
+
+constexpr bool has_group_weight_kernel(host_model::data_type operands, host_model::data_type result)
+{
+    using host_model::data_type;
+    return (operands == data_type::bf16 || operands == data_type::fp16) &&
+           (result == operands || result == data_type::fp32);
+}
 
 // Whether the kernel can compute that, as far as shared memory holds its patches.
 constexpr bool is_group_weight(const host_model::conv_shape& s)

@@ -57,7 +57,7 @@ struct hopper_exchange
     int warpgroup;
     int rows; // of the tile that exist, from the first one of this warp on
 
-    // Warps whose rows are all behind the end leave them out.
+    // Warps whose rows are all after the end leave them out.
     __device__ __forceinline__ bool has_rows(int block) const { return rows > block * 64; }
 
     // Adds one part of K to the sums of its tile, which lie in the order of the threads' registers.

@@ -101,8 +101,8 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     }
     const tile_walk walk =
         walk_tiles(p.work.sums, p.work.tiles, cluster_number(), cluster_count(), cluster_rank());
-    constexpr int start    = Config::registers_at_start(Config::resident);
-    constexpr int consumer = Config::consumer_registers(Config::resident);
+    constexpr int start    = Config::plan.registers_at_start(Config::resident);
+    constexpr int consumer = Config::plan.consumer_registers(Config::resident);
     if(warp >= Config::warpgroups * 4)
     {
         if constexpr(start > Config::producer_registers)

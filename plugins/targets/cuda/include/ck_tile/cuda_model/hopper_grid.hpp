@@ -56,7 +56,7 @@ struct hopper_grid
                s.tiles <= resident_clusters(s.parts);
     }
 
-    // Memory for sums, a tile after the other, and behind them the counters of tiles: all of it
+    // Memory for sums, a tile after the other, and after them the counters of tiles: all of it
     // zero whenever no kernel runs.
     static void add_workspace(part_sums& s)
     {

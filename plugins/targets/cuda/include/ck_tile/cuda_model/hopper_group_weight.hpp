@@ -20,7 +20,7 @@ struct group_weight_copies
 {
     const group_weight_block<Type>& work;
     const group_weight_boxes& boxes;
-    std::uint32_t full; // a barrier per stage, behind all of them
+    std::uint32_t full; // a barrier per stage, after all of them
 
     __device__ __forceinline__ const group_weight_params& plan() const { return work.p; }
 
@@ -48,7 +48,7 @@ struct group_weight_copies
                   at.image);
     }
 
-    // Boxes end where the last row of a patch ends. What is behind them must be numbers.
+    // Boxes end where the last row of a patch ends. What is after them must be numbers.
     __device__ __forceinline__ void clear_rest() const
     {
         const group_weight_params& p = plan();

@@ -4,7 +4,7 @@
 // GPU.
 //
 // A tile is some rows of an output image, as wide as the patch: a row of the GEMM is a position of
-// the patch, and those behind the end of an output row are computed for nothing.
+// the patch, and those after the end of an output row are computed for nothing.
 #pragma once
 
 #include "ck_tile/cuda_model/hopper_walk.hpp"

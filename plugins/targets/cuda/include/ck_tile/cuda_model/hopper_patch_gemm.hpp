@@ -29,7 +29,7 @@ struct hopper_patch_config : hopper_config<Tile, 1, true>
     static constexpr int patch_bytes   = positions * hopper_row_bytes;
     static constexpr int patch_stages  = 3;
     static constexpr int weight_bytes  = Base::b_bytes;
-    static constexpr int room          = Base::room(1) - patch_stages * patch_bytes;
+    static constexpr int room          = Base::plan.room(1) - patch_stages * patch_bytes;
     static constexpr int weight_stages = room / weight_bytes < 8 ? room / weight_bytes : 8;
     static constexpr int shared_bytes  = 1024 + patch_stages * patch_bytes +
                                          weight_stages * weight_bytes + Base::staging_bytes + 1024;
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
     }
     else
     {
-        take_registers<Config::consumer_registers(1)>();
+        take_registers<Config::plan.consumer_registers(1)>();
         begin_together<false>(Config::threads);
         hopper_patch_consumer<Config, Products>{p, shared, warp / 4, {shared.order, warp / 4}}.run(
             stride);

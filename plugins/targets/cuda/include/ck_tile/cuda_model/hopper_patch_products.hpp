@@ -63,7 +63,7 @@ struct patch_group_products
     using product = warpgroup_product<Config::ab_type, width, false, !weights_along_k>;
     using sums    = float[Config::m / 64][64 / 2]; // of 64 positions and channels
 
-    // Joined groups lie one behind the other, whatever their instance knows of one.
+    // Joined groups lie one after the other, whatever their instance knows of one.
     struct wide : Config
     { static constexpr int vector_c = 16 / Config::e_bytes; };
 

@@ -44,7 +44,7 @@ add_products(const operands<Config>& source, std::uint32_t stages, compute_tile<
     operand_copies<Config, operand_a<Config>> a(source, at.k_begin);
     operand_copies<Config, operand_b<Config>> b(source, at.k_begin);
     constexpr int copies = a.count + b.count, parts = compute_tile<Config>::copy_parts;
-    // A part of the copies to a stage; behind the end of K they are of zeros.
+    // A part of the copies to a stage; after the end of K they are of zeros.
     const auto copy = [&](std::uint32_t stage, int part, int of) {
         if(part == 0)
         {

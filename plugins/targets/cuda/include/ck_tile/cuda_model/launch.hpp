@@ -76,18 +76,15 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
     else
     {
         if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type)) { return; }
-        if constexpr(config::weight && config::m <= group_chunk && config::n <= group_chunk)
+        if constexpr(config::weight && is_group_weight_tile(config::m, config::n))
         {
             if(launch_group_weight(stream, call, config::ab_type, config::e_type)) { return; }
         }
         using plan = tile_config_of<Kernel, BlocksPerUnit>;
-        if constexpr(hopper_tile<config> && CKPROF_CUDA_ENGINE_W)
+        if constexpr(takes_engine_w(plan::values) && CKPROF_CUDA_ENGINE_W)
         {
-            using hopper = hopper_config<config, plan::hopper_stages, plan::turns>;
-            if constexpr(hopper::stages >= 2)
-            {
-                if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
-            }
+            using hopper = hopper_config<config, plan::values.hopper_stages, plan::values.turns>;
+            if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
         }
         p.tiles = partitioner::GridSize(p.m, p.n);
         p.blocks_x =

@@ -44,28 +44,6 @@ struct matrix_config : Shape
     static constexpr int result_vector = AB == data_type::fp32 ? 1 : 16 / Shape::e_bytes;
 };
 
-// 8-bit operands of engine M become 16-bit ones on their way to shared memory, exactly.
-constexpr data_type decoded_type(data_type type)
-{
-    switch(type)
-    {
-    // Its range is beyond that of fp16.
-    case data_type::bf8_fnuz: return data_type::bf16;
-    case data_type::fp8_fnuz:
-    case data_type::fp8_ocp:
-    case data_type::bf8_ocp:
-    case data_type::int8: return data_type::fp16;
-    default: return type;
-    }
-}
-
-// Whether warpgroup products take operands of that type as they are.
-constexpr bool has_warpgroup_product(data_type type)
-{
-    return type == data_type::fp16 || type == data_type::bf16 || type == data_type::fp8_ocp ||
-           type == data_type::bf8_ocp || type == data_type::int8;
-}
-
 template <typename Kernel, int BlocksPerUnit>
 struct matrix_config_of
 {
@@ -76,32 +54,12 @@ struct matrix_config_of
     static_assert(facts.m_per_block % 16 == 0 && facts.n_per_block % 16 == 0,
                   "on this device rows and columns of a tile are multiples of 16");
 
-    static constexpr int m = facts.m_per_block, n = facts.n_per_block;
-    // Several steps of an instance with a very flat tile are taken at once.
-    static constexpr int k = divide_up(facts.k_per_block, 16) * 16;
-
-    // A wave of 64 lanes is two warps, one above the other in M.
-    static constexpr int m_warps    = 2 * facts.m_waves * facts.k_waves;
-    static constexpr int n_warps    = facts.n_waves;
-    static constexpr int threads    = m_warps * n_warps * 32;
-    static constexpr bool interwave = same_text(facts.scheduler, "Interwave");
-    static constexpr int blocks =
-        impl::resident_blocks(interwave && BlocksPerUnit < 2 ? 2 : BlocksPerUnit, m* n, threads);
-
-    static constexpr bool a_k_major    = facts.a_row_major;
-    static constexpr bool b_k_major    = !facts.b_row_major;
-    static constexpr data_type in_tile = decoded_type(facts.a_type);
-    static constexpr int memory_bytes  = host_model::size_of(facts.a_type);
-    static constexpr int in_tile_bytes = host_model::size_of(in_tile);
-    static constexpr int stage_bytes   = operand_layout<m, k, a_k_major, in_tile_bytes>::bytes +
-                                         operand_layout<n, k, b_k_major, in_tile_bytes>::bytes;
-
-    static constexpr pipeline_plan plan = find_pipeline_plan(Kernel::GemmPipeline::facts.name);
-    static constexpr bool double_buffer = Kernel::GemmPipeline::DoubleSmemBuffer;
-    static constexpr int hopper_stages  = plan.hopper_stages;
-    static constexpr bool turns         = plan.turns || double_buffer;
-    static constexpr int stages         = impl::fitting_stages(
-        double_buffer && plan.stages < 4 ? 4 : plan.stages, stage_bytes, 0, blocks);
+    static constexpr instance_values values = values_of(facts,
+                                                        Kernel::GemmPipeline::facts.name,
+                                                        Kernel::GemmPipeline::DoubleSmemBuffer,
+                                                        BlocksPerUnit);
+    static constexpr tile_values tile       = values.tile;
+    static constexpr int memory_bytes       = host_model::size_of(facts.a_type);
 
     // Parts of K start at multiples of the MMA tile's depth.
     static constexpr int vector(int width, bool along_k)
@@ -117,28 +75,30 @@ struct matrix_config_of
         facts.a_type,
         AB,
         facts.e_type,
-        same_text(plan.name, "MEMORY"),
+        tile.deep,
         decltype(combination_of(
             std::make_index_sequence<static_cast<std::size_t>(facts.d_count)>{})),
         tile_shape<AB,
                    facts.e_type,
                    facts.rounding,
-                   m,
-                   n,
-                   k,
-                   m_warps,
-                   n_warps,
-                   vector(facts.vector_size_a, a_k_major),
-                   vector(facts.vector_size_b, b_k_major),
+                   tile.m,
+                   tile.n,
+                   tile.k,
+                   tile.m_warps,
+                   tile.n_warps,
+                   vector(facts.vector_size_a, tile.a_k_major),
+                   vector(facts.vector_size_b, tile.b_k_major),
                    usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
-                   a_k_major,
-                   b_k_major,
-                   stages,
-                   blocks>>;
+                   tile.a_k_major,
+                   tile.b_k_major,
+                   tile.stages,
+                   tile.blocks>>;
 
     // Engine M's tile, and engine W's, which holds operands as they are in memory.
-    using type   = config<in_tile>;
+    using type   = config<decoded_type(facts.a_type)>;
     using native = config<facts.a_type>;
+
+    static_assert(values_of_tile<native>() == tile);
 };
 
 } // namespace ck_tile::cuda_model

@@ -54,14 +54,10 @@ void launch_matrix(cudaStream_t stream, const KernelArgs& kargs)
     using partitioner = typename Kernel::TilePartitioner;
     using native      = typename plan::native;
     matrix_params p   = make_matrix_params(Kernel::make_call(kargs), native::e_bytes);
-    if constexpr(hopper_tile<native> && has_warpgroup_product(native::ab_type) &&
-                 CKPROF_CUDA_ENGINE_W)
+    if constexpr(takes_engine_w(plan::values) && CKPROF_CUDA_ENGINE_W)
     {
-        using hopper = hopper_config<native, plan::hopper_stages, plan::turns>;
-        if constexpr(hopper::stages >= 2)
-        {
-            if(launch_hopper_matrix<Kernel, hopper>(stream, p)) { return; }
-        }
+        using hopper = hopper_config<native, plan::values.hopper_stages, plan::values.turns>;
+        if(launch_hopper_matrix<Kernel, hopper>(stream, p)) { return; }
     }
     using config = typename plan::type;
     using layout = shared_layout<config>;

@@ -15,7 +15,7 @@ struct window_map_request
     int rank; // 4, or 5 with a depth
     const void* base;
     std::uint64_t size[5];
-    std::uint64_t byte_stride[4]; // of the axes behind C
+    std::uint64_t byte_stride[4]; // of the axes after C
     int lower[3], upper[3];       // corners of the box, along W,H(,D)
     unsigned channels, pixels;    // in one copy
     unsigned step[5];             // between positions

@@ -5,14 +5,7 @@
 
 #include <cstdint>
 
-#include "ck_tile/cuda_model/pipeline_plan.hpp"
-#include "ck_tile/host_model/kernel_facts.hpp"
-
-// Shared memory that one multiprocessor has for blocks, in bytes; the build says so for other
-// devices than the H100 and H200.
-#if !defined(CKPROF_CUDA_SHARED_BYTES)
-#define CKPROF_CUDA_SHARED_BYTES 233472
-#endif
+#include "ck_tile/cuda_model/tile_values.hpp"
 
 // Engine W is for devices of compute capability 9.0 alone.
 #if !defined(CKPROF_CUDA_ENGINE_W)
@@ -22,10 +15,6 @@
 namespace ck_tile::cuda_model {
 
 using ck_tile::bf16_rounding_mode;
-using host_model::data_type;
-using host_model::direction;
-
-constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // The largest power of two that divides a vector width and is at most 16 bytes.
 constexpr int usable_vector(int elements, int element_bytes)
@@ -45,10 +34,7 @@ struct operand_layout
     static constexpr int lines      = KMajor ? Side : Depth;
     static constexpr int elements   = KMajor ? Depth : Side; // of a line
     static constexpr int used_bytes = elements * ElementBytes;
-    static constexpr int line_bytes = used_bytes >= 128 ? divide_up(used_bytes, 128) * 128
-                                      : used_bytes > 64 ? 128
-                                      : used_bytes > 32 ? 64
-                                                        : 32;
+    static constexpr int line_bytes = padded_line_bytes(used_bytes);
     static constexpr int together   = line_bytes < 128 ? 128 / line_bytes : 1; // lines of a row
     static constexpr int bytes      = lines * line_bytes;
 
@@ -164,27 +150,26 @@ struct tile_config : tile_shape<AB,
     static constexpr data_type memory_type = AB;
 };
 
-namespace impl {
-
-// Resident blocks per multiprocessor: as many as asked for, if the registers hold that many
-// accumulators.
-constexpr int resident_blocks(int wanted, int tile_elements, int threads)
+// A tile_config's or matrix_config's values.
+template <typename Base>
+constexpr tile_values values_of_tile()
 {
-    const int accumulators = divide_up(tile_elements, threads);
-    int blocks             = wanted < 1 ? 1 : wanted;
-    while(blocks > 1 && blocks * threads * (accumulators + 64) > 65536) { --blocks; }
-    return blocks;
+    return {.plain     = Base::plain,
+            .weight    = Base::weight,
+            .deep      = Base::deep,
+            .ab_type   = Base::ab_type,
+            .e_type    = Base::e_type,
+            .m         = Base::m,
+            .n         = Base::n,
+            .k         = Base::k,
+            .a_k_major = Base::a_k_major,
+            .b_k_major = Base::b_k_major,
+            .merged    = Base::merged,
+            .m_warps   = Base::m_warps,
+            .n_warps   = Base::n_warps,
+            .stages    = Base::stages,
+            .blocks    = Base::blocks};
 }
-
-constexpr int fitting_stages(int wanted, int stage_bytes, int rows, int blocks)
-{
-    // The runtime keeps 1 KiB per block; each row of a tile whose windows are known takes 8 bytes.
-    const int room = CKPROF_CUDA_SHARED_BYTES / blocks - 1024 - (rows * 8 + 127) / 128 * 128;
-    const int most = room / stage_bytes;
-    return most < 1 ? 1 : (wanted < most ? wanted : most);
-}
-
-} // namespace impl
 
 // From a kernel's facts to its tile_config.
 template <typename Kernel, int BlocksPerUnit>
@@ -197,32 +182,13 @@ struct tile_config_of
                       facts.k_per_block % 16 == 0,
                   "on this device every side of a tile is a multiple of 16");
 
-    // What is multiplied: operands of fp32 can be rounded to TF32.
-    static constexpr data_type factor = facts.tf32 ? data_type::tf32 : facts.a_type;
+    static constexpr instance_values values = values_of(facts, BlocksPerUnit);
+    static constexpr tile_values tile       = values.tile;
 
-    // A wave of 64 lanes is two warps, one above the other in M.
-    static constexpr int m_warps    = 2 * facts.m_waves * facts.k_waves;
-    static constexpr int n_warps    = facts.n_waves;
-    static constexpr int threads    = m_warps * n_warps * 32;
-    static constexpr int ab_bytes   = host_model::size_of(factor);
-    static constexpr bool weight    = facts.direction == direction::backward_weight;
-    static constexpr bool forward   = facts.direction == direction::forward;
-    static constexpr bool scalar    = forward && facts.groups_to_merge > 1;
-    static constexpr bool interwave = same_text(facts.scheduler, "Interwave");
-
-    static constexpr int blocks =
-        impl::resident_blocks(interwave && BlocksPerUnit < 2 ? 2 : BlocksPerUnit,
-                              facts.m_per_block* facts.n_per_block,
-                              threads);
-
-    static constexpr int stage_bytes =
-        operand_layout<facts.m_per_block, facts.k_per_block, !weight, ab_bytes>::bytes +
-        operand_layout<facts.n_per_block, facts.k_per_block, forward, ab_bytes>::bytes;
-
-    static constexpr pipeline_plan plan = find_pipeline_plan(facts.pipeline_name);
-    static constexpr int wanted         = plan.stages;
-    static constexpr int hopper_stages  = plan.hopper_stages;
-    static constexpr bool turns         = plan.turns || facts.double_smem_buffer;
+    static constexpr data_type factor = tile.ab_type;
+    static constexpr int ab_bytes     = host_model::size_of(factor);
+    static constexpr bool scalar =
+        facts.direction == direction::forward && facts.groups_to_merge > 1;
 
     using type =
         tile_config<facts.direction,
@@ -230,21 +196,20 @@ struct tile_config_of
                     factor,
                     facts.e_type,
                     facts.rounding,
-                    facts.m_per_block,
-                    facts.n_per_block,
-                    facts.k_per_block,
-                    m_warps,
-                    n_warps,
+                    tile.m,
+                    tile.n,
+                    tile.k,
+                    tile.m_warps,
+                    tile.n_warps,
                     scalar ? 1 : usable_vector(facts.vector_size_a, ab_bytes),
                     scalar ? 1 : usable_vector(facts.vector_size_b, ab_bytes),
                     scalar ? 1
                            : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
-                    facts.direction == direction::backward_data ? 1 : facts.groups_to_merge,
-                    impl::fitting_stages(facts.double_smem_buffer&& wanted < 4 ? 4 : wanted,
-                                         stage_bytes,
-                                         weight ? 0 : facts.m_per_block,
-                                         blocks),
-                    blocks>;
+                    tile.merged,
+                    tile.stages,
+                    tile.blocks>;
+
+    static_assert(values_of_tile<type>() == tile);
 };
 
 } // namespace ck_tile::cuda_model

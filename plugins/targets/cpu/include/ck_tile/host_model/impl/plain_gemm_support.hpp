@@ -222,7 +222,7 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
     }
     const std::int64_t grain   = call.k_batch * facts.k_per_block;
     const std::int64_t planned = (call.k + grain - 1) / grain;
-    // Elsewhere one of the operands is zero behind the end.
+    // Elsewhere one of the operands is zero after the end.
     if(facts.overruns && facts.a_row_major && !facts.b_row_major && !facts.pad_k &&
        (planned == 1 || planned == 3) &&
        !reject("pipeline-depth",

@@ -1,1 +1,0 @@
-"""What is known of the GPU architectures that kernels are written for; the properties are data."""

@@ -1,1 +1,0 @@
-"""JSON catalogs of instances: read, validate, write."""

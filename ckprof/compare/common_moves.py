@@ -1,0 +1,202 @@
+"""What rows change by together: all of them, those of one process, those of one problem.
+
+Clocks and loads do that, and operands that lie elsewhere; a change of the code of one kernel does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ckprof.compare.process_times import location
+from ckprof.compare.variances import ENOUGH_ROWS, MEDIAN_ABSOLUTE
+from ckprof.model.student import t_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof.compare.options import ChangePolicy
+    from ckprof.compare.process_times import RowTimes
+    from ckprof.compare.variances import Array
+
+#: share of the rows that must have moved alike, and how alike: in sigmas
+_SHARED: Final = 0.8
+_ALIKE: Final = 3.0
+#: rows from which on the densest half of them says where most are
+_MANY: Final = 20
+#: standard errors that a common move must exceed
+_BY_CHANCE: Final = 3.5
+#: of a problem's rows with one process a side: how many there are at least for them to move together, and by
+#: how much operands in another place moved all kernels of a problem at most (one H200: 5 to 6 %), or what is
+#: as likely as that by what the other problems moved by
+_PROBLEM_ROWS: Final = 5
+_PLACEMENT: Final = math.log(1.08)
+_PLACEMENT_CHANCE: Final = 1e-5
+#: problems that a process ran, from which on it says what all of them share
+_ENOUGH_PROBLEMS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """What the middle one of all rows changed by."""
+
+    log_ratio: float
+    #: nearly all rows moved by it, and not by chance
+    shared: bool
+    #: it is shared, and no more than machines do: rows are judged after it
+    removed: bool
+
+    @property
+    def ratio(self) -> float:
+        """New time / old time."""
+        return math.exp(self.log_ratio)
+
+
+def without_process_effects(times: Sequence[RowTimes]) -> list[RowTimes]:
+    """Take out what all rows of one process share, beside the other processes of its side.
+
+    It is no part of what a row's own processes vary by. Processes that ran few problems say nothing of it.
+    """
+    effects = [
+        _common_effects([(getattr(row, side), row.problem) for row in times]) for side in ("old", "new")
+    ]
+    if not any(effects):
+        return list(times)
+    result = []
+    for row in times:
+        if row.paired:
+            result.append(row)
+            continue
+        sides = []
+        for side, known in zip((row.old, row.new), effects, strict=True):
+            moved = {process: known.get(process, 0.0) for process in side}
+            # the mean stays: what both sides differ by is the shift's matter
+            middle = sum(moved.values()) / len(moved)
+            sides.append(
+                {process: [value - moved[process] + middle for value in side[process]] for process in side}
+            )
+        result.append(replace(row, old=sides[0], new=sides[1]))
+    return result
+
+
+def _common_effects(rows: Sequence[tuple[Mapping[str, Sequence[float]], Hashable]]) -> dict[str, float]:
+    beside: dict[str, list[float]] = defaultdict(list)
+    problems: dict[str, set[Hashable]] = defaultdict(set)
+    for side, problem in rows:
+        if len(side) < 2:
+            continue
+        means = {process: location(times) for process, times in side.items()}
+        middle = sum(means.values()) / len(means)
+        for process, mean in means.items():
+            beside[process].append(mean - middle)
+            problems[process].add(problem)
+    return {
+        process: float(np.median(some))
+        for process, some in beside.items()
+        if len(some) >= ENOUGH_ROWS and len(problems[process]) >= _ENOUGH_PROBLEMS
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What some rows moved by alike."""
+
+    size: float
+    #: standard error
+    error: float
+
+    @property
+    def by_chance(self) -> bool:
+        return abs(self.size) <= _BY_CHANCE * self.error
+
+
+def _common_move(changes: Array, sigmas: Array) -> _Move | None:
+    """Return what some rows moved by; ``None`` if they did not move alike."""
+    middle = float(np.median(changes))
+    centre, scatter = _densest_half(changes) if len(changes) >= _MANY else (middle, _scatter(changes, middle))
+    if np.mean(np.abs(changes - centre) <= _ALIKE * np.maximum(sigmas, scatter)) < _SHARED:
+        return None
+    return _Move(middle, 1.25 * _scatter(changes, middle) / math.sqrt(len(changes)))
+
+
+def _scatter(changes: Array, centre: float) -> float:
+    return float(np.median(np.abs(changes - centre))) / MEDIAN_ABSOLUTE
+
+
+def _densest_half(changes: Array) -> tuple[float, float]:
+    """Return centre and standard deviation of the shortest half: where half of the rows moved, either."""
+    ordered, count = np.sort(changes), len(changes) // 2
+    lengths = ordered[count - 1 :] - ordered[: len(ordered) - count + 1]
+    start = int(lengths.argmin())
+    length = float(lengths[start])
+    return float(ordered[start]) + length / 2, length / 2 / MEDIAN_ABSOLUTE
+
+
+def common_shift(changes: Array, variances: Array, policy: ChangePolicy) -> Shift | None:
+    """Return what all rows changed by; ``None`` with too few rows to tell."""
+    if len(changes) < ENOUGH_ROWS:
+        return None
+    move = _common_move(changes, np.sqrt(variances))
+    shared = move is not None and not move.by_chance
+    centre = float(np.median(changes))
+    return Shift(
+        log_ratio=centre,
+        shared=shared,
+        removed=shared and abs(centre) <= math.log1p(policy.max_shift),
+    )
+
+
+def problem_moves(
+    times: Sequence[RowTimes], beside: Array, variances: Array, single: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Return by how much the problem of each row with one process a side moved as a whole.
+
+    :param beside: changes beside what all rows share.
+    :param variances: of their errors.
+    :returns: what is to be taken out of each row's change, and a variance where a problem's move is larger
+        than that or unknown: the mean square of what the other problems moved by.
+    """
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for index in np.flatnonzero(single).tolist():
+        groups[times[index].problem].append(index)
+    sigmas = np.sqrt(variances)
+    moved: dict[Hashable, _Move] = {}
+    for problem, rows in groups.items():
+        move = _common_move(beside[rows], sigmas[rows]) if len(rows) >= _PROBLEM_ROWS else None
+        if move is not None:
+            moved[problem] = move
+    moves, spread = np.zeros(len(times)), np.zeros(len(times))
+    squares = math.fsum(move.size**2 for move in moved.values())
+    errors = math.fsum(move.error**2 for move in moved.values())
+    for problem, rows in groups.items():
+        own = moved.get(problem)
+        others = len(moved) - (own is not None)
+        usual = 0.0
+        if others:
+            usual = _usual_move(
+                (squares - (own.size**2 if own else 0.0)) / others,
+                (errors - (own.error**2 if own else 0.0)) / others,
+                others,
+            )
+        reach = math.sqrt(usual) * t_quantile(1 - _PLACEMENT_CHANCE, others) if usual else 0.0
+        if own is None or abs(own.size) > max(_PLACEMENT, reach):
+            spread[rows] = usual
+        elif not own.by_chance:
+            moves[rows] = own.size
+    return moves, spread
+
+
+def _usual_move(squares: float, errors: float, count: int) -> float:
+    """Return the mean square of what problems moved by, beyond what their errors explain.
+
+    :param squares: mean of the squares of what they moved by.
+    :param errors: mean of the squares of the standard errors of these.
+    :param count: of problems.
+    """
+    return squares - errors if squares > errors * (1 + 3 * math.sqrt(2 / count)) else 0.0

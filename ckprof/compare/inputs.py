@@ -1,0 +1,104 @@
+"""Opening the inputs of comparisons and reports: stores, importable files, sides that were read before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.compare.side import Side, side_of
+from ckprof.errors import InputError
+from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.store.format import read_attempts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ckprof.compare.model import Comparison
+    from ckprof.compare.options import CompareOptions
+    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.protocols import StoreFormat
+    from ckprof.session import Session
+    from ckprof.store.attempt import Attempt
+
+
+#: a store or an importable file, ``PATH@TAG``, or a side that was read before
+SideInput = str | Path | Side
+
+
+def compare_inputs(session: Session, old: SideInput, new: SideInput, options: CompareOptions) -> Comparison:
+    """Compare two inputs, and settle what is unclear if asked for.
+
+    :raises CkprofError: an input cannot be read, or the kernels cannot be run again.
+    """
+    from ckprof.compare.compare import compare
+
+    direction = session.registry.operation(options.direction).id if options.direction else ""
+    hints = ImportHints(direction=direction)
+    sides = (read_input(session, old, hints), read_input(session, new, hints))
+    if direction:
+        sides = (_only(sides[0], direction), _only(sides[1], direction))
+    comparison = compare(*sides, options.policy)
+    if options.settle is None:
+        return comparison
+    from ckprof.compare.settle import settle_unclear
+
+    return settle_unclear(session, comparison, sides, options.settle)
+
+
+def _only(side: Side, direction: str) -> Side:
+    rows = {key: row for key, row in side.rows.items() if key.problem.direction == direction}
+    return Side(label=side.label, rows=rows, sessions=side.sessions)
+
+
+#: the first bytes of every SQLite file
+_SQLITE: Final = b"SQLite format 3\0"
+
+
+def read_input(
+    session: Session, source: SideInput, hints: ImportHints | None = None, *, by_device: bool = False
+) -> Side:
+    """Return a side: a store, or a file that can be imported into one, read if it is not yet.
+
+    :param source: of a path, ``PATH@TAG`` means only what was measured with ``--tag TAG``.
+    :param hints: what a file does not say itself.
+    :param by_device: tell devices apart, see :func:`~ckprof.compare.side.side_of`.
+    :raises InputError: there is no such file, it is of no known kind, or has no such tag.
+    :raises StoreError: the store cannot be used.
+    """
+    if isinstance(source, Side):
+        return source
+    path, tag = split_tag(str(source))
+    attempts = _attempts(path, session.registry.store_formats, hints or ImportHints())
+    if tag is not None:
+        attempts = (attempt for attempt in attempts if tag in attempt.session.tags)
+    side = side_of(str(source), attempts, by_device=by_device)
+    if tag is not None and not side.rows:
+        raise InputError(f"nothing was measured with the tag {tag!r}", path)
+    return side
+
+
+def split_tag(name: str) -> tuple[Path, str | None]:
+    """Return the path and the tag of ``PATH@TAG``; a file whose whole name has the @ wins."""
+    whole = Path(name)
+    start, separator, tag = name.rpartition("@")
+    if whole.exists() or not separator or not start:
+        return whole, None
+    return Path(start), tag
+
+
+def _attempts(path: Path, formats: RegistryEntries[StoreFormat], hints: ImportHints) -> Iterator[Attempt]:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(len(_SQLITE))
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    if head == _SQLITE:
+        return _stored(path)
+    return read_attempts(formats, path, hints)
+
+
+def _stored(path: Path) -> Iterator[Attempt]:
+    from ckprof.store.store import Store
+
+    with Store(path) as store:
+        yield from store.attempts(samples=False)

@@ -1,0 +1,135 @@
+"""How two sides are compared, and unclear rows settled: frozen, typed, each default in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import UsageError
+from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.option import in_percent, option, percentage
+
+if TYPE_CHECKING:
+    from ckprof.measure.options import RunOptions
+
+#: pairs of processes that settling gives a row at least
+ENOUGH_PAIRS: Final = 4
+
+
+class FailOn(Enum):
+    """What makes a comparison fail."""
+
+    #: a kernel is slower
+    SLOWER = "slower"
+    #: a kernel that worked does not any more
+    STATUS = "status"
+    #: a kernel of the old side is missing in the new one
+    MISSING = "missing"
+    #: all rows are slower by what they share, which verdicts leave out: for a machine known to be steady
+    SHIFT = "shift"
+    #: a row is not settled
+    UNCLEAR = "unclear"
+    #: a kernel is faster: for tests of the machine itself
+    FASTER = "faster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePolicy:
+    """What counts as a change, and how sure a verdict must be. Changes and scatters are shares, e.g. 0.02.
+
+    :raises UsageError: a value is out of range.
+    """
+
+    min_change: float = field(
+        default=0.02,
+        metadata=option("smallest change of interest", metavar="PERCENT", parse=percentage, show=in_percent),
+    )
+    #: a shift of all rows beyond it is no longer taken for the machine's
+    max_shift: float = field(
+        default=0.25,
+        metadata=option(
+            "what all rows change by alike is taken for the machine's, and taken out, up to this",
+            metavar="PERCENT",
+            parse=percentage,
+            show=in_percent,
+        ),
+    )
+    #: of the intervals
+    confidence: float = 0.95
+    #: expected share of wrong verdicts among those that say FASTER or SLOWER
+    false_discovery_rate: float = 0.02
+    #: standard deviations of a process, and of a round, where too few rows show them
+    process_noise: float = field(
+        default=0.03,
+        metadata=option(
+            "scatter between processes that is assumed where too few rows show it",
+            metavar="PERCENT",
+            parse=percentage,
+            show=in_percent,
+        ),
+    )
+    round_noise: float = field(
+        default=0.05,
+        metadata=option(
+            "scatter between rounds that is assumed where too few rows show it",
+            metavar="PERCENT",
+            parse=percentage,
+            show=in_percent,
+        ),
+    )
+    resamples: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("min_change", "confidence", "false_discovery_rate", "process_noise", "round_noise"):
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise UsageError(f"{name} is {value}, expected more than 0 and less than 1")
+        if not 0 <= self.max_shift < 1:
+            raise UsageError(f"max_shift is {self.max_shift}, expected at least 0 and less than 1")
+        if self.resamples < 200:
+            raise UsageError(f"resamples is {self.resamples}, expected at least 200")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleLimits:
+    """When settling ends.
+
+    :raises UsageError: there are too few rounds for a verdict.
+    """
+
+    max_rounds: int = field(
+        default=20,
+        metadata=option(
+            "pairs of new processes that measure a row at most", flag="--settle-rounds", metavar="N"
+        ),
+    )
+    #: of the order within rounds
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_rounds < ENOUGH_PAIRS:
+            raise UsageError(f"max_rounds is {self.max_rounds}, expected at least {ENOUGH_PAIRS}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleOptions:
+    """How the kernels of both sides are found and built again."""
+
+    #: the lists or the rule set that the kernels come from
+    query: InstanceQuery
+    old: BuildOptions = field(default_factory=BuildOptions)
+    new: BuildOptions = field(default_factory=BuildOptions)
+    run: RunOptions | None = None
+    limits: SettleLimits = field(default_factory=SettleLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """How two sides are compared."""
+
+    policy: ChangePolicy = field(default_factory=ChangePolicy)
+    direction: str | None = field(default=None, metadata=option("compare only this direction", metavar="ID"))
+    #: measure the unclear rows again, both sides interleaved; ``None``: do not
+    settle: SettleOptions | None = None

@@ -1,0 +1,20 @@
+"""What is told while a command works; none of it changes a result.
+
+Each door has its own events in ``events.py``: lists and builds, runs, sweeps, searches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Event:
+    """Something has happened; its subclasses say what."""
+
+    __slots__ = ()
+
+
+Listener: TypeAlias = "Callable[[Event], None]"

@@ -1,0 +1,216 @@
+"""Files that are complete or not there, and folders that last as long as a process.
+
+What a process leaves in a scratch folder because it was killed, a later one removes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file beside its place and rename it.
+
+    :param path: the file; missing folders are created.
+    :param text: its whole content.
+    :raises OSError: nothing was changed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a text file unless it already has that content, so that its time of change stays.
+
+    :param path: the file; missing folders are created.
+    :param text: its whole content.
+    :raises OSError: nothing was changed.
+    """
+    try:
+        if path.read_text(encoding="utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass  # to be written, which tells what is wrong
+    write_atomically(path, text)
+
+
+def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
+    """Write a file that the user named, so that no reader ever sees half of it.
+
+    Nothing is touched if the file holds the same bytes already. Directories are made as needed. A symbolic
+    link stays, and the file that it names is written; so is a device or a pipe, directly.
+
+    :param content: the whole of it, or its pieces in order.
+    :returns: whether the file was written.
+    :raises InputError: the file or its directory cannot be written.
+    """
+    import filecmp
+
+    if isinstance(content, str):
+        content = content.encode()
+    pieces = (content,) if isinstance(content, bytes) else content
+    try:
+        target = resolved(path)
+        # What is held in memory is compared first, so that an unchanged file needs no writable folder.
+        if isinstance(content, bytes) and _holds(target, content):
+            return False
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            _fill(target, pieces)
+            return True
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            _fill(beside, pieces)
+            if target.is_file() and filecmp.cmp(beside, target, shallow=False):
+                return False
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(f"cannot write: {path.parent} is no folder", path) from None
+    except OSError as exc:
+        raise InputError(f"cannot write: {exc.strerror}", path) from None
+    return True
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _fill(path: Path, pieces: Iterable[bytes]) -> None:
+    with path.open("wb") as stream:
+        stream.writelines(pieces)
+
+
+def resolved(path: Path, within: Path | None = None) -> Path:
+    """Return the file that ``path`` names, through symbolic links, whether it exists or not.
+
+    :param within: a folder that the file must lie in, without symbolic links itself.
+    :raises InputError: a link leads out of the folder ``within``, or links go round in a circle.
+    """
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError):
+        raise InputError("cannot follow: the symbolic links go round in a circle", path) from None
+    if within is not None and not target.is_relative_to(within):
+        raise InputError(f"a symbolic link leads out of the output folder, to {target}", path)
+    return target
+
+
+#: start of the names of scratch folders
+PREFIX: Final = "ckprof-run-"
+#: the locked file; it holds the name of the machine, since locks may not reach others
+OWNER: Final = ".owner"
+#: seconds after which a folder without an owner's file was left by a process that was killed at once
+_ABANDONED_S: Final = 3600.0
+
+
+@contextmanager
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder that is removed at the end, and remove what killed processes have left.
+
+    :param parent: where; by default where the system keeps temporary files.
+    :raises InputError: it cannot be made there.
+    """
+    where = parent or _temporary_folder()
+    remove_abandoned(where)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where)).resolve()
+    except OSError as exc:
+        raise _unusable(where, exc) from None
+    try:
+        try:
+            descriptor = own(folder)
+        except OSError as exc:
+            raise _unusable(where, exc) from None
+        try:
+            yield folder
+        finally:
+            os.close(descriptor)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def own(folder: Path) -> int:
+    """Mark a folder as this process's, and return the descriptor that keeps it so until it is closed.
+
+    :raises OSError: the folder cannot be written.
+    """
+    import fcntl
+
+    beside = folder / f"{OWNER}.new"
+    descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, os.uname().nodename.encode())
+        with suppress(OSError):
+            # without locks on this file system nobody will get one later
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # only now, so that nobody finds it without its lock
+        beside.rename(folder / OWNER)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def remove_abandoned(parent: Path, pattern: str = f"{PREFIX}*") -> None:
+    """Remove folders of this user and this machine whose owners are gone."""
+    for folder in parent.glob(pattern):
+        with suppress(OSError):
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and folder.is_dir() and _is_abandoned(folder, status.st_mtime):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path, changed: float) -> bool:
+    import fcntl
+
+    try:
+        descriptor = os.open(folder / OWNER, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return time.time() - changed > _ABANDONED_S
+    try:
+        if os.read(descriptor, 256) != os.uname().nodename.encode():
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _temporary_folder() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as exc:
+        raise InputError(
+            f"there is no folder for temporary files that can be written ({exc.strerror}); "
+            "free some space, or set TMPDIR to such a folder"
+        ) from None
+
+
+def _unusable(where: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot make a folder for temporary files: {error.strerror}; "
+        "free some space, or set TMPDIR to a folder that can be written",
+        where,
+    )

@@ -1,1 +1,0 @@
-"""The stages of a run as functions: lists in, instances, sources, library, outcomes. Nothing here prints."""

@@ -1,0 +1,1 @@
+"""From lists to kernel libraries: which instances, their rules, sources and builds."""

@@ -1,0 +1,1 @@
+"""From source trees to libraries: compilers, ninja, the object cache."""

@@ -1,0 +1,318 @@
+"""Which instances are meant: those of lists, of a rule set, or of a plugin's own options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from ckprof.errors import InputError, NothingLeftError, UsageError
+from ckprof.kernels.candidates import Candidate, KernelNames, entry_candidates, list_candidates
+from ckprof.kernels.events import InvalidLeftOut, ListRead
+from ckprof.kernels.filters import select
+from ckprof.kernels.validity import CheckedInstances, check_validity
+from ckprof.lists.list_files import find_list, read_list
+from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.architecture import find_architecture
+from ckprof.model.instance import Instance
+from ckprof.model.types import DataType
+from ckprof.paths import conf_root
+from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ckprof.kernels.requests import InstanceQuery
+    from ckprof.kernels.validity import Rejection
+    from ckprof.model.architecture import Architecture
+    from ckprof.model.conversion import Conversion
+    from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.registry import Registry
+    from ckprof.session import Session
+
+#: what a rule set is asked for when the query does not say it
+_NDIMS = (2, 3)
+_DTYPES = (DataType.FP16, DataType.BF16, DataType.FP32)
+
+#: where an instance comes from that a plugin has added
+ADDED_BY_PLUGIN = "added by a plugin"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The instances of a query, in order."""
+
+    #: what was read; empty unless the instances come from lists
+    conversions: tuple[Conversion, ...]
+    candidates: tuple[Candidate, ...]
+    #: instances that are not valid for the architecture, if it was asked
+    invalid: tuple[Rejection, ...] = ()
+    #: how many instances the filters dropped
+    filtered: int = 0
+    #: what the instances come from, for messages
+    source: str
+    #: the architecture whose rules were asked; ``None``: the build will ask
+    arch: Architecture | None = None
+    #: the API level that was asked with it
+    api_level: str = LATEST_API_LEVEL
+    #: keep what the rules reject
+    keep_invalid: bool = False
+
+    @property
+    def direction(self) -> str:
+        """Id of the one direction of all instances.
+
+        :raises UsageError: there are several, or no instance.
+        """
+        directions = {candidate.instance.direction for candidate in self.candidates}
+        if len(directions) != 1:
+            what = f"of {' and '.join(sorted(directions))}" if directions else "at all"
+            raise UsageError(f"{self.source} holds instances {what}, expected those of one direction")
+        return directions.pop()
+
+    def is_checked_for(self, arch: str, api_level: str) -> bool:
+        """Say whether the rules need not be asked again before kernels are written for these."""
+        if self.keep_invalid:
+            return True
+        return self.arch is not None and (self.arch.name, self.api_level) == (arch, api_level)
+
+    def require(self) -> Selection:
+        """Return the selection, if there is something to do.
+
+        :raises UsageError: the filters left none.
+        :raises InputError: lists gave none at all.
+        :raises NothingLeftError: a rule set has none, or the rules left none.
+        """
+        if self.candidates:
+            return self
+        if self.filtered and not self.invalid:
+            raise UsageError(
+                f"none of the {self.filtered} instances passes --instance, --filter, --exclude and --pipeline"
+            )
+        what = f"no instance is left of {self.source}"
+        if self.invalid and self.arch is not None:
+            first = self.invalid[0]
+            raise NothingLeftError(
+                f"{what}: all {len(self.invalid)} are not valid for {self.arch.name}, "
+                f"the first because {first.unmet_requirements[0].message}; "
+                "'ckprof list instances --why' shows all reasons, --upstream-defects keeps them"
+            )
+        if self.conversions:
+            raise InputError(f"{what}; the dropped lines are counted above")
+        raise NothingLeftError(f"{what}" + (f": it has none for {self.arch.name}" if self.arch else ""))
+
+
+def choose_instances(session: Session, query: InstanceQuery) -> Selection:
+    """Return the instances of a query, after what plugins remove, add or reorder.
+
+    :raises UsageError: the query contradicts itself, or a name or filter is wrong.
+    :raises InputError: a list cannot be used.
+    :raises PluginError: a plugin's answer is of no use.
+    """
+    for id_ in as_tuple(query.pipelines):
+        session.registry.pipelines.find(id_)
+    directions = [session.registry.operation(name) for name in as_tuple(query.directions)]
+    if len({direction.id for direction in directions}) < len(directions):
+        raise UsageError("the same direction is named twice")
+    from_plugins = _instances_of_plugins(session, query, directions)
+    _check_sources(query, from_plugins is not None)
+    if query.conf:
+        direction = directions[0].id if directions else None
+        return choose_from_lists(session, query, read_lists(session, query, direction))
+    selection = _of_entries(session, query, directions, from_plugins)
+    return _modified(session, selection)
+
+
+def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
+    """Return the architecture of the query, the settings, or the target's default.
+
+    :raises UsageError: there is none of that name.
+    """
+    name = query.arch or session.settings.arch
+    return find_architecture(name or session.target(query.target).default_arch)
+
+
+def read_lists(session: Session, query: InstanceQuery, direction: str | None) -> list[Conversion]:
+    """Read every list of a query.
+
+    :raises InputError: one of them cannot be used.
+    """
+    conversions = []
+    for name in as_tuple(query.conf):
+        conversion = read_list(
+            find_list(str(name)),
+            session.registry,
+            direction=direction,
+            reading=query.reading,
+        )
+        session.tell(ListRead(conversion=conversion))
+        conversions.append(conversion)
+    return conversions
+
+
+def as_tuple(values: T | tuple[T, ...]) -> tuple[T, ...]:
+    """Return values of which one may stand for itself."""
+    return values if isinstance(values, tuple) else (values,)
+
+
+def _check_sources(query: InstanceQuery, from_plugins: bool) -> None:
+    sources = [
+        name
+        for name, given in (
+            ("--conf", bool(query.conf)),
+            ("--rule-set", query.rule_set is not None),
+            ("an instance given by its tile", from_plugins),
+        )
+        if given
+    ]
+    if len(sources) > 1:
+        raise UsageError(f"{sources[0]} and {sources[1]} contradict each other: name the instances once")
+    if not sources:
+        raise UsageError("no instances: give --conf FILE, --rule-set ID, or one instance by its tile")
+    if query.conf:
+        if query.ndims:
+            raise UsageError("--ndim chooses from a rule set, --conf says the dimensions itself")
+        if len(as_tuple(query.directions)) > 1:
+            raise UsageError("lists are read for one direction: name one with --direction, or none")
+        return
+    for option, given in (("layout", query.reading.layout), ("lenient", query.reading.lenient)):
+        if given:
+            raise UsageError(f"--{option} says how a list is read, {sources[0]} reads none")
+
+
+def choose_from_lists(session: Session, query: InstanceQuery, conversions: Sequence[Conversion]) -> Selection:
+    """Return the instances of lists that are read already; the query says which of them.
+
+    :raises UsageError: a name or filter is wrong.
+    :raises PluginError: a plugin's answer is of no use.
+    """
+    candidates = list_candidates(conversions, session.registry)
+    source = ", ".join(str(name) for name in as_tuple(query.conf))
+    checked = CheckedInstances(valid=tuple(candidates))
+    if query.arch:
+        # a misspelt name is an error also where nothing depends on it
+        find_architecture(query.arch)
+    arch = chosen_architecture(session, query) if query.check_arch else None
+    if arch is not None and not query.keep_invalid:
+        checked = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)
+    return _modified(session, _filtered(session, query, tuple(conversions), checked, source, arch))
+
+
+def _of_entries(
+    session: Session,
+    query: InstanceQuery,
+    directions: Sequence[Operation],
+    from_plugins: Sequence[Instance] | None,
+) -> Selection:
+    arch = chosen_architecture(session, query)
+    if from_plugins is not None:
+        entries: Iterable[RuleSetEntry] = [RuleSetEntry(instance) for instance in from_plugins]
+        source = "given by its tile"
+    else:
+        rule_set = session.registry.rule_sets.find(cast("str", query.rule_set))
+        source = f"rule set {rule_set.id}"
+        registered = session.registry.operations.registered
+        asked = [operation for operation in registered if not directions or operation in directions]
+        entries = rule_set.enumerate(
+            RuleSetRequest(
+                arch=arch,
+                directions=tuple(direction.id for direction in asked),
+                ndims=query.ndims or _NDIMS,
+                dtypes=query.dtypes or _DTYPES,
+                read_lists=shipped_list_reader(session.registry),
+            )
+        )
+    candidates = entry_candidates(entries, session.registry, source)
+    checked = CheckedInstances(valid=tuple(candidates))
+    if not query.keep_invalid:
+        level = query.api_level or LATEST_API_LEVEL
+        checked = check_validity(candidates, arch.name, level).renumbered()
+    return _filtered(session, query, (), checked, source, arch)
+
+
+def shipped_list_reader(registry: Registry) -> Callable[[str], Sequence[Instance]]:
+    """Return what a rule set reads lists that ship with ckprof by: the instances below a folder."""
+
+    def read_folder(folder: str) -> list[Instance]:
+        conversions = [read_list(path, registry) for path in sorted((conf_root() / folder).glob("*.conf"))]
+        return [candidate.instance for candidate in list_candidates(conversions, registry)]
+
+    return read_folder
+
+
+def _filtered(
+    session: Session,
+    query: InstanceQuery,
+    conversions: tuple[Conversion, ...],
+    checked: CheckedInstances,
+    source: str,
+    arch: Architecture | None,
+) -> Selection:
+    """Apply the filters, and tell what the rules left out."""
+
+    def pick(among: Sequence[Candidate], indices: Sequence[int]) -> list[Candidate]:
+        return select(
+            among,
+            indices=indices,
+            filters=as_tuple(query.filters),
+            excludes=as_tuple(query.excludes),
+            pipelines=as_tuple(query.pipelines),
+        )
+
+    everything = [*checked.valid, *(item.candidate for item in checked.invalid)]
+    wanted = {id(candidate) for candidate in pick(everything, ())}
+    chosen = [item for item in pick(checked.valid, query.indices) if id(item) in wanted]
+    invalid = tuple(item for item in checked.invalid if id(item.candidate) in wanted)
+    if invalid and arch is not None:
+        session.tell(InvalidLeftOut(source=source, arch=arch.name, kept=len(chosen), invalid=invalid))
+    return Selection(
+        conversions=conversions,
+        candidates=tuple(chosen),
+        invalid=invalid,
+        filtered=len(everything) - len(chosen) - len(invalid),
+        source=source,
+        arch=arch,
+        api_level=query.api_level or LATEST_API_LEVEL,
+        keep_invalid=query.keep_invalid,
+    )
+
+
+def _modified(session: Session, selection: Selection) -> Selection:
+    """Let plugins remove, add and reorder instances, once per direction that there is."""
+    directions = dict.fromkeys(candidate.instance.direction for candidate in selection.candidates)
+    candidates: list[Candidate] = []
+    names = KernelNames((candidate.name, candidate.instance) for candidate in selection.candidates)
+    number = max((candidate.index for candidate in selection.candidates), default=-1) + 1
+    for direction in directions:
+        before = {c.instance.key: c for c in selection.candidates if c.instance.direction == direction}
+        instances: list[Instance] = [candidate.instance for candidate in before.values()]
+        session.manager.call("ckprof_modify_instances", direction=direction, instances=instances)
+        for instance in instances:
+            candidate = before.get(instance.key)
+            if candidate is None:
+                pipeline = session.registry.pipelines.find(instance.pipeline)
+                candidate = names.candidate(instance, pipeline, index=number, source=ADDED_BY_PLUGIN)
+                number += 1
+            candidates.append(candidate)
+    if selection.candidates and not candidates:
+        raise NothingLeftError(
+            f"no instance is left of {selection.source}: a plugin removed all {len(selection.candidates)}"
+        )
+    return replace(selection, candidates=tuple(candidates))
+
+
+def _instances_of_plugins(
+    session: Session, query: InstanceQuery, directions: Sequence[Operation]
+) -> list[Instance] | None:
+    """Return the instances that plugins make of their own options; ``None`` if none is used."""
+    answers = session.manager.call(
+        "ckprof_make_instances",
+        arguments=query.plugin_options,
+        directions=tuple(direction.id for direction in directions),
+        ndims=query.ndims or _NDIMS[:1],
+        dtypes=(query.dtypes or _DTYPES[:1]) if not query.conf else (),
+    )
+    if not answers:
+        return None
+    return [instance for _, answer in answers for instance in cast("Sequence[Instance]", answer)]

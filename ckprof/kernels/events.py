@@ -1,0 +1,59 @@
+"""What is told while lists are read and kernels are built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.events import Event
+
+if TYPE_CHECKING:
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.kernels.validity import Rejection
+    from ckprof.model.conversion import Conversion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRead(Event):
+    """A list was read and converted."""
+
+    conversion: Conversion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidLeftOut(Event):
+    """Instances were sorted out that are not valid for the architecture."""
+
+    #: what the instances come from
+    source: str
+    arch: str
+    #: instances that are kept
+    kept: int
+    invalid: tuple[Rejection, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStarted(Event):
+    """Kernels are about to be built."""
+
+    #: one line about the compiler
+    compiler: str
+    kernels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildProgress(Event):
+    """A compile step is over."""
+
+    done: int
+    total: int
+    #: the step
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFinished(Event):
+    """The build is over."""
+
+    #: ``None`` when it was ended by an error
+    library: BuiltLibrary | None

@@ -1,0 +1,306 @@
+"""Which instances filters choose: by regular expressions over names, or by expressions over fields.
+
+An expression is such as ``tile_n >= 128 and gemm_pipeline == "compv5"``.
+The grammar is a small part of Python's: comparisons, ``in``, ``and``, ``or``, ``not``, numbers, texts,
+``true``/``false``, lists, and ``+ - * // %`` on numbers. The text is parsed, never executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import UsageError
+from ckprof.plain_text import unknown_name
+
+if TYPE_CHECKING:
+    from ckprof.kernels.candidates import Candidate
+
+Values = Mapping[str, Any]
+_Part = Callable[[Values], Any]
+
+#: Longer texts are no filters any more.
+_LONGEST: Final = 2000
+
+_BOOLEANS: Final = {"true": True, "false": False}
+
+_COMPARISONS: Final[dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]]] = {
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+    ast.In: ("in", lambda item, group: item in group),
+    ast.NotIn: ("not in", lambda item, group: item not in group),
+}
+_ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+#: Groups of regular expressions that contain comparison signs.
+_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]")
+_COMPARING: Final = re.compile(r"==|!=|>=|<=|\s[<>](?:\s|$)|\b(?:and|or|not|in)\s")
+#: A word in front of a sign; if it is a field, a comparison is meant, however it is spaced.
+_COMPARED: Final = re.compile(r"\b([A-Za-z_]\w*)\s*[<>=]")
+#: What nothing can end with.
+_UNFINISHED: Final = re.compile(r"(?:[<>=!+*/%,-]|\b(?:and|or|not|in))$")
+
+
+class _MissingField(Exception):
+    """The instance has no such field."""
+
+
+def is_expression(text: str, fields: Collection[str]) -> bool:
+    """Say whether ``text`` is meant as an expression rather than a regular expression over names.
+
+    It is if it compares something, joins with ``and``, ``or``, ``not`` or ``in``, or is the name of a field.
+    """
+    pattern = _LOOK_AROUND.sub("", text)
+    return (
+        text.strip() in fields
+        or _COMPARING.search(pattern) is not None
+        or any(word in fields for word in _COMPARED.findall(pattern))
+    )
+
+
+class Expression:
+    """A parsed filter.
+
+    :param text: what the user wrote.
+    :param fields: name -> a value that the field can have, of all instances that may be asked.
+    :raises UsageError: the text is no expression, names no field, or compares a number with a text.
+    """
+
+    def __init__(self, text: str, fields: Values) -> None:
+        self._text = text
+        self._fields = fields
+        if len(text) > _LONGEST:
+            raise UsageError(f"filter of {len(text)} characters, expected at most {_LONGEST}")
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except SyntaxError as exc:
+            raise self._error(*self._syntax_error(exc)) from None
+        except (ValueError, RecursionError, MemoryError):
+            raise self._error("cannot be read") from None
+        try:
+            self._test = self._part(tree.body)
+        except RecursionError:
+            raise self._error("is nested too deeply") from None
+
+    def matches(self, values: Values) -> bool:
+        """Say whether an instance with these fields passes; one that lacks a compared field does not.
+
+        :raises UsageError: a value cannot be computed, e.g. a division by zero.
+        """
+        try:
+            return bool(self._test(values))
+        except _MissingField:
+            return False
+        except (TypeError, ZeroDivisionError, OverflowError) as exc:
+            raise self._error(str(exc)) from None
+
+    def _error(self, message: str, column: int | None = None) -> UsageError:
+        where = f" at character {column}" if column else ""
+        return UsageError(f"filter {self._text!r}{where}: {message}")
+
+    def _syntax_error(self, error: SyntaxError) -> tuple[str, int | None]:
+        """Return what is wrong, in the words of filters, and the character from 1."""
+        text = self._text.strip()
+        if error.offset is None:
+            return error.msg, None
+        if _UNFINISHED.search(text):
+            return "the expression is not finished: something is missing at its end", len(text) + 1
+        if re.search(r"(?<![=!<>])=(?!=)", text):
+            return 'a comparison for equality has two signs: ==, e.g. gemm_pipeline == "compv4"', error.offset
+        return f'{error.msg}; expected e.g. tile_n >= 128 and gemm_pipeline == "compv4"', error.offset
+
+    def _part(self, node: ast.expr) -> _Part:
+        if isinstance(node, ast.BoolOp):
+            return self._boolean(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return _negated(self._part(node.operand))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self._part(node.operand)
+            return lambda values: -inner(values)
+        if isinstance(node, ast.Compare):
+            return self._comparison(node)
+        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+            compute = _ARITHMETIC[type(node.op)]
+            left, right = self._part(node.left), self._part(node.right)
+            self._require_number(node.left)
+            self._require_number(node.right)
+            return lambda values: compute(left(values), right(values))
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
+            constant = node.value
+            return lambda values: constant
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            items = [self._part(item) for item in node.elts]
+            return lambda values: [item(values) for item in items]
+        raise self._error(f"cannot use {ast.unparse(node)!r} here", node.col_offset + 1)
+
+    def _boolean(self, node: ast.BoolOp) -> _Part:
+        parts = [_tolerant(self._part(value)) for value in node.values]
+        decide = all if isinstance(node.op, ast.And) else any
+        return lambda values: decide(part(values) for part in parts)
+
+    def _comparison(self, node: ast.Compare) -> _Part:
+        operands = [node.left, *node.comparators]
+        self._check_quotes(operands)
+        parts = [self._part(operand) for operand in operands]
+        steps = []
+        for position, op in enumerate(node.ops):
+            if type(op) not in _COMPARISONS:
+                raise self._error(f"cannot use {ast.unparse(node)!r} here", node.col_offset + 1)
+            sign, compare = _COMPARISONS[type(op)]
+            self._check_kinds(sign, operands[position], operands[position + 1])
+            steps.append((parts[position], compare, parts[position + 1]))
+        return lambda values: all(compare(left(values), right(values)) for left, compare, right in steps)
+
+    def _name(self, node: ast.Name) -> _Part:
+        name = node.id
+        if name in _BOOLEANS:
+            truth = _BOOLEANS[name]
+            return lambda values: truth
+        if name not in self._fields:
+            raise self._error(unknown_name("field", name, sorted(self._fields)), node.col_offset + 1)
+
+        def read(values: Values) -> Any:
+            try:
+                return values[name]
+            except KeyError:
+                raise _MissingField from None
+
+        return read
+
+    def _check_quotes(self, operands: list[ast.expr]) -> None:
+        """Reject words that are no field and stand beside a text: they lack their quotes."""
+        if not any(self._kind(operand) == "text" for operand in operands):
+            return
+        for operand in operands:
+            items = operand.elts if isinstance(operand, (ast.List, ast.Tuple, ast.Set)) else [operand]
+            for item in items:
+                if isinstance(item, ast.Name) and item.id not in self._fields and item.id not in _BOOLEANS:
+                    raise self._error(
+                        f'{item.id} is no field; a text has quotes: "{item.id}"', item.col_offset + 1
+                    )
+
+    def _check_kinds(self, sign: str, left: ast.expr, right: ast.expr) -> None:
+        """Reject comparisons that can never be true, which are mistakes of writing."""
+        kinds = [self._kind(left), self._kind(right)]
+        if "in" in sign:
+            if not isinstance(right, (ast.List, ast.Tuple, ast.Set)) and kinds[1] != "text":
+                raise self._error(f"{ast.unparse(right)} is no list", right.col_offset + 1)
+            return
+        if None not in kinds and kinds[0] != kinds[1]:
+            raise self._error(
+                f"{ast.unparse(left)} is a {kinds[0]}, {ast.unparse(right)} is a {kinds[1]}: "
+                "they never compare",
+                left.col_offset + 1,
+            )
+
+    def _require_number(self, node: ast.expr) -> None:
+        if self._kind(node) not in (None, "number"):
+            raise self._error(f"{ast.unparse(node)} is no number", node.col_offset + 1)
+
+    def _kind(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Name):
+            value = _BOOLEANS[node.id] if node.id in _BOOLEANS else self._fields.get(node.id)
+        elif isinstance(node, ast.Constant):
+            value = node.value
+        elif isinstance(node, ast.BinOp):
+            return "number"
+        else:
+            return None
+        if isinstance(value, bool):
+            return "truth value"
+        return "number" if isinstance(value, int) else "text" if isinstance(value, str) else None
+
+
+def _tolerant(part: _Part) -> _Part:
+    """Return ``part`` with a missing field taken for false, so that the other side of an ``or`` counts."""
+
+    def test(values: Values) -> Any:
+        try:
+            return part(values)
+        except _MissingField:
+            return False
+
+    return test
+
+
+def _negated(part: _Part) -> _Part:
+    tolerant = _tolerant(part)
+    return lambda values: not tolerant(values)
+
+
+def select(
+    candidates: Sequence[Candidate],
+    *,
+    indices: Sequence[int] = (),
+    filters: Sequence[str] = (),
+    excludes: Sequence[str] = (),
+    pipelines: Sequence[str] = (),
+) -> list[Candidate]:
+    """Return the candidates that pass all options.
+
+    :param indices: keep these positions; empty keeps all.
+    :param filters: keep those that one of these chooses: an expression over their fields, or a regular
+        expression that finds their kernel name or instance string.
+    :param excludes: drop those that one of these chooses.
+    :param pipelines: keep those of these pipelines; empty keeps all.
+    :raises UsageError: an expression is wrong, or a position does not exist.
+    """
+    for index in indices:
+        if not 0 <= index < len(candidates):
+            raise UsageError(f"--instance {index}: there are {len(candidates)} instances, from 0")
+    fields = _fields(candidates)
+    keep = [_test("--filter", text, fields) for text in filters]
+    drop = [_test("--exclude", text, fields) for text in excludes]
+
+    def wanted(candidate: Candidate) -> bool:
+        return (
+            (not indices or candidate.index in indices)
+            and (not pipelines or candidate.pipeline.id in pipelines)
+            and (not keep or any(test(candidate) for test in keep))
+            and not any(test(candidate) for test in drop)
+        )
+
+    return [candidate for candidate in candidates if wanted(candidate)]
+
+
+def filter_values(candidate: Candidate) -> dict[str, Any]:
+    """Return what a filter expression can ask of a candidate, second names included."""
+    fields = candidate.instance.fields()
+    second = {alias: fields[name] for alias, name in candidate.instance.field_aliases.items()}
+    return {"name": candidate.name, **second, **fields}
+
+
+def _fields(candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """Return all fields of the candidates, each with a value that one of them has."""
+    examples = {type(candidate.instance): candidate for candidate in candidates}
+    return {name: value for example in examples.values() for name, value in filter_values(example).items()}
+
+
+def _test(option: str, text: str, fields: Mapping[str, Any]) -> Callable[[Candidate], bool]:
+    """Return what a filter asks of a candidate.
+
+    :raises UsageError: the text is neither an expression nor a regular expression.
+    """
+    if is_expression(text, fields):
+        expression = Expression(text, fields)
+        return lambda candidate: expression.matches(filter_values(candidate))
+    try:
+        pattern = re.compile(text)
+    except re.error as exc:
+        raise UsageError(f"{option} {text!r} is not a regular expression: {exc}") from None
+    return lambda candidate: bool(pattern.search(candidate.name) or pattern.search(candidate.instance_string))

@@ -1,0 +1,73 @@
+"""The sources of chosen instances: written for a build, or for programs that bring their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.errors import NothingLeftError
+from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.validity import CheckedInstances, check_validity
+from ckprof.model.recipe import Purpose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.kernels.build_dir import BuildDir
+    from ckprof.kernels.candidates import Candidate
+    from ckprof.kernels.choose import Selection
+    from ckprof.kernels.requests import BuildOptions
+    from ckprof.kernels.source.source_tree import SourceTree
+    from ckprof.kernels.validity import Rejection
+    from ckprof.session import Session
+
+
+def generate_sources(
+    session: Session,
+    selection: Selection,
+    options: BuildOptions,
+    prepare: Callable[[BuildDir, Sequence[Candidate]], BuildDir] | None = None,
+) -> tuple[SourceTree, list[Rejection]]:
+    """Write the sources of a selection without compiling them.
+
+    :param prepare: adds to what the tree of these kernels holds, such as a time model.
+    :returns: the tree, and the candidates that a rule rejects.
+    :raises NothingLeftError: no instance is valid.
+    :raises CkprofError: no toolchain, or the folder cannot be written.
+    """
+    build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, sources_only=True)
+    checked = CheckedInstances(valid=selection.candidates)
+    if not selection.is_checked_for(build_dir.arch, build_dir.recipe.api_level):
+        checked = check_validity(selection.candidates, build_dir.arch, build_dir.recipe.api_level)
+    if not checked.valid:
+        raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
+    if prepare is not None:
+        build_dir = prepare(build_dir, checked.valid)
+    with build_dir.lock:
+        tree, _ = generate(checked.valid, build_dir, keep_invalid=True)
+    return tree, list(checked.invalid)
+
+
+def generate(
+    candidates: Sequence[Candidate], build_dir: BuildDir, *, keep_invalid: bool = False
+) -> tuple[SourceTree, list[Rejection]]:
+    """Write the sources of all valid candidates.
+
+    :param keep_invalid: write those that a rule rejects as well.
+    :returns: the tree, and the candidates that were left out because a rule rejects them.
+    """
+    checked = CheckedInstances(valid=tuple(candidates))
+    if not keep_invalid:
+        checked = check_validity(candidates, build_dir.arch, build_dir.recipe.api_level)
+    tree = generate_tree(
+        TreeRequest(
+            root=build_dir.root,
+            library_name=build_dir.direction.interface.library,
+            direction=build_dir.direction,
+            arch=build_dir.arch,
+            api_level=build_dir.recipe.api_level,
+            candidates=checked.valid,
+            embedding=build_dir.embedding,
+        )
+    )
+    return tree, list(checked.invalid)

@@ -1,0 +1,328 @@
+"""What the machine code of a build says of each kernel: registers, spills, occupancy, bounds of times."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError, NothingLeftError, UsageError
+from ckprof.kernels.build.jobs import available_cpus
+from ckprof.kernels.code_objects import FILE, read_code_objects
+from ckprof.kernels.library import build_library
+from ckprof.model.device import DeviceKernel
+from ckprof.model.gemm_work import Estimate
+from ckprof.model.recipe import Purpose
+from ckprof.plugin.protocols import InspectableTarget, MatrixPipeline, ModellingTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from ckprof.kernels.candidates import Candidate
+    from ckprof.kernels.choose import Selection
+    from ckprof.kernels.code_objects import CodeObjects
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.kernels.requests import BuildOptions
+    from ckprof.model.device import DeviceKernel
+    from ckprof.model.gemm_work import Estimate
+    from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.plugin.protocols import Target
+    from ckprof.plugin.registry import Registry
+    from ckprof.session import Session
+
+
+# at run time, too: files are read by the types of the fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectedKernel:
+    """One instance's kernel.
+
+    Several device functions may belong to it, such as one for each tail of the main loop: the launcher
+    chooses one of them for each problem.
+    """
+
+    name: str
+    #: content key of the instance
+    key: str
+    variants: tuple[DeviceKernel, ...]
+    #: bounds for the problem that was asked about, with the variant that needs the most
+    estimate: Estimate | None = None
+    #: what the compiler warned about, each once; also of the code around the kernel
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> DeviceKernel:
+        """The variant with the least occupancy, and of these the one with the most registers and code."""
+        return min(
+            self.variants,
+            key=lambda v: (v.occupancy.waves_per_simd, -v.scratch_bytes, -v.vgprs, -v.code_bytes),
+        )
+
+    def most(self, field: str) -> int:
+        """Return the largest value of a numeric field among all variants."""
+        return max(int(getattr(variant, field)) for variant in self.variants)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """All kernels of a build."""
+
+    target: str
+    arch: str
+    api_level: str
+    compiler: str
+    kernels: tuple[InspectedKernel, ...]
+    #: the problem that estimates are about, empty if none was given
+    problem: str = ""
+    #: kernels whose device functions could not be distinguished from others
+    unattributed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A figure of a kernel that differs between two builds."""
+
+    name: str
+    field: str
+    before: int
+    after: int
+    #: it spills where it did not, or fewer waves fit
+    worse: bool
+
+
+#: figures that two builds are compared by
+COMPARED = (
+    "vgprs",
+    "agprs",
+    "sgprs",
+    "vgpr_spills",
+    "sgpr_spills",
+    "scratch_bytes",
+    "lds_bytes",
+    "code_bytes",
+)
+#: more of these is what a build must not bring
+_SPILLS = ("vgpr_spills", "sgpr_spills", "scratch_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two builds, kernel by kernel."""
+
+    before: Inspection
+    after: Inspection
+    changes: tuple[Change, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+
+    @property
+    def worse(self) -> tuple[Change, ...]:
+        """New spills and lost occupancy."""
+        return tuple(change for change in self.changes if change.worse)
+
+
+def compare(before: Inspection, after: Inspection) -> Comparison:
+    """Compare two builds by the names of their kernels."""
+    old = {kernel.name: kernel for kernel in before.kernels}
+    new = {kernel.name: kernel for kernel in after.kernels}
+    changes = [change for name in old if name in new for change in _changes(old[name], new[name])]
+    return Comparison(
+        before=before,
+        after=after,
+        changes=tuple(changes),
+        only_before=tuple(name for name in old if name not in new),
+        only_after=tuple(name for name in new if name not in old),
+    )
+
+
+def _changes(before: InspectedKernel, after: InspectedKernel) -> Sequence[Change]:
+    figures: Mapping[str, tuple[int, int]] = {
+        "occupancy": (
+            before.worst.occupancy.waves_per_simd,
+            after.worst.occupancy.waves_per_simd,
+        ),
+        **{field: (before.most(field), after.most(field)) for field in COMPARED},
+    }
+    return [
+        Change(
+            name=before.name,
+            field=field,
+            before=old,
+            after=new,
+            worse=new < old if field == "occupancy" else field in _SPILLS and new > old,
+        )
+        for field, (old, new) in figures.items()
+        if old != new
+    ]
+
+
+SCHEMA: Final = "ckprof-inspection"
+VERSION: Final = 1
+
+
+class Report(msgspec.Struct, forbid_unknown_fields=True):
+    """An inspection as a file."""
+
+    schema: str
+    version: int
+    inspection: Inspection
+
+
+def render_report(inspection: Inspection) -> str:
+    """Return the JSON text of an inspection."""
+    report = Report(schema=SCHEMA, version=VERSION, inspection=inspection)
+    return msgspec.json.format(msgspec.json.encode(report), indent=1).decode() + "\n"
+
+
+def read_report(path: Path) -> Inspection:
+    """Return the inspection of a file.
+
+    :raises InputError: it cannot be read, or is none.
+    """
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except msgspec.DecodeError as exc:
+        raise InputError(f"not a report of 'ckprof inspect --format json': {exc}", path) from None
+    if (report.schema, report.version) != (SCHEMA, VERSION):
+        raise InputError(f"expected schema {SCHEMA} version {VERSION}", path)
+    return report.inspection
+
+
+def load_inspection(path: Path, registry: Registry) -> Inspection:
+    """Return the inspection of a build's folder or of a JSON report.
+
+    :raises InputError: it is neither.
+    """
+    if path.is_dir() or path.name == FILE:
+        root = path if path.is_dir() else path.parent
+        code = read_code_objects(root)
+        return inspect_build(code, registry.targets.find(code.target))
+    return read_report(path)
+
+
+def inspect_build(
+    code: CodeObjects,
+    target: Target,
+    *,
+    candidates: Sequence[Candidate] = (),
+    problem: Problem | None = None,
+    splits: int = 1,
+) -> Inspection:
+    """Read the code objects of a build.
+
+    :param code: what the build left.
+    :param candidates: the instances, for estimates.
+    :param problem: what estimates are about.
+    :param splits: parts of the reduction, for estimates.
+    :raises UsageError: the target does not read machine code.
+    :raises InputError: a code object cannot be read.
+    """
+    if not isinstance(target, InspectableTarget):
+        raise UsageError(f"target {target.id} builds no code objects that could be inspected")
+    by_path = _read(target, code.arch, {kernel.path for kernel in code.kernels})
+    by_key = {candidate.instance.key: candidate for candidate in candidates}
+    kernels, unattributed = [], []
+    for kernel in code.kernels:
+        functions = by_path[kernel.path]
+        variants = tuple(
+            function for function in functions if kernel.marker and kernel.marker in function.symbol
+        )
+        if not variants:
+            unattributed.append(kernel.name)
+            continue
+        inspected = InspectedKernel(
+            name=kernel.name, key=kernel.key, variants=variants, warnings=kernel.warnings
+        )
+        candidate = by_key.get(kernel.key)
+        if candidate is not None and problem is not None:
+            bounds = _estimate(target, candidate, inspected, problem, splits)
+            inspected = replace(inspected, estimate=bounds)
+        kernels.append(inspected)
+    return Inspection(
+        target=code.target,
+        arch=code.arch,
+        api_level=code.api_level,
+        compiler=code.compiler,
+        kernels=tuple(kernels),
+        problem=problem.describe() if problem is not None else "",
+        unattributed=tuple(unattributed),
+    )
+
+
+def _read(
+    target: InspectableTarget, arch: str, paths: Iterable[Path]
+) -> Mapping[Path, Sequence[DeviceKernel]]:
+    ordered = sorted(paths)
+    with ThreadPoolExecutor(max_workers=available_cpus()) as pool:
+        return dict(zip(ordered, pool.map(lambda path: target.inspect(path, arch), ordered), strict=True))
+
+
+def _estimate(
+    target: InspectableTarget,
+    candidate: Candidate,
+    kernel: InspectedKernel,
+    problem: Problem,
+    splits: int,
+) -> Estimate | None:
+    if not isinstance(candidate.pipeline, MatrixPipeline):
+        return None
+    work = candidate.pipeline.work(candidate.instance, problem, splits)
+    return target.estimate(kernel.worst, work) if work is not None else None
+
+
+def inspect_selection(
+    session: Session, selection: Selection, options: BuildOptions, problem: ProblemCase | None = None
+) -> tuple[Inspection, BuiltLibrary]:
+    """Build what is not built yet and read the code objects; nothing is run.
+
+    :param options: without a target, the first one that reads machine code is taken.
+    :param problem: what estimates are about.
+    :raises UsageError: the target builds no code objects.
+    :raises NothingLeftError: no kernel compiled.
+    :raises CkprofError: no toolchain, or a code object cannot be read.
+    """
+    target = inspecting_target(session, options.target)
+    library = build_library(
+        session,
+        selection.candidates,
+        replace(options, target=target.id),
+        Purpose.INSPECT,
+        keep_invalid=selection.keep_invalid,
+    )
+    if library.code_objects is None:
+        raise NothingLeftError("no kernel is left to inspect")
+    inspection = inspect_build(
+        read_code_objects(library.code_objects),
+        target,
+        candidates=selection.candidates,
+        problem=problem.problem if problem else None,
+        splits=(problem.split_k or 1) if problem else 1,
+    )
+    return inspection, library
+
+
+def inspecting_target(session: Session, name: str | None) -> Target:
+    """Return the target of that name, or the first one that reads machine code,
+    of the architecture itself where there is a choice.
+
+    :raises UsageError: it does not read machine code, or none does.
+    """
+    if name:
+        target = session.target(name)
+        if not isinstance(target, InspectableTarget):
+            raise UsageError(f"target {target.id} builds no code objects that could be inspected")
+        return target
+    inspectable = [reader for reader in session.registry.targets if isinstance(reader, InspectableTarget)]
+    # of machine code for the architecture itself there is more to learn than of a model's
+    for target in sorted(
+        inspectable, key=lambda reader: isinstance(reader, ModellingTarget) and reader.models_arch
+    ):
+        return target
+    raise UsageError("no target plugin reads machine code; name one with --target")

@@ -1,0 +1,174 @@
+"""From chosen instances to a kernel library: what the build makes of each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ckprof.errors import ToolchainError
+from ckprof.kernels.build.builder import BuildLimits, BuildResult, build_tree
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.code_objects import read_ahead, write_code_objects
+from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted
+from ckprof.kernels.generate import generate
+from ckprof.kernels.validity import Rejection
+from ckprof.model.recipe import Product, Purpose
+from ckprof.paths import object_cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ckprof.kernels.build_dir import BuildDir
+    from ckprof.kernels.candidates import Candidate
+    from ckprof.kernels.choose import Selection
+    from ckprof.kernels.requests import BuildOptions
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.recipe import BuildRecipe
+    from ckprof.model.results import BuildSummary
+    from ckprof.plugin.protocols import Operation
+    from ckprof.session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltLibrary:
+    """What the build gave."""
+
+    direction: Operation
+    #: all that were asked for, in order
+    candidates: tuple[Candidate, ...]
+    #: ``None`` when not a single kernel compiled
+    path: Path | None
+    recipe: BuildRecipe
+    #: the candidates whose kernels are in the library, in order
+    built: tuple[Candidate, ...]
+    #: the others: invalid by a rule, or failed to compile
+    rejected: tuple[Rejection, ...]
+    summary: BuildSummary
+    #: where the kernels' code objects and the list of them lie; ``None`` if the build made none
+    code_objects: Path | None = None
+    #: content key of a built instance -> content key of its object
+    object_keys: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def kernels(self) -> tuple[SelectedKernel, ...]:
+        """All candidates as measurements, stores and reports name them; without an object if not built."""
+        built = {candidate.instance.key for candidate in self.built}
+        return tuple(
+            candidate.selected(
+                self.object_keys.get(candidate.instance.key, "") if candidate.instance.key in built else ""
+            )
+            for candidate in self.candidates
+        )
+
+
+def build_library(
+    session: Session,
+    candidates: Sequence[Candidate],
+    options: BuildOptions,
+    purpose: Purpose,
+    *,
+    keep_invalid: bool = False,
+) -> BuiltLibrary:
+    """Build the candidates' library.
+
+    :param candidates: of one direction, at least one.
+    :param keep_invalid: try to build what the rules reject, too.
+    :raises CkprofError: no toolchain, the build system failed, or kernels to be run cannot be run here.
+    """
+    build_dir = build_dir_for(session, candidates, options, purpose)
+    recipe, direction = build_dir.recipe, build_dir.direction.id
+    if purpose is Purpose.RUN and recipe.cannot_run:
+        raise ToolchainError(
+            f"--target {recipe.target}: {recipe.cannot_run}; add --build-only to compile them, see what "
+            f"they need with 'ckprof inspect', or run them on the CPU without --target {recipe.target}"
+        )
+    session.tell(BuildStarted(compiler=recipe.compiler.description, kernels=len(candidates)))
+    call = session.manager.call
+    instances = [candidate.instance for candidate in candidates]
+    call("ckprof_before_build", direction=direction, instances=instances)
+    library: BuiltLibrary | None = None
+    try:
+        library = _build(session, candidates, build_dir, build_limits(session, options), keep_invalid)
+    finally:
+        session.tell(BuildFinished(library=library))
+    failures = [rejection.outcome for rejection in library.rejected if rejection.status.is_failure]
+    call("ckprof_after_build", direction=direction, failures=failures)
+    return library
+
+
+def build_limits(session: Session, options: BuildOptions) -> BuildLimits:
+    """Return what a build may take, by the options or else by the settings."""
+    return BuildLimits(
+        jobs=options.jobs or session.settings.jobs,
+        timeout_s=options.compile_timeout_s or session.settings.compile_timeout,
+    )
+
+
+def _build(
+    session: Session,
+    candidates: Sequence[Candidate],
+    build_dir: BuildDir,
+    limits: BuildLimits,
+    keep_invalid: bool,
+) -> BuiltLibrary:
+    """Generate and compile all valid candidates into one library."""
+    recipe, result, code_objects = build_dir.recipe, BuildResult(), None
+    with build_dir.lock:
+        tree, rejected = generate(candidates, build_dir, keep_invalid=keep_invalid)
+        if tree.kernels:
+            cache = ObjectCache(object_cache_dir())
+            result = build_tree(
+                tree, recipe, limits, work_dir=build_dir.root, cache=cache, on_progress=_progress(session)
+            )
+        if recipe.product is Product.CODE_OBJECTS and result.objects:
+            code_objects = write_code_objects(tree, recipe, result.objects)
+            read_ahead(build_dir.target, build_dir.arch, result.objects.values())
+    invalid = {rejection.candidate.instance.key for rejection in rejected}
+    built: list[Candidate] = []
+    for candidate in candidates:
+        failure = result.failures.get(candidate.instance.key)
+        if failure is not None:
+            rejected.append(Rejection(candidate=candidate, status=failure.status, reason=failure.message))
+        elif candidate.instance.key not in invalid:
+            built.append(candidate)
+    return BuiltLibrary(
+        direction=build_dir.direction,
+        candidates=tuple(candidates),
+        path=result.library,
+        recipe=recipe,
+        built=tuple(built),
+        rejected=tuple(rejected),
+        summary=result.summary,
+        code_objects=code_objects,
+        object_keys=result.object_keys,
+    )
+
+
+def _progress(session: Session) -> Callable[[int, int, str], None]:
+    """Return what tells the session of compile steps."""
+    return lambda done, total, name: session.tell(BuildProgress(done=done, total=total, name=name))
+
+
+def link_library(
+    session: Session, selection: Selection, options: BuildOptions
+) -> tuple[Path | None, list[Rejection]]:
+    """Build the generated tree with CMake, as programs that embed kernels do.
+
+    :returns: the shared library, ``None`` if no kernel is valid, and the candidates that a rule rejects.
+    :raises CkprofError: no toolchain, no CMake, or the build failed.
+    """
+    from ckprof.kernels.build.cmake import build_with_cmake
+
+    build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, embed=True)
+    library: Path | None = None
+    with build_dir.lock:
+        tree, rejected = generate(selection.candidates, build_dir, keep_invalid=selection.keep_invalid)
+        if tree.kernels:
+            compiler = build_dir.recipe.compiler.description
+            session.tell(BuildStarted(compiler=compiler, kernels=len(tree.kernels)))
+            jobs = options.jobs or session.settings.jobs
+            library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=_progress(session))
+    return library, rejected

@@ -1,0 +1,1 @@
+"""Instance lists and catalogs: found, read, written, explained, extracted."""

@@ -1,0 +1,102 @@
+"""What becomes of one line, by itself and among the others of its file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError, UsageError
+from ckprof.lists.list_files import find_list, is_json, list_request
+from ckprof.model.conversion import ExplainRequest
+from ckprof.plugin.protocols import LineExplainer
+
+if TYPE_CHECKING:
+    from ckprof.model.conversion import ConversionRequest, ExplainedLine, ListReading
+    from ckprof.plugin.registry import Registry
+
+#: FILE:LINE or FILE:LINE:COLUMN
+_PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?:?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedPlace:
+    """A line, where it stands, and what its file makes of it."""
+
+    explained: ExplainedLine
+    #: ``None`` for a line without a file
+    path: Path | None = None
+    line: int | None = None
+    #: why the whole list has no instance of this line, although the line alone gives one
+    rule: str = ""
+    reason: str = ""
+    #: what is wrong with the line in this list only
+    error: str = ""
+
+
+def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedPlace:
+    """Explain a line, or the line of a file that ``FILE:LINE`` or ``FILE:LINE:COLUMN`` names.
+
+    A file may be a path, or the name of a list that ships with ckprof.
+
+    :param reading: how lines are read.
+    :raises InputError: the file cannot be read or has no such line.
+    :raises UsageError: no converter knows such a line.
+    """
+    # No list line ends in a colon and a number, and no file name holds a bracket of a template.
+    named = _PLACE.fullmatch(text) if "<" not in text else None
+    if named is None:
+        request = reading.request(Path("line"), text.encode(errors="replace"))
+        return ExplainedPlace(explained=_explain(text, request, registry))
+    path, number = find_list(named["file"]), int(named["line"])
+    request = list_request(path, replace(reading, lenient=True))
+    if is_json(request.data):
+        raise InputError("is a JSON catalog; only lines of lists and logs can be explained", path)
+    explained = _explain(_line_of(request, number), request, registry)
+    rule = reason = error = ""
+    if explained.record:
+        rule, reason, error = _fate(request, number, registry)
+    return ExplainedPlace(explained=explained, path=path, line=number, rule=rule, reason=reason, error=error)
+
+
+def _line_of(request: ConversionRequest, number: int) -> str:
+    if number < 1:
+        raise InputError("lines count from 1", request.path)
+    try:
+        with request.path.open(encoding="utf-8-sig") as stream:
+            count = 0
+            for count, line in enumerate(stream, 1):
+                if count == number:
+                    return line.rstrip("\n")
+    except UnicodeDecodeError as exc:
+        raise InputError(f"not UTF-8 text ({exc.reason})", request.path) from None
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
+    raise InputError(f"there is no line {number}, the file has {count} lines", request.path)
+
+
+def _explain(text: str, request: ConversionRequest, registry: Registry) -> ExplainedLine:
+    for converter in registry.converters:
+        if isinstance(converter, LineExplainer):
+            explained = converter.explain(ExplainRequest(text=text, request=request))
+            if explained is not None:
+                return explained
+    raise UsageError("no converter plugin can explain lines")
+
+
+def _fate(request: ConversionRequest, number: int, registry: Registry) -> tuple[str, str, str]:
+    """Return (rule, reason, error) of a line that alone gives an instance, in its whole list."""
+    for converter in registry.converters:
+        if converter.recognises(request):
+            try:
+                conversion = converter.convert(replace(request, lenient=True))
+            except InputError as exc:
+                return "", "", str(exc)
+            for dropped in conversion.dropped:
+                if dropped.line == number:
+                    if dropped.rule == "error":
+                        return "", "", dropped.reason
+                    return dropped.rule, dropped.reason, ""
+            break
+    return "", "", ""

@@ -1,0 +1,228 @@
+"""From the names that users give to lists: which files these are, and what converters read in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.lists.catalogs import read_catalog
+from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
+from ckprof.paths import conf_root
+from ckprof.plain_text import suggestion
+from ckprof.plugin.protocols import StreamingConverter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from ckprof.plugin.registry import Registry
+
+
+#: bytes up to which a file is read at once; larger ones are read piece by piece where the converter can
+_HELD: Final = 1 << 20
+
+#: bytes that are read from a pipe or a device
+_PIPE_LIMIT: Final = 1 << 28
+
+
+def find_list(name: str) -> Path:
+    """Return the file that ``name`` means: a path, or else a list that ships with ckprof.
+
+    A shipped list may be named with or without ``conf/`` before and with or without ``.conf`` after it, so
+    that the same command works inside and outside a checkout.
+
+    :raises InputError: there is no such file, or it is a directory.
+    """
+    path = Path(name)
+    if path.is_dir():
+        raise InputError("is a directory, expected an instance list", path)
+    if path.exists():
+        return path
+    relative = Path(*path.parts[1:]) if path.parts and path.parts[0] == "conf" else path
+    for candidate in (relative, relative.with_name(f"{relative.name}.conf")):
+        shipped = conf_root() / candidate
+        if not path.is_absolute() and shipped.is_file():
+            return shipped
+    hint = _list_suggestion(path)
+    raise InputError(f"no such file, and no shipped list of that name{hint} (see 'ckprof list lists')", path)
+
+
+def _list_suggestion(path: Path) -> str:
+    """Return the hint at a file beside the one that does not exist, or at a shipped list of similar name."""
+    root = conf_root()
+    shipped = sorted(
+        list_path.relative_to(root).with_suffix("").as_posix() for list_path in root.rglob("*.conf")
+    )
+    same = [name for name in shipped if name.rpartition("/")[2] == path.name.removesuffix(".conf")]
+    if same and len(path.parts) == 1:
+        return f"; did you mean one of {', '.join(same)}?"
+    beside = [str(list_path) for list_path in path.parent.glob("*.conf")] if path.parent.is_dir() else []
+    return suggestion(str(path), beside) or suggestion(path.as_posix().removesuffix(".conf"), shipped)
+
+
+def find_folder(name: str) -> Path | None:
+    """Return the folder of lists that ``name`` means, like :func:`find_list`; ``None`` if it is no folder."""
+    path = Path(name)
+    if path.is_dir():
+        return path
+    relative = Path(*path.parts[1:]) if path.parts and path.parts[0] == "conf" else path
+    shipped = conf_root() / relative
+    return shipped if name and not path.exists() and not path.is_absolute() and shipped.is_dir() else None
+
+
+def read_list(
+    path: Path, registry: Registry, *, direction: str | None = None, reading: ListReading | None = None
+) -> Conversion:
+    """Read a JSON catalog, or convert a list in any dialect that a converter plugin recognises.
+
+    :param direction: id of the direction that the list must belong to, or ``None``.
+    :param reading: how it is read.
+    :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
+    """
+    return read_request(list_request(path, reading or ListReading(), direction), registry)
+
+
+def read_request(request: ConversionRequest, registry: Registry) -> Conversion:
+    """Do what :func:`read_list` does with content that has been read.
+
+    :raises InputError: it is in no known dialect, or has wrong lines.
+    """
+    if is_json(request.data):
+        conversion = _catalog_conversion(_whole(request), registry)
+    else:
+        conversion = _convert(request, registry)
+    _check_directions(conversion, registry, request.direction)
+    registry.manager.call("ckprof_after_conversion", request=request, conversion=conversion)
+    return conversion
+
+
+def list_request(
+    path: Path, reading: ListReading, direction: str | None = None, *, whole: bool = False
+) -> ConversionRequest:
+    """Return the request to convert a file.
+
+    :param direction: id of the direction that was asked for.
+    :param whole: all of a large file is wanted at once.
+    :raises InputError: the file cannot be read, or does not fit into the memory.
+    """
+    data, stream = _content(path)
+    request = reading.request(path, data, direction, stream)
+    return _whole(request) if whole else request
+
+
+def _content(path: Path) -> tuple[bytes, Callable[[], BinaryIO] | None]:
+    """Return the content of a file, or the beginning of a large one with a function that opens it."""
+    try:
+        if not path.is_file():
+            # A pipe can be read but once, and a device may never end.
+            with path.open("rb") as stream:
+                data = stream.read(_PIPE_LIMIT + 1)
+            if len(data) > _PIPE_LIMIT:
+                raise InputError(f"more than {_PIPE_LIMIT >> 20} MiB that come from no regular file", path)
+            return data, None
+        with path.open("rb") as stream:
+            data = stream.read(_HELD + 1)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    return data, None if len(data) <= _HELD else lambda: path.open("rb")
+
+
+def _whole(request: ConversionRequest) -> ConversionRequest:
+    """Return the request with all of the content in memory.
+
+    :raises InputError: it is more than the memory holds.
+    """
+    if request.stream is None:
+        return request
+    try:
+        with request.stream() as stream:
+            return replace(request, data=stream.read(), stream=None)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
+    except MemoryError:
+        raise InputError("too large for the memory of this machine", request.path) from None
+
+
+def is_json(data: bytes) -> bool:
+    """Say whether the content starts like a JSON catalog."""
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+
+
+def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conversion:
+    catalog = read_catalog(request.data, request.path, registry.variants.as_mapping())
+    if request.layout is not None and request.layout != catalog.layout:
+        raise InputError(
+            f"the catalog says {catalog.layout.name}, --layout says {request.layout.name}", request.path
+        )
+    if request.dtype is not None and request.dtype is not catalog.dtype:
+        raise InputError(
+            f"the catalog says {catalog.dtype.value}, --dtype says {request.dtype.value}", request.path
+        )
+    return Conversion(
+        path=request.path,
+        converter="catalog",
+        catalogs=(catalog,),
+        lines=request.data.count(b"\n") + 1,
+    )
+
+
+def _convert(request: ConversionRequest, registry: Registry) -> Conversion:
+    for converter in registry.converters:
+        if converter.recognises(request):
+            streams = isinstance(converter, StreamingConverter) and converter.streams
+            return converter.convert(request if streams else _whole(request))
+    dialects = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
+    if not request.data.strip():
+        raise InputError("the file is empty, expected an instance list", request.path)
+    raise InputError(f"not an instance list in a known dialect ({dialects})", request.path)
+
+
+def _check_directions(conversion: Conversion, registry: Registry, direction: str | None) -> None:
+    for catalog in conversion.catalogs:
+        owner = registry.variants.find(catalog.variant).direction
+        if direction is not None and owner != direction:
+            raise InputError(f"the list holds instances of {owner}, expected {direction}", conversion.path)
+
+
+#: endings of files that may be lists: legacy lists and JSON catalogs
+LIST_SUFFIXES: Final = (".conf", ".json")
+
+#: what the folder of the lists that ship with ckprof is called in the checkout
+_SHIPPED_NAME: Final = "conf"
+
+
+def find_tree(name: str) -> Path:
+    """Return the folder that ``name`` means: a path, or else the tree of lists that ships with ckprof.
+
+    :raises InputError: there is no such folder.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise InputError("is a file, expected a folder of lists (a single list goes with --conf)", path)
+    if path.parts[:1] == (_SHIPPED_NAME,):
+        shipped = conf_root().joinpath(*path.parts[1:])
+        if shipped.is_dir():
+            return shipped
+    raise InputError("no such folder", path)
+
+
+def find_lists(root: Path, set_name: str | None) -> list[Path]:
+    """Return the lists below ``root``, sorted by path.
+
+    :param set_name: take only those in a folder of this name, at any depth.
+    :raises InputError: there is none.
+    """
+    lists = sorted(path for path in root.rglob("*") if path.suffix in LIST_SUFFIXES and path.is_file())
+    if not lists:
+        raise InputError(f"no list ({' or '.join(LIST_SUFFIXES)}) below this folder", root)
+    if set_name is None:
+        return lists
+    chosen = [path for path in lists if set_name in path.relative_to(root.parent).parts[:-1]]
+    if not chosen:
+        folders = sorted({path.parent.name for path in lists})
+        raise InputError(f"no list in a folder {set_name!r}; lists are in {', '.join(folders)}", root)
+    return chosen

@@ -1,0 +1,300 @@
+"""Measures the kernels of a built library one at a time in worker processes, alone on the device."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.files import scratch_folder
+from ckprof.measure.baselines import Baselines
+from ckprof.measure.device import DeviceUse, OpenedDevice, device_lock
+from ckprof.measure.events import OperandsReady, ProblemStarted, WorkerReady
+from ckprof.measure.executor import Executor, Repeat
+from ckprof.measure.observers import combine
+from ckprof.measure.options import ReferencePlace
+from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
+from ckprof.measure.sampling_settings import timing_settings
+from ckprof.model.outcome import Outcome, Status
+from ckprof.model.reading import Reading
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.types import types_on
+from ckprof.plugin.operations import layout_named
+from ckprof.session import ignore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from ckprof.events import Event
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.kernel_measurement import Verified
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.prepare import PreparedProblem
+    from ckprof.measure.rounds import KernelCell, Visit
+    from ckprof.measure.rounds_loop import KernelGroup
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.layout import Layout
+    from ckprof.model.problem import Problem
+    from ckprof.model.types import DataType
+    from ckprof.plugin.protocols import Observer, Operation
+
+#: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
+ROOF_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchLibrary:
+    """A kernel library with what measuring its kernels needs to know, wherever it was built."""
+
+    #: ``None`` when not a single kernel compiled
+    path: Path | None
+    operation: Operation
+    #: id of the target
+    target: str
+    arch: str
+    #: content key of an instance without a kernel -> the outcome that it has already
+    rejections: Mapping[str, Outcome]
+
+    @classmethod
+    def of(cls, library: BuiltLibrary) -> BenchLibrary:
+        """Return a library that was built here."""
+        rejections = (rejection.outcome for rejection in library.rejected)
+        return cls(
+            path=library.path,
+            operation=library.direction,
+            target=library.recipe.target,
+            arch=library.recipe.arch,
+            rejections={rejection.key: rejection for rejection in rejections},
+        )
+
+    def layout(self, kernel: SelectedKernel) -> Layout:
+        """Return the layout of a kernel."""
+        layout = layout_named(self.operation, kernel.layout)
+        if layout is None:
+            raise ValueError(f"operation {self.operation.id} has no layout {kernel.layout!r}")
+        return layout
+
+    def outcome_of(self, kernel: SelectedKernel, problem: Problem) -> Outcome | None:
+        """Return the outcome of a kernel that is known without running it, as that of the first problem."""
+        rejection = self.rejections.get(kernel.key)
+        if rejection is not None:
+            return rejection
+        unmet = problem.unmet_by(self.layout(kernel))
+        return _unsupported(unmet) if unmet is not None else None
+
+
+class KernelBench:
+    """Measures kernels one at a time in worker processes.
+
+    A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
+
+    :param library: the built kernels; those that it rejected have their outcome already.
+    :param options: how kernels are run, verified and timed.
+    :param observers: what reads evidence between rounds.
+    :param on_event: called with what happens.
+    :param device: how the device is shared.
+    :param baselines: what is measured as well, on the same operands.
+    """
+
+    def __init__(
+        self,
+        library: BenchLibrary,
+        options: RunOptions,
+        observers: Sequence[Observer] = (),
+        on_event: Callable[[Event], None] = ignore,
+        *,
+        device: DeviceUse | None = None,
+        baselines: Baselines | None = None,
+    ) -> None:
+        self.library = library
+        self._options = options
+        self._observers = observers
+        self._on_event = on_event
+        self._use = device or DeviceUse()
+        self._baselines = baselines or Baselines()
+        self._timing = timing_settings(options)
+        self._stack = ExitStack()
+        self._folder = Path()
+        self._executor: Executor | None = None
+        #: the problem that was started last
+        self._started: tuple[int, Problem] | None = None
+        #: the group's operands and what removes them; ``None`` where nothing can be run
+        self._prepared: PreparedProblem | None = None
+        self._operands = ExitStack()
+        #: why no kernel of the group can run
+        self._blocked: Outcome | None = None
+        #: cell -> what was found right in its last visit; of those that were not visited there is none
+        self._verified: dict[KernelCell, Verified | None] = {}
+        #: what the target says of the device; false until it is opened, or without a library
+        self.device = OpenedDevice()
+
+    def __enter__(self) -> KernelBench:
+        library = self.library
+        if library.path is None:
+            return self
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(scratch_folder())
+            executor = Executor(
+                library.path,
+                arch=library.arch,
+                options=self._options,
+                work_dir=self._folder,
+                on_event=self._pass_on,
+            )
+            self._executor = stack.enter_context(executor)
+            target = executor.open().target
+            if self._use.locks:
+                label = self._use.label or str(self._options.device)
+                stack.enter_context(device_lock(target, label, self._on_event, self._use.lock_folder))
+            baselines = self._baselines.opened(
+                self._options, self._folder, self._on_event, library.path, library.arch
+            )
+            stack.enter_context(baselines)
+            stack.callback(self._close_group)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, value, trace)
+
+    # --- groups -------------------------------------------------------------------------------------------
+
+    def open_group(self, group: KernelGroup) -> None:
+        """Compute operands and reference, and have workers load them."""
+        if self._started != (group.problem_index, group.problem):
+            self._started = group.problem_index, group.problem
+            self._on_event(ProblemStarted(problem_index=group.problem_index, problem=group.problem))
+        self._close_group()
+        outcome_of = self.library.outcome_of
+        runnable = [kernel for kernel in group.kernels.values() if outcome_of(kernel, group.problem) is None]
+        if self._executor is None or not runnable:
+            return
+        try:
+            self._prepared = self._prepare(group, runnable[0], self._options)
+        except InsufficientMemoryError as exc:
+            self._blocked = _unsupported(UnmetRequirement(rule="memory", message=str(exc)))
+            return
+        self._on_event(
+            OperandsReady(
+                problem_index=group.problem_index,
+                layout=self.library.layout(runnable[0]),
+                dtype=runnable[0].dtype,
+                instances=len(runnable),
+                seconds=self._prepared.seconds,
+            )
+        )
+        self._executor.set_problem(self._prepared)
+
+    def _prepare(self, group: KernelGroup, kernel: SelectedKernel, options: RunOptions) -> PreparedProblem:
+        folder = tempfile.TemporaryDirectory(prefix="problem-", dir=self._folder)
+        prepared = prepare_problem(
+            ProblemTensors.of(
+                self.library.operation,
+                group.problem,
+                self.library.layout(kernel),
+                types_on(kernel.types, self.library.arch),
+            ),
+            options,
+            Path(self._operands.enter_context(folder)),
+            can_check=self._executor is not None and self._executor.can_check,
+        )
+        self._operands.callback(prepared.close)
+        return prepared
+
+    def _close_group(self) -> None:
+        self._operands.close()
+        self._prepared = self._blocked = None
+        self._verified = {}
+
+    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+        """Measure one kernel of the group that was opened last once.
+
+        A result that has the bytes of one that was found right is right.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        cell, kernel = visit.cell, group.kernels[visit.cell.instance]
+        decided = self.library.outcome_of(kernel, group.problem) or self._blocked
+        if decided is not None:
+            return replace(
+                decided,
+                key=kernel.key,
+                problem_index=group.problem_index,
+                split_k=cell.split_k,
+                split_k_deduced=cell.split_k < 1,
+            )
+        executor = self._executor
+        if executor is None:
+            raise ValueError("the bench is not open")
+        first, later = group.timing or (self._timing, self._timing)
+        repeat = Repeat(timing=later if cell in self._verified else first, verified=self._verified.get(cell))
+        outcome = executor.measure(kernel.key, group.problem_index, cell.split_k, kernel.split_sum, repeat)
+        self._verified[cell] = executor.verified or self._verified.get(cell)
+        return outcome
+
+    def measure_baselines(self, group: KernelGroup) -> None:
+        """Measure every baseline once on the operands of the group that was opened last.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        if self._prepared is not None:
+            kernel = next(iter(group.kernels.values()))
+            on_host = replace(self._options, reference=ReferencePlace.HOST)
+            self._baselines.measure(
+                group.problem_index,
+                self.library.layout(kernel),
+                kernel.dtype,
+                self._prepared,
+                partial(self._prepare, group, kernel, on_host),
+            )
+
+    # --- processes ----------------------------------------------------------------------------------------
+
+    @property
+    def process(self) -> str:
+        """What tells the worker process of the last measurement from all others there ever were."""
+        return self._executor.process if self._executor is not None else ""
+
+    def new_process(self) -> None:
+        """Have what follows measured in a new worker process.
+
+        It opens the library and the device and loads the operands; the reference is not computed again,
+        unless the device computes it. What was found right stays known. Baselines keep their process.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        if self._executor is not None:
+            self._executor.new_process()
+
+    # --- the machine --------------------------------------------------------------------------------------
+
+    def measure_roof(self, dtype: DataType | None) -> float:
+        """Return what the device reaches per second; 0 where that cannot be measured.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
+        :raises ToolchainError: workers do not start any more.
+        """
+        return self._executor.measure_roof(dtype, ROOF_S) if self._executor is not None else 0.0
+
+    def observe(self) -> Reading:
+        """Return what all observers see."""
+        target, device = self.library.target, self._options.device
+        readings = (observer.read(target, device) for observer in self._observers)
+        return combine([reading for reading in readings if reading is not None])
+
+    def _pass_on(self, event: Event) -> None:
+        if isinstance(event, WorkerReady):
+            self.device = OpenedDevice(text=event.device, identity=event.identity)
+        self._on_event(event)
+
+
+def _unsupported(unmet: UnmetRequirement) -> Outcome:
+    return Outcome(
+        key="", problem_index=0, status=Status.UNSUPPORTED, reason=unmet.message, unmet_requirements=(unmet,)
+    )

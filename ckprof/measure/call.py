@@ -1,0 +1,227 @@
+"""One run of one kernel of a built library, measured as ``ckprof run`` does, as one JSON answer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError, UsageError
+from ckprof.files import scratch_folder
+from ckprof.measure.executor import Executor
+from ckprof.measure.library.library_kernel import LibraryKernel, find_kernel, library_kernels
+from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
+from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.worker.messages import AbiStatus, SupportQuery
+from ckprof.measure.worker.process import WorkerFailure
+from ckprof.measure.worker.remote import LibraryUnusable
+from ckprof.model.outcome import Status
+from ckprof.model.problem_types import sizes
+from ckprof.model.rates import rates_of
+from ckprof.model.types import types_on
+from ckprof.problems.choose import parse_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.measure.requests import CallOptions
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
+    from ckprof.session import Session
+
+SCHEMA: Final = "ckprof-call"
+VERSION: Final = 1
+
+
+_LEAST: Final = (("device", 0), ("warmup", 0), ("repeat", 1), ("flush_bytes", 0), ("seed", 0))
+
+
+def call_library(
+    session: Session, library: Path, direction: str, problem: str | Problem, options: CallOptions
+) -> dict[str, object]:
+    """Run a kernel in a process of its own and return everything about the run as plain JSON values.
+
+    ``success`` says whether it ran; if the result is compared, also whether it is right. A kernel that
+    crashes or hangs is reported in ``error``.
+
+    :param direction: id or alias of what the library computes.
+    :raises UsageError: a number is out of range.
+    :raises InputError: the problem or the library cannot be used, or the library is of another direction.
+    """
+    _check_numbers(options)
+    operation = session.registry.operation(direction)
+    (parsed,) = parse_problems(session, operation, [problem]).named
+    if not library.is_file():
+        raise InputError("no such file, expected a kernel library", str(library))
+    split_k = options.split_k if options.split_k is not None else parsed.split_k
+    answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": library.name}
+    run = _run_options(options)
+    with (
+        scratch_folder() as folder,
+        Executor(library, arch=options.arch or "", options=run, work_dir=folder) as executor,
+    ):
+        try:
+            answer |= {"device": executor.open().device}
+        except ToolchainError as error:
+            cause = error.__cause__
+            not_loaded = isinstance(cause, LibraryUnusable) and not cause.loaded
+            code = ExitCode.INPUT if not_loaded else ExitCode.TOOLCHAIN
+            return {**answer, "error": str(cause or error), "exit_code": int(code)}
+        call = _Call(
+            library=str(library),
+            direction=operation,
+            problem=parsed.problem,
+            split_k=1 if split_k is None else split_k,
+            request=options,
+            options=run,
+            executor=executor,
+        )
+        try:
+            call.run(answer, folder)
+        except InputError:
+            raise
+        except (CkprofError, WorkerFailure, InsufficientMemoryError) as failure:
+            answer["error"] = str(failure)
+    return answer
+
+
+def _check_numbers(options: CallOptions) -> None:
+    for name, least in _LEAST:
+        value = getattr(options, name)
+        if value < least:
+            raise UsageError(f"--{name.replace('_', '-')} {value}: expected {least} or more")
+    if not (math.isfinite(options.timeout_s) and options.timeout_s > 0):
+        raise UsageError(f"--timeout {options.timeout_s:g}: expected a positive number of seconds")
+
+
+def _run_options(options: CallOptions) -> RunOptions:
+    """Return how ``ckprof run`` would be told the same."""
+    return RunOptions(
+        verify=options.verify,
+        seed=options.seed,
+        init=InitKind(options.init),
+        cache=CacheMode.COLD if options.flush_bytes else CacheMode.WARM,
+        flush_bytes=options.flush_bytes,
+        warmup=options.warmup,
+        min_samples=options.repeat,
+        max_time_s=options.timeout_s,
+        criterion="sample-count",
+        criterion_parameters=(("count", options.repeat),),
+        timeout_s=options.timeout_s,
+        device=options.device,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A call whose library is open."""
+
+    library: str
+    direction: Operation
+    problem: Problem
+    split_k: int
+    request: CallOptions
+    options: RunOptions
+    executor: Executor
+
+    def run(self, answer: dict[str, Any], folder: Path) -> None:
+        """Choose the kernel, measure it and add to the answer what comes of it."""
+        direction, request = self.direction, self.request
+        described = self.executor.library.describe(self.options.timeout_s)
+        if described.direction != direction.id:
+            raise InputError(
+                f"the library computes {described.direction}, expected {direction.id}", self.library
+            )
+        kernels = library_kernels(
+            direction, ((entry.name, entry.key, entry.fields) for entry in described.kernels)
+        )
+        answer |= {
+            "direction": described.direction,
+            "arch": described.arch,
+            "kernels": len(kernels),
+            "problem": self.problem.describe(),
+            "sizes": sizes(self.problem),
+            "flop": self.problem.flop,
+            "split_k": self.split_k,
+        }
+        kernel = self._choose(kernels, answer)
+        answer["kernel"] = {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}
+        layout = kernel.layout
+        unmet = self.problem.unmet_by(layout)
+        if unmet is not None:
+            raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
+        types = types_on(direction.types(kernel.dtype), request.arch or described.arch)
+        prepared = prepare_problem(
+            ProblemTensors.of(direction, self.problem, layout, types),
+            self.options,
+            folder,
+            can_check=self.executor.can_check,
+        )
+        self.executor.set_problem(prepared)
+        outcome = self.executor.measure(kernel.key, 0, self.split_k, kernel.split_sum)
+        answer |= self._verdict(outcome, kernel)
+        verified = outcome.verification is not None or outcome.status is Status.OK
+        if verified and self.executor.is_running:
+            answer["result"] = {
+                "tensor": prepared.tensors[-1].name,
+                "shape": list(prepared.result.shape),
+                **_statistics(self.executor.result()),
+            }
+
+    def _choose(self, kernels: tuple[LibraryKernel, ...], answer: dict[str, Any]) -> LibraryKernel:
+        """Return the kernel that is asked for, or the first that supports the problem."""
+        problem = self.problem
+        query = SupportQuery(problem=problem, split_k=self.split_k)
+        library, limit_s = self.executor.library, self.options.timeout_s
+        supporting = [
+            kernel
+            for kernel in kernels
+            if library.support(kernel.key, (query,), limit_s)[0].status is AbiStatus.OK
+        ]
+        answer["supporting"] = len(supporting)
+        if self.request.kernel is not None:
+            return find_kernel(kernels, self.request.kernel)
+        if not supporting:
+            raise NothingLeftError(f"no kernel supports {problem.describe()}")
+        return supporting[0]
+
+    def _verdict(self, outcome: Outcome, kernel: LibraryKernel) -> dict[str, Any]:
+        verdict: dict[str, Any] = {"success": outcome.status is Status.OK}
+        if outcome.reason:
+            verdict["error"] = outcome.reason
+        if outcome.measurement is not None:
+            measured = outcome.measurement
+            time_ms = measured.median_ms if self.request.median else measured.mean_ms
+            rates = rates_of(self.problem, kernel.dtype, time_ms)
+            verdict |= {"time_ms": time_ms, "tflops": rates.tflops, "gb_per_s": rates.gbytes}
+        if outcome.verification is not None:
+            seen = outcome.verification
+            verdict |= {
+                "verified": seen.passed,
+                "elements": seen.elements,
+                "wrong_elements": seen.wrong_elements,
+                "max_abs_error": seen.max_error,
+                "rtol": seen.rtol,
+                "atol": seen.atol,
+            }
+        return verdict
+
+
+def _statistics(chunks: Iterable[NDArray[np.float64]]) -> dict[str, object]:
+    """Return what tells at a glance whether a result is sensible."""
+    import numpy as np
+
+    non_zero, finite, total, largest = 0, True, 0.0, 0.0
+    for values in chunks:
+        numbers = values[np.isfinite(values)]
+        non_zero += int(np.count_nonzero(values))
+        finite = finite and numbers.size == values.size
+        total += float(numbers.sum())
+        largest = max(largest, float(np.abs(numbers).max(initial=0.0)))
+    return {"non_zero": non_zero, "finite": finite, "sum": total, "abs_max": largest}

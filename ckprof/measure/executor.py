@@ -1,0 +1,352 @@
+"""The parent's side of measuring: one worker at a time, replaced whenever a kernel spoils it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.errors import ToolchainError
+from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest, Measured, Verified
+from ckprof.measure.sampling_settings import cache_bytes, timing_settings
+from ckprof.measure.verify.storage import decode, storage_type
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.gaps import without_gaps
+from ckprof.measure.worker.guards import read_tensor
+from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
+from ckprof.measure.worker_replacement import ReplacedWorker
+from ckprof.model.outcome import Outcome, Status
+from ckprof.model.requirement import DEVICE_MEMORY, UnmetRequirement
+from ckprof.model.types import ComputeType, SplitSum
+from ckprof.session import ignore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.events import Event
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.prepare import PreparedProblem
+    from ckprof.measure.worker.remote import RemoteLibrary
+    from ckprof.model.types import DataType
+
+#: seconds that verification and copying get: a fixed part and one per million elements
+_OWN_WORK_LIMIT_S = 60.0
+_OWN_WORK_S_PER_ELEMENT = 1e-6
+#: source and destination of a copy that measures the bandwidth: neither may be served from a cache
+_COPY_FACTOR = 2
+_LEAST_COPY_BYTES = 2**26
+
+#: what a stage of a measurement is called in a reason
+_STAGES = {
+    "support": "in the support test",
+    "run": "in the first run",
+    "verify": "while its result was verified",
+    "time": "while it was timed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """What a measurement is that is one of several of its kernel."""
+
+    #: how this one samples
+    timing: messages.TimingSettings
+    #: what an earlier one found right
+    verified: Verified | None = None
+
+
+class Executor:
+    """Measures kernels of one library in worker processes.
+
+    A context manager: leaving it ends the worker, on Ctrl-C as well. The library is never loaded into this
+    process.
+
+    :param library: the kernel library, or the baseline that is measured instead of kernels.
+    :param arch: architecture to select; empty for the one that the library was built for.
+    :param options: how to run, verify and time.
+    :param work_dir: below which workers have their working directories; must exist.
+    :param on_event: called with what happens.
+    """
+
+    def __init__(
+        self,
+        library: Path | messages.OpenBaseline,
+        *,
+        arch: str,
+        options: RunOptions,
+        work_dir: Path,
+        on_event: Callable[[Event], None] = ignore,
+    ) -> None:
+        device = messages.DeviceChoice(arch=arch, index=options.device, cpu_threads=options.cpu_threads)
+        self._worker = ReplacedWorker(library, device, work_dir, on_event)
+        self._options = options
+        self._on_event = on_event
+        self._timing = timing_settings(options)
+        self._problem: PreparedProblem | None = None
+        #: whether workers verify results on their device
+        self.can_check = False
+        #: why no kernel can be measured on the current problem
+        self._blocking_failure: Measured | None = None
+        #: least number of bytes with which caches were flushed
+        self._flush_bytes = self._timing.flush_bytes
+        #: what the last measurement found right
+        self.verified: Verified | None = None
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._worker.leave(at_once=error[0] is not None)
+
+    def open(self) -> messages.Opened:
+        """Start the first worker.
+
+        :returns: target, device and the keys of all kernels.
+        :raises ToolchainError: the library cannot be loaded or its target rejects the device.
+        """
+        try:
+            opened = self._worker.start()
+        except WorkerFailure as failure:
+            raise ToolchainError(f"{self._worker.title} cannot be used: {failure}") from failure
+        self.can_check = opened.can_check
+        self._on_event(
+            WorkerReady(
+                target=opened.target, device=opened.device, kernels=len(opened.keys), identity=opened.identity
+            )
+        )
+        return opened
+
+    @property
+    def arch(self) -> str:
+        """The selected architecture; empty for the one that the library was built for."""
+        return self._worker.device.arch
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the worker of the last measurement has survived it."""
+        return self._worker.process is not None
+
+    @property
+    def library(self) -> RemoteLibrary:
+        """The library in the running worker, for what is no measurement."""
+        return self._worker.remote
+
+    def measure_roof(self, dtype: DataType | None, seconds: float) -> float:
+        """Return what the device reaches per second; 0 where that cannot be measured.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
+        :param seconds: how long to measure, about.
+        :raises ToolchainError: workers do not start any more.
+        """
+        self._worker.require()
+        request = messages.MeasureRoof(
+            dtype=dtype,
+            size_bytes=max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options)),
+            seconds=seconds,
+        )
+        try:
+            rate = self.library.measure_roof(request, _OWN_WORK_LIMIT_S + seconds)
+        except WorkerFailure as failure:
+            self._worker.discard(f"what the device reaches: {failure}")
+            return 0.0
+        return rate if math.isfinite(rate) and rate > 0 else 0.0
+
+    def set_problem(self, problem: PreparedProblem) -> None:
+        """Make this the problem of all following measurements. Every worker loads it when it needs it."""
+        self._problem = problem
+        self._worker.loaded = False
+        self._blocking_failure = None
+
+    @property
+    def process(self) -> str:
+        """What tells the worker of the last measurement from all others there ever were."""
+        return self._worker.identity
+
+    def new_process(self) -> None:
+        """Have a new worker, which has loaded the current problem, in the place of the one there is.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        self._worker.leave(at_once=False)
+        if self._problem is None:
+            self._worker.require()
+        else:
+            self._prepare_worker()
+
+    def _tell_timing(self, key: str, problem_index: int, measured: Measured) -> None:
+        """Report what it cost to time a kernel, if it was timed."""
+        if measured.measurement is not None:
+            self._on_event(
+                KernelTimed(
+                    key=key, problem_index=problem_index, timing_s=measured.timing_s, flush_s=measured.flush_s
+                )
+            )
+            self._note_flush(max(0, measured.flush_bytes))
+
+    def measure(
+        self,
+        key: str,
+        problem_index: int,
+        split_k: int = 1,
+        split_sum: SplitSum = SplitSum.RESULT_TYPE,
+        repeat: Repeat | None = None,
+    ) -> Outcome:
+        """Measure one kernel on the current problem.
+
+        :param key: content key of the instance.
+        :param split_k: splits of the reduction; less than 1 lets the kernel choose.
+        :param split_sum: how the kernel adds them up.
+        :param repeat: what differs from a measurement that stands alone.
+        :raises ToolchainError: workers do not start any more.
+        """
+        self._on_event(KernelStarted(key=key, problem_index=problem_index))
+        request = KernelRequest(
+            key=key,
+            split_k=split_k,
+            split_sum=split_sum,
+            timing=repeat.timing if repeat is not None else self._timing,
+            own_limit_s=self._own_work_limit_s(),
+            least_ms=self._least_ms(self._current_problem()),
+            verified=repeat.verified if repeat is not None else None,
+        )
+        measured = self._attempt(request)
+        while measured is None:
+            # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
+            measured = self._attempt(request)
+        self.verified = measured.verified
+        self._tell_timing(key, problem_index, measured)
+        return Outcome(
+            key=key,
+            problem_index=problem_index,
+            status=measured.status,
+            reason=measured.reason,
+            unmet_requirements=measured.unmet_requirements,
+            split_k=split_k if measured.split_k is None else measured.split_k,
+            split_k_deduced=split_k < 1,
+            measurement=measured.measurement,
+            verification=measured.verification,
+            launched=measured.launched,
+        )
+
+    def _note_flush(self, used_bytes: int) -> None:
+        if used_bytes < self._flush_bytes:
+            self._flush_bytes = used_bytes
+            self._on_event(FlushReduced(wanted_bytes=self._timing.flush_bytes, used_bytes=used_bytes))
+
+    def result(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the values of the last kernel's result in memory order, without gaps, in pieces.
+
+        :raises WorkerFailure: the worker is lost.
+        """
+        problem, library = self._current_problem(), self.library
+        limit_s = self._own_work_limit_s()
+        dtype = problem.types.result
+
+        def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
+            return library.copy_out(tensor, start, size, limit_s)
+
+        position = 0
+        for raw in read_tensor(read, problem.tensors[-1]):
+            stored = raw.view(storage_type(dtype))
+            yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
+            position += stored.size
+
+    def _attempt(self, request: KernelRequest) -> Measured | None:
+        """Have the kernel measured; a worker that does not survive it makes the outcome.
+
+        :returns: ``None`` if something went wrong for which a kernel before may be to blame: it may have left
+            a thread, a process, an alarm or a damaged heap behind.
+        """
+        blocking_failure = self._prepare_worker()
+        if blocking_failure is not None:
+            return blocking_failure
+        key = request.key
+        measurement = KernelMeasurement(self.library, self._current_problem(), request)
+        alone, self._worker.used = not self._worker.used, True
+        try:
+            measured = measurement.measure()
+        except WorkerTimeout:
+            status = Status.RUN_TIMEOUT
+            reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES[measurement.stage]}"
+        except WorkerFailure as failure:
+            status = Status.RUN_ERROR
+            reason = f"{_STAGES[measurement.stage]}: {failure}"
+            if not alone:
+                self._worker.discard(f"kernel {key}: {reason}")
+                return None
+        else:
+            failed = measured.status is Status.RUN_ERROR and measured.tainted
+            doubtful = (failed or measured.status is Status.WRONG_RESULT) and not alone
+            if measured.tainted or doubtful:
+                self._worker.discard(f"kernel {key} {measured.reason}")
+            return None if doubtful else measured
+        self._worker.discard(f"kernel {key}: {reason}")
+        return Measured(status=status, reason=reason, split_k=measurement.split_k)
+
+    def _prepare_worker(self) -> Measured | None:
+        """Have a worker with the problem loaded, or say what to report instead."""
+        if self._blocking_failure is not None:
+            return self._blocking_failure
+        problem = self._current_problem()
+        if self._worker.process is not None:
+            try:
+                self._worker.process.check_silence()
+            except WorkerFailure as failure:
+                self._worker.discard(str(failure))
+        self._worker.require()
+        if self._worker.loaded:
+            return None
+        try:
+            reply = self.library.load(problem.request, self._own_work_limit_s())
+        except WorkerFailure as failure:
+            self._worker.discard(str(failure))
+            if self._worker.used:
+                # perhaps a kernel has taken its descriptors or its memory away
+                return self._prepare_worker()
+            reason = f"not launched: the problem could not be loaded: {failure}"
+            self._blocking_failure = Measured(status=Status.RUN_ERROR, reason=reason, launched=False)
+            return self._blocking_failure
+        if isinstance(reply, messages.ProblemLoaded):
+            self._problem = problem.loaded(reply)
+            self._worker.loaded = True
+            return None
+        rejected = reply.reason
+        if self._worker.used:
+            # perhaps a kernel has kept memory; a worker of its own has all of it
+            self._worker.discard(f"a problem does not fit: {rejected}")
+            return self._prepare_worker()
+        hint = "; --reference host needs less of the device's" if problem.on_device else ""
+        reason = f"not enough memory: {rejected}{hint}"
+        self._blocking_failure = Measured(
+            status=Status.UNSUPPORTED,
+            reason=reason,
+            unmet_requirements=(
+                UnmetRequirement(rule=DEVICE_MEMORY if reply.of_device else "memory", message=reason),
+            ),
+        )
+        return self._blocking_failure
+
+    def _current_problem(self) -> PreparedProblem:
+        if self._problem is None:
+            raise ValueError("no problem is set")
+        return self._problem
+
+    def _own_work_limit_s(self) -> float:
+        if self._problem is None:
+            return _OWN_WORK_LIMIT_S
+        request = self._problem.request
+        elements = sum(math.prod(file.shape) for file in (*request.operands, request.result))
+        return _OWN_WORK_LIMIT_S + elements * _OWN_WORK_S_PER_ELEMENT
+
+    def _least_ms(self, problem: PreparedProblem) -> float:
+        """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
+        multiplied = problem.types.compute
+        if isinstance(multiplied, ComputeType):
+            multiplied = multiplied.properties.no_faster_than
+        peak = dict(self._options.peak_flops).get(multiplied, 0.0)
+        return problem.problem.real_flop / peak * 1e3 if peak else 0.0

@@ -1,0 +1,89 @@
+"""Evidence about the machine, read between attempts: what explains a time, never what it is filed under."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.model.reading import Reading
+
+if TYPE_CHECKING:
+    from ckprof.plugin.protocols import Observer
+    from ckprof.session import Session
+
+
+def observers(session: Session) -> list[Observer]:
+    """Return what reads evidence: the host, and what plugins add."""
+    embedded = frozenset(target.id for target in session.registry.targets if target.embedded)
+    return [HostObserver(embedded), *session.registry.observers]
+
+
+class HostObserver:
+    """Load, clock and temperature of the host.
+
+    :param embedded: ids of the targets that compute on the host: clock and temperature concern only these.
+    """
+
+    id = "host"
+
+    def __init__(self, embedded: frozenset[str]) -> None:
+        self._embedded = embedded
+
+    def read(self, target: str, device: int) -> Reading:
+        """Return what the operating system says."""
+        del device
+        computes = target in self._embedded
+        return Reading(
+            load=_load(),
+            cores=os.cpu_count(),
+            clock_mhz=_clock("scaling_cur_freq") if computes else None,
+            base_clock_mhz=_clock("base_frequency") if computes else None,
+            temperature_c=_temperature() if computes else None,
+        )
+
+
+def _load() -> float | None:
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return None
+
+
+def _clock(name: str, root: Path = Path("/sys/devices/system/cpu/cpu0/cpufreq")) -> float | None:
+    """Return a clock of the first CPU in MHz."""
+    try:
+        return int((root / name).read_text()) / 1000
+    except (OSError, ValueError):
+        return None
+
+
+def _temperature(root: Path = Path("/sys/class/thermal")) -> float | None:
+    """Return the highest temperature of the machine's zones in degrees Celsius."""
+    temperatures = []
+    for zone in root.glob("thermal_zone*/temp"):
+        try:
+            temperatures.append(int(zone.read_text()) / 1000)
+        except (OSError, ValueError):
+            continue
+    return max(temperatures, default=None)
+
+
+def combine(readings: list[Reading]) -> Reading:
+    """Return one reading of several: the first that knows a value gives it; further evidence is collected."""
+
+    def first(name: str) -> float | None:
+        values = (getattr(reading, name) for reading in readings)
+        return next((value for value in values if value is not None), None)
+
+    cores, others = first("cores"), first("other_processes")
+    return Reading(
+        load=first("load"),
+        cores=int(cores) if cores is not None else None,
+        clock_mhz=first("clock_mhz"),
+        base_clock_mhz=first("base_clock_mhz"),
+        temperature_c=first("temperature_c"),
+        other_processes=int(others) if others is not None else None,
+        throttled_by=tuple(dict.fromkeys(text for reading in readings for text in reading.throttled_by)),
+        extra={name: value for reading in readings for name, value in reading.extra.items()},
+    )

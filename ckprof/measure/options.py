@@ -1,0 +1,167 @@
+"""How kernels are run, verified and timed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Final
+
+from ckprof.errors import UsageError
+from ckprof.measure.stopping import CRITERIA, make_criterion
+from ckprof.measure.verify.operands import InitKind
+from ckprof.model.types import DataType
+from ckprof.option import option, positive
+from ckprof.settings import Settings
+
+#: not split at all: what is run unless the user or a problem line says otherwise
+DEFAULT_SPLITS: Final = (1,)
+
+
+class CacheMode(Enum):
+    """State of the target's caches when a timed sample starts."""
+
+    #: evicted before every sample
+    COLD = "cold"
+    #: as the previous run left them
+    WARM = "warm"
+
+
+class ReferencePlace(Enum):
+    """Where operands and reference are computed, and results compared."""
+
+    #: on the device where its target and the operation know how, else on the host
+    AUTO = "auto"
+    #: in the process that has started the worker, where no kernel can reach them
+    HOST = "host"
+    #: on the device, in double precision as well
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the user asked for, the same for every kernel of a run.
+
+    :raises UsageError: a value is out of range, or the criterion or one of its parameters is unknown.
+    """
+
+    verify: bool = field(
+        default=True,
+        metadata=option("do not compare with the reference; nothing is ranked then", flag="--no-verify"),
+    )
+    reference: ReferencePlace = field(
+        default=ReferencePlace.AUTO,
+        metadata=option(
+            "where operands and reference are computed and results compared: host, out of reach of the "
+            "kernels; device, in double precision as well, without copies; auto: on the device where target "
+            "and operation can"
+        ),
+    )
+    seed: int = field(default=0, metadata=option("seed of the operands"))
+    init: InitKind = field(default=InitKind.DECIMAL, metadata=option("what the operands hold"))
+    cache: CacheMode = field(
+        default=CacheMode.COLD, metadata=option("state of the caches before each sample")
+    )
+    #: bytes to touch before a cold sample; ``None``: twice the host's last-level cache
+    flush_bytes: int | None = None
+    #: last-level cache of the device, which the usual flush exceeds; 0 for that of the host
+    last_level_cache_bytes: int = 0
+    #: floating-point operations per second that the device cannot exceed, by data type; none where unknown
+    peak_flops: tuple[tuple[DataType, float], ...] = ()
+    #: left out when it would exceed ``max_time_s``
+    warmup: int = field(default=1, metadata=option("untimed runs after the verified one", metavar="N"))
+    #: ``max_time_s`` may end the sampling with fewer, but not under 3
+    min_samples: int = field(
+        default=10, metadata=option("samples before the criterion is asked", metavar="N")
+    )
+    min_time_s: float = field(
+        default=0.0,
+        metadata=option("least measured kernel time in s", flag="--min-time", metavar="S"),
+    )
+    #: flushes and warm-up included
+    max_time_s: float = field(
+        default=0.5,
+        metadata=option("most time spent on timing one kernel in s", flag="--max-time", metavar="S"),
+    )
+    rounds: int = field(
+        default=5,
+        metadata=option(
+            "rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
+            "shuffled order, those that are surely slower than the best leave, and it ends early where the "
+            "order is known; 1: one kernel after the other",
+            metavar="N",
+            parse=positive,
+        ),
+    )
+    sessions: int = field(
+        default=1,
+        metadata=option(
+            "worker processes that the rounds of each problem are dealt to at least, as evenly as they go; "
+            "at most --rounds",
+            metavar="N",
+            parse=positive,
+        ),
+    )
+    criterion: str = field(
+        default="stdrel",
+        metadata=option(f"when sampling stops: {', '.join(CRITERIA)}", metavar="NAME[:KEY=VALUE,...]"),
+    )
+    #: parameters of the criterion that differ from their defaults
+    criterion_parameters: tuple[tuple[str, float], ...] = ()
+    #: support test, runs and timing, in each round; verification is not counted
+    timeout_s: float = field(
+        default=Settings().timeout,
+        metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),
+    )
+    #: 0 leaves it to the target
+    cpu_threads: int = field(
+        default=0,
+        metadata=option("CPU threads of the kernels (default: all)", flag="--threads", metavar="N"),
+    )
+    #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
+    splits: tuple[int, ...] = DEFAULT_SPLITS
+    device: int = field(default=0, metadata=option("index of the device", metavar="N"))
+    keep_samples: bool = field(
+        default=False, metadata=option("keep all raw samples in the JSON report", flag="--samples")
+    )
+
+    def as_plain(self) -> dict[str, object]:
+        """Return the options as values that JSON has, for records of what a run was asked for."""
+        plain: dict[str, object] = {
+            name: value.value if isinstance(value, Enum) else value for name, value in asdict(self).items()
+        }
+        return plain | {"peak_flops": {dtype.value: peak for dtype, peak in self.peak_flops}}
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST:
+            _check(name, getattr(self, name), least)
+        for name in ("min_time_s", "max_time_s"):
+            _check(name, getattr(self, name), 0)
+        if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
+            raise UsageError(f"timeout_s is {self.timeout_s}, expected more than 0 seconds")
+        if self.flush_bytes is not None:
+            _check("flush_bytes", self.flush_bytes, 0)
+        if not 1 <= self.sessions <= self.rounds:
+            raise UsageError(
+                f"sessions is {self.sessions}, expected 1 to the {self.rounds} of rounds: a worker process "
+                "measures at least one of them"
+            )
+        if not self.splits or len(set(self.splits)) < len(self.splits):
+            raise UsageError(f"splits are {list(self.splits)}, expected at least one, and each once")
+        make_criterion(self.criterion, dict(self.criterion_parameters))
+
+
+#: least values of the counts
+_LEAST: Final = (
+    ("seed", 0),
+    ("warmup", 0),
+    ("min_samples", 1),
+    ("rounds", 1),
+    ("cpu_threads", 0),
+    ("device", 0),
+)
+
+
+def _check(name: str, value: float, least: int) -> None:
+    if not (math.isfinite(value) and value >= least):
+        raise UsageError(f"{name} is {value}, expected at least {least}")

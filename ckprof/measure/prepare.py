@@ -1,0 +1,415 @@
+"""Operands and reference of a problem, computed once; operands are handed to workers as files.
+
+This happens in the parent process, between measurements: a direction that comes from a file named on the
+command line could not be imported in a fresh child, and forking a process with threads is unsafe. Nothing
+stays in memory: workers read the files, and a worker that crashes costs no second computation. The reference
+is not for them: a kernel that could read it could pass it off as its result.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import psutil
+
+from ckprof.errors import PluginError, UsageError
+from ckprof.measure.options import ReferencePlace
+from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
+from ckprof.measure.verify.storage import decode
+from ckprof.measure.verify.stored_file import StoredFile
+from ckprof.measure.worker.check_work import NotExpressibleError, OperandFill, lower
+from ckprof.measure.worker.gaps import with_gaps
+from ckprof.measure.worker.guards import CheckedTensor
+from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFile
+from ckprof.model.computation import Computation
+from ckprof.model.types import TypeSet
+from ckprof.plugin.operations import tensors_of
+from ckprof.plugin.protocols import ContractingOperation, FurtherOperands, TolerantOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.worker.check_work import ContractionWork
+    from ckprof.measure.worker.messages import ProblemLoaded
+    from ckprof.model.layout import Layout
+    from ckprof.model.problem import Problem
+    from ckprof.model.tensor import TensorSpec
+    from ckprof.model.tolerance import Tolerance
+    from ckprof.model.types import DataType
+    from ckprof.plugin.protocols import Operation
+
+_DOUBLE_BYTES = 8
+
+#: bytes of doubles that one part of the reference's computation may take
+_PART_BYTES = 32 * 2**20
+_PART_ELEMENTS = _PART_BYTES // _DOUBLE_BYTES
+
+
+class InsufficientMemoryError(Exception):
+    """The tensors do not fit into memory or onto the disk; the message has the numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedProblem:
+    """A problem ready to be loaded by workers, and what their results are compared with."""
+
+    request: LoadProblem
+    problem: Problem
+    types: TypeSet
+    #: the operands and, as the last one, the result
+    tensors: tuple[CheckedTensor, ...]
+    #: how the result lies in memory
+    result: TensorSpec
+    #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification, and where the
+    #: device verifies
+    reference: StoredFile | None
+    #: products accumulated into one element of the result
+    reduction_length: int
+    #: largest magnitude in the reference, 0 without one
+    magnitude: float
+    #: what the sum of so many products of such operands deviates from its mean by; 0 without a reference
+    deviation: float
+    #: how often a value is rounded to the type of the result until it is an element of it
+    roundings: int
+    #: what the operation says of it; ``None``: it follows from types, sums and splits
+    tolerance: Tolerance | None
+    #: whether every sum of products is exact, however it is computed
+    exact: bool
+    #: wall seconds that it took
+    seconds: float
+    #: of each operand and of the reference, as the device has made them; empty before it has
+    digests: tuple[int, ...] = ()
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the device makes operands and reference, and compares."""
+        return self.request.contraction is not None
+
+    def close(self) -> None:
+        """Give the files back that it holds; it is of no use afterwards."""
+        for values in (self.reference, *(tensor.values for tensor in self.tensors)):
+            if isinstance(values, StoredFile):
+                values.close()
+
+    def loaded(self, reply: ProblemLoaded) -> PreparedProblem:
+        """Return the problem with what is known of it since a device has made its reference.
+
+        :raises PluginError: the reference is not finite.
+        """
+        made = reply.reference
+        if made is None:
+            return self
+        if made.magnitude is None or made.gaps != self.result.stored_elements - self.result.elements:
+            raise PluginError(
+                f"operation {self.request.direction}: the device's reference is not finite on "
+                f"{self.problem.describe()}; --reference host does without it"
+            )
+        variance = float(self.reduction_length)
+        for sum_of_squares, file in zip(made.squares, self.request.operands, strict=True):
+            variance *= sum_of_squares / (1 if file.fill is None else math.prod(file.fill.lengths))
+        return replace(self, magnitude=made.magnitude, deviation=math.sqrt(variance), digests=made.digests)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemTensors:
+    """What is computed, in which layout and with which types."""
+
+    operation: Operation
+    problem: Problem
+    layout: Layout
+    types: TypeSet
+
+    @classmethod
+    def of(
+        cls, operation: Operation, problem: Problem, layout: Layout, types: TypeSet | DataType
+    ) -> ProblemTensors:
+        """Return the tensors of a problem; one type stands for :meth:`~ckprof.model.types.TypeSet.shared`."""
+        all_types = types if isinstance(types, TypeSet) else TypeSet.shared(types)
+        return cls(operation=operation, problem=problem, layout=layout, types=all_types)
+
+
+def prepare_problem(
+    tensors: ProblemTensors, options: RunOptions, folder: Path, *, can_check: bool = False
+) -> PreparedProblem:
+    """Write the operands and, unless verification is off, the reference.
+
+    Where a device makes both, nothing is written: the request says how.
+
+    :param folder: where to write; must exist.
+    :param can_check: whether workers verify results on their device.
+    :raises InsufficientMemoryError: memory or disk do not suffice.
+    :raises PluginError: the operation's reference fails, or has the wrong shape.
+    :raises UsageError: the device was asked for and cannot make the reference.
+    """
+    start = time.perf_counter()
+    operation, problem = tensors.operation, tensors.problem
+    work = _Preparation(
+        operation=operation,
+        problem=problem,
+        layout=tensors.layout,
+        types=tensors.types,
+        specs=tuple(problem.tensor(name, tensors.layout) for name in tensors_of(operation, problem)),
+        folder=folder,
+    )
+    contraction = _on_device(work, options, can_check=can_check)
+    length = operation.reduction_length(problem)
+    wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
+    if contraction is None:
+        check_memory(problem, work.specs, tensors.types, options, folder)
+        reference, files = work.write(wanted, verify=options.verify), work.files()
+    else:
+        reference, files = _Reference(), work.filled_files(wanted)
+    return PreparedProblem(
+        request=work.request(files, contraction),
+        problem=problem,
+        types=tensors.types,
+        tensors=tuple(_checked(file) for file in files),
+        result=work.specs[-1],
+        reference=reference.values,
+        reduction_length=length,
+        magnitude=reference.magnitude,
+        deviation=reference.deviation,
+        roundings=operation.roundings(problem) if isinstance(operation, FurtherOperands) else 1,
+        tolerance=(
+            operation.tolerance(problem, tensors.types, reference.magnitude)
+            if isinstance(operation, TolerantOperation)
+            else None
+        ),
+        exact=options.init is InitKind.EXACT or tensors.types.is_exact,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> ContractionWork | None:
+    """Return the sum of products that a device computes; ``None`` where the CPU does.
+
+    :raises UsageError: the device was asked for and cannot do it.
+    """
+    where, operation = options.reference, work.operation
+    if where is ReferencePlace.HOST or not options.verify:
+        return None
+    reason = ""
+    if not can_check:
+        reason = "the target of the kernels does not verify on its device"
+    elif not isinstance(operation, ContractingOperation):
+        reason = f"operation {operation.id} does not describe its sums for devices"
+    else:
+        try:
+            return lower(operation.contraction(work.problem), work.specs, work.types)
+        except NotExpressibleError as exc:
+            reason = f"operation {operation.id} on {work.problem.describe()}: {exc}"
+    if where is ReferencePlace.DEVICE:
+        raise UsageError(f"--reference device: {reason}; use --reference host or auto")
+    return None
+
+
+def _checked(file: TensorFile) -> CheckedTensor:
+    return CheckedTensor(
+        name=file.name,
+        size_bytes=math.prod(file.shape) * file.dtype.properties.size_bytes,
+        values=StoredFile.open(Path(file.path)) if file.path else None,
+    )
+
+
+def check_memory(
+    problem: Problem, specs: Sequence[TensorSpec], types: TypeSet, options: RunOptions, folder: Path
+) -> None:
+    """Estimate what the tensors need before anything is allocated.
+
+    Preparing holds all tensors as stored, and those of a part of the problem in double precision; the
+    reference is budgeted for with as much again for its own purposes. Running holds all tensors as stored.
+
+    :param specs: the operands and, as the last one, the result.
+    :raises InsufficientMemoryError: memory or disk do not suffice.
+    """
+    stored = sum(
+        spec.stored_elements * dtype.properties.size_bytes
+        for spec, dtype in zip(specs, types.of_so_many(len(specs)), strict=True)
+    )
+    elements = sum(spec.stored_elements for spec in specs)
+    axis = problem.part_axis
+    shared = sum(spec.elements for spec in specs if axis not in spec.axes)
+    (first, _), *_ = problem.parts(_PART_ELEMENTS)
+    length = max(dict(zip(spec.axes, spec.shape, strict=True)).get(axis, 1) for spec in specs)
+    divided = sum(spec.elements for spec in specs if axis in spec.axes)
+    part = shared + divided // length * (first.stop - first.start)
+    needed = stored + (2 * part * _DOUBLE_BYTES if options.verify else 0)
+    available = psutil.virtual_memory().available
+    if needed > available:
+        raise InsufficientMemoryError(
+            f"the tensors need about {_gib(needed)} of memory, {_gib(available)} are available"
+        )
+    # The reference has the size of the result, which is one of the tensors.
+    written = stored + (elements * _DOUBLE_BYTES if options.verify else 0)
+    free = shutil.disk_usage(folder).free
+    if written > free:
+        raise InsufficientMemoryError(
+            f"the tensors need up to {_gib(written)} in {folder}, {_gib(free)} are free: "
+            "use another work folder"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reference:
+    """A reference and what is known about it; nothing where there is none."""
+
+    magnitude: float = 0.0
+    deviation: float = 0.0
+    values: StoredFile | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Preparation(ProblemTensors):
+    """What is prepared, and where to."""
+
+    #: the operands and, as the last one, the result
+    specs: tuple[TensorSpec, ...]
+    folder: Path
+
+    @property
+    def dtypes(self) -> tuple[DataType, ...]:
+        """Types of the tensors."""
+        return self.types.of_so_many(len(self.specs))
+
+    def write(self, wanted: OperandValues, *, verify: bool) -> _Reference:
+        """Write the operands' files and, for verification, the reference.
+
+        :raises InsufficientMemoryError: memory does not suffice.
+        """
+        try:
+            stored = self._write_operands(wanted)
+            return self._write_reference(stored) if verify else _Reference()
+        except MemoryError as exc:
+            raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
+
+    def request(self, files: tuple[TensorFile, ...], contraction: ContractionWork | None) -> LoadProblem:
+        """Return what workers are asked to load."""
+        return LoadProblem(
+            problem=ProblemValues.of(self.problem),
+            operands=files[:-1],
+            result=files[-1],
+            direction=self.operation.id,
+            layout=self.layout.name,
+            compute_type=self.types.compute_type,
+            computation=self.computation(),
+            contraction=contraction,
+        )
+
+    def _write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
+        """Write the operands' files; return their values without gaps."""
+        stored: dict[str, NDArray[Any]] = {}
+        for spec, dtype in zip(self.specs[:-1], self.dtypes, strict=False):
+            values = make_operand(spec, dtype, wanted, ocp=self.types.ocp)
+            np.save(self._path(spec), with_gaps(values, spec), allow_pickle=False)
+            stored[spec.name] = values
+        return stored
+
+    def files(self) -> tuple[TensorFile, ...]:
+        """Return how the tensors are handed to workers."""
+        result = self.specs[-1]
+        return tuple(
+            TensorFile(
+                name=spec.name,
+                shape=spec.stored_shape,
+                dtype=dtype,
+                position=spec.position,
+                path="" if spec is result else str(self._path(spec)),
+            )
+            for spec, dtype in zip(self.specs, self.dtypes, strict=True)
+        )
+
+    def filled_files(self, wanted: OperandValues) -> tuple[TensorFile, ...]:
+        """Return how a device fills the tensors."""
+        fills = [
+            OperandFill.of(spec, dtype, wanted, ocp=self.types.ocp)
+            for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False)
+        ]
+        return tuple(
+            msgspec.structs.replace(file, path="", fill=fill)
+            for file, fill in zip(self.files(), (*fills, None), strict=True)
+        )
+
+    def computation(self) -> Computation:
+        """Return what is computed."""
+        return Computation.of(self.operation.id, self.layout.name, self.problem, self.specs, self.types)
+
+    def _path(self, spec: TensorSpec) -> Path:
+        return self.folder / f"{spec.name}.npy"
+
+    def _write_reference(self, stored: Mapping[str, NDArray[Any]]) -> _Reference:
+        """Compute the reference part by part and write it.
+
+        A result with the axis that divides the problem is written part by part, one without is the sum over
+        all parts. Doubles of everything at once would take several times the memory of the tensors. The file
+        has no name: it is nobody else's business, and it is gone with this process.
+        """
+        *operands, result = self.specs
+        axis = self.problem.part_axis
+        # What is written part by part must come in the order of the memory.
+        whole = [(slice(None), self.problem)]
+        parts = whole if result.axes.find(axis) > 0 else self.problem.parts(_PART_ELEMENTS)
+        values = StoredFile.unnamed(self.folder, np.dtype(np.float64), result.stored_elements)
+        magnitude = 0.0
+        squares = dict.fromkeys(stored, 0.0)
+        total: NDArray[np.float64] | None = None
+        for number, (some, part) in enumerate(parts):
+            decoded = {
+                spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
+                for spec, dtype in zip(operands, self.dtypes, strict=False)
+            }
+            for spec in operands:
+                if number == 0 or axis in spec.axes:
+                    squares[spec.name] += float(np.vdot(decoded[spec.name], decoded[spec.name]))
+            reference = self._compute(part, decoded)
+            if axis in result.axes:
+                values.append(with_gaps(reference, part.tensor(result.name, self.layout), fill=np.nan))
+                magnitude = max(magnitude, float(reference.max()), -float(reference.min()))
+            else:
+                total = reference if total is None else total + reference
+        if total is not None:
+            values.append(with_gaps(total, result, fill=np.nan))
+            magnitude = max(float(total.max()), -float(total.min()))
+        mean_squares = {name: total / stored[name].size for name, total in squares.items()}
+        return _Reference(magnitude=magnitude, deviation=self._deviation(mean_squares), values=values)
+
+    def _deviation(self, mean_squares: Mapping[str, float]) -> float:
+        """Return that of a sum of independent products of elements drawn from the operands."""
+        if isinstance(self.operation, FurtherOperands):
+            return self.operation.deviation(self.problem, mean_squares)
+        length = self.operation.reduction_length(self.problem)
+        return math.sqrt(math.prod(mean_squares.values(), start=float(length)))
+
+    def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        operation = self.operation
+        shape = problem.tensor(self.specs[-1].name, self.layout).shape
+        reference = np.asarray(operation.reference(problem, self.layout, operands), dtype=np.float64)
+        if reference.shape != shape:
+            raise PluginError(
+                f"operation {operation.id}: the reference has shape {reference.shape}, expected {shape}"
+            )
+        if not math.isfinite(float(reference.sum())):
+            raise PluginError(
+                f"operation {operation.id}: the reference is not finite on {problem.describe()}"
+            )
+        return np.ascontiguousarray(reference)
+
+
+def _part(values: NDArray[Any], spec: TensorSpec, axis: str, some: slice) -> NDArray[Any]:
+    """Return the part of a tensor that belongs to a part of the problem."""
+    at = spec.axes.find(axis)
+    return values if at < 0 else values[(slice(None),) * at + (some,)]
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"

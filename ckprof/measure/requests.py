@@ -1,0 +1,168 @@
+"""What instances are run on, and how: frozen, typed, each default in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckprof.errors import UsageError
+from ckprof.measure.verify.operands import InitKind
+from ckprof.model.problem_case import ALL_SPLITS, AUTO
+from ckprof.option import option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.kernels.choose import Selection
+    from ckprof.kernels.requests import BuildOptions
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.worker.messages import SupportQuery
+    from ckprof.model.problem import Problem
+
+
+def parse_splits(text: str) -> tuple[int, ...]:
+    """Return the splits of ``1,2,4``, ``all`` or ``auto``.
+
+    :raises UsageError: it is none of these.
+    """
+    if text == "all":
+        return ALL_SPLITS
+    try:
+        splits = tuple(AUTO if part in ("auto", str(AUTO)) else int(part) for part in text.split(","))
+    except ValueError:
+        splits = ()
+    if not splits or any(split < 1 and split != AUTO for split in splits):
+        raise UsageError(f"expected positive integers, all or auto, got {text!r}")
+    return splits
+
+
+def parse_kernel(text: str) -> int | str:
+    """Return the number of a kernel, or its name or the start of its key."""
+    return int(text) if text.isdecimal() else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlanOptions:
+    """What instances are run on, and how."""
+
+    problems: tuple[str | Problem, ...] = field(
+        default=(),
+        metadata=option(
+            "a MIOpenDriver conv line or ckProfiler's arguments (repeatable; default: a modest 3x3, or what "
+            "the kernel family needs)",
+            flag="--problem",
+            metavar="LINE",
+        ),
+    )
+    files: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "a file with one problem a line, or a JSON list of 'ckprof problems'; those that do not fit the "
+            "instances are counted by reason",
+            flag="--problems",
+            metavar="FILE",
+        ),
+    )
+    #: ``None`` for the defaults
+    run: RunOptions | None = None
+    #: empty for those that each problem line names, or else those of ``run``
+    splits: tuple[int, ...] = field(
+        default=(),
+        metadata=option(
+            "splits of the reduction to run, one after the other; auto is deduced by the kernel, all is auto "
+            "and the powers of two up to 128 (default: what the problem line says, else 1)",
+            flag="--split-k",
+            metavar="N,N,...|all|auto",
+            parse=parse_splits,
+            several="store",
+        ),
+    )
+    strict_layout: bool = field(
+        default=False,
+        metadata=option(
+            "a line that names another layout than all instances have does not fit (default: its sizes are "
+            "used)"
+        ),
+    )
+    why: bool = field(
+        default=False,
+        metadata=option(
+            "for each unsupported instance every condition that is not met, and how many instances each "
+            "condition rejects; and which instances differ only in fields without meaning on the target"
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """How ``Profiler.call`` runs one kernel of a library that is built already."""
+
+    kernel: int | str | None = field(
+        default=None,
+        metadata=option(
+            "number, name or start of the key (default: the first that supports the problem)",
+            metavar="N|NAME",
+            parse=parse_kernel,
+        ),
+    )
+    arch: str | None = field(
+        default=None, metadata=option("device to choose (default: that of the library)", metavar="NAME")
+    )
+    device: int = field(default=0, metadata=option("index of the device", metavar="N"))
+    split_k: int | None = field(
+        default=None,
+        metadata=option("splits of the reduction (default: the line's, or 1)", metavar="N"),
+    )
+    warmup: int = field(default=0, metadata=option("untimed runs", metavar="N"))
+    repeat: int = field(default=1, metadata=option("timed runs", metavar="N"))
+    median: bool = field(
+        default=False, metadata=option("report the median of the timed runs instead of their mean")
+    )
+    flush_bytes: int = field(
+        default=0,
+        metadata=option("bytes to touch before each timed run to evict the caches", metavar="N"),
+    )
+    init: str = field(
+        default=InitKind.DECIMAL.value,
+        metadata=option("what the operands hold", choices=tuple(kind.value for kind in InitKind)),
+    )
+    seed: int = field(default=0, metadata=option("seed of the operands", metavar="N"))
+    verify: bool = field(
+        default=True, metadata=option("do not compare with the reference", flag="--no-verify")
+    )
+    timeout_s: float = field(
+        default=60.0,
+        metadata=option("seconds for the whole process", flag="--timeout", metavar="S"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """Where the outcomes of a run go as well."""
+
+    store: str | Path = field(
+        metadata=option(
+            "add the outcomes to this result store, or as a shard to this folder; see 'ckprof sweep'",
+            metavar="PATH",
+        )
+    )
+    tags: tuple[str, ...] = field(
+        default=(), metadata=option("name the outcomes in the store", flag="--tag", metavar="NAME")
+    )
+    #: wait while another process writes the store, instead of failing
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportRequest:
+    """What kernels are asked."""
+
+    selection: Selection
+    build: BuildOptions
+    queries: tuple[SupportQuery, ...] = ()
+    random: int = field(
+        default=0,
+        metadata=option("ask about so many random problems as well", metavar="N", show=lambda _: ""),
+    )
+    seed: int = field(default=0, metadata=option("of the random problems", metavar="N"))
+    model: bool = field(default=True, metadata=option("do not ask the model on the CPU", flag="--no-model"))

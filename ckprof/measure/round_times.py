@@ -1,0 +1,137 @@
+"""The times that the rounds on one problem gave, and how much they vary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from ckprof.model.noise import Noise
+from ckprof.model.outcome import RoundTime
+from ckprof.model.ranking import Field, KernelTime, kernel_time
+
+Cell = TypeVar("Cell", bound=Hashable)
+
+#: a reference kernel that moves by less has not moved, whatever the noise seems to be
+_LEAST_DRIFT: Final = math.log(1.05)
+#: standard deviations that a movement must exceed
+_DRIFT_SIGMAS: Final = 4.0
+
+
+class Timing(NamedTuple):
+    """What a visit gave: the time of a verified kernel in milliseconds."""
+
+    median_ms: float
+    #: fastest sample
+    min_ms: float
+    #: half the distance between the quartiles, divided by the median
+    spread: float = 0.0
+    #: identifies the worker process among those that measured the problem
+    process: str = ""
+
+
+class RoundTimes(Generic[Cell]):
+    """Times of cells per round; those of rounds that drifted do not count."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        #: cell -> round -> times of its visits
+        self._cells = cells
+        self._times: dict[Cell, dict[int, list[Timing]]] = {}
+        self._cached: dict[Cell, KernelTime | None] = {}
+        self._drifted: frozenset[int] = frozenset()
+        #: visits so far
+        self.noted = 0
+
+    @property
+    def drifted(self) -> frozenset[int]:
+        """Rounds that do not count because the machine drifted."""
+        return self._drifted
+
+    @drifted.setter
+    def drifted(self, rounds: Iterable[int]) -> None:
+        self._drifted = frozenset(rounds)
+        self._cached.clear()
+
+    def note(self, cell: Cell, number: int, timing: Timing | None) -> None:
+        """Take note of a visit in a round; without a timing the kernel has failed."""
+        self.noted += 1
+        if timing is not None:
+            self.of(cell).setdefault(number, []).append(timing)
+        self._cached.pop(cell, None)
+
+    def of(self, cell: Cell) -> dict[int, list[Timing]]:
+        """Return the times of a cell's visits per round, those of marked rounds included."""
+        return self._times.setdefault(cell, {})
+
+    def time(self, cell: Cell, until: float = math.inf) -> KernelTime | None:
+        """Return the time of a cell by its rounds up to one; ``None`` without any."""
+        if math.isinf(until) and cell in self._cached:
+            return self._cached[cell]
+        time = kernel_time(
+            RoundTime(
+                median_ms=visit.median_ms,
+                spread_ms=visit.spread * visit.median_ms,
+                place=("", number),
+                doubtful=number in self._drifted,
+                process=visit.process,
+            )
+            for number, visits in self.of(cell).items()
+            for visit in visits
+            if number <= until
+        )
+        if math.isinf(until):
+            self._cached[cell] = time
+        return time
+
+    def field(self, cells: Iterable[Cell]) -> tuple[list[Cell], Field]:
+        """Return the cells that have a time, the fastest first, and their times beside each other."""
+        timed = [(time, cell) for cell in cells if (time := self.time(cell)) is not None]
+        timed.sort(key=lambda pair: pair[0].time_ms)
+        return [cell for _, cell in timed], Field([time for time, _ in timed])
+
+    def shared_rounds(self, cells: Sequence[Cell]) -> set[int]:
+        """Return the rounds, not marked, that all of some cells have."""
+        if not cells or not self.noted:
+            return set()
+        return set.intersection(*(set(self.of(cell)) for cell in cells)) - self._drifted
+
+    def best_of(self, cells: Iterable[Cell], until: float = math.inf) -> Cell | None:
+        """Return the fastest of some cells by their rounds up to one."""
+        timed = [(time.time_ms, cell) for cell in cells if (time := self.time(cell, until)) is not None]
+        return min(timed, key=lambda pair: pair[0])[1] if timed else None
+
+    def best_after(self, last: int) -> Cell | None:
+        """Return the cell that was the best after a round, by what was known then."""
+        return self.best_of([cell for cell in self._cells if last in self.of(cell)], last)
+
+    def never_near(self, cell: Cell, best: Cell, margin: float) -> bool:
+        """Say whether even the fastest sample of a cell is slower than the best's median by the margin."""
+        fastest = min(visit.min_ms for visits in self.of(cell).values() for visit in visits)
+        usual = max(visit.median_ms for visits in self.of(best).values() for visit in visits)
+        return fastest > usual * (1 + margin)
+
+    def noise(self, cells: Iterable[Cell], without: int) -> float:
+        """Return the standard deviation of the logarithms of times, beside what rounds share.
+
+        :param without: a round that is left out.
+        """
+        times = [time for cell in cells if (time := self.time(cell)) is not None]
+        others = ([one for one in time.rounds if one.place != ("", without)] for time in times)
+        return Noise([rounds for rounds in others if rounds]).sigma
+
+    def drift(self, reference: Cell | None, number: int) -> float | None:
+        """Return how much the reference moved within a round, as a logarithm; ``None`` without two visits."""
+        visits = self.of(reference).get(number, []) if reference is not None else []
+        return math.log(visits[-1].median_ms / visits[0].median_ms) if len(visits) >= 2 else None
+
+    def drift_limit(self, reference: Cell | None, number: int, noise: float) -> float:
+        """Return how much the reference may move within a round.
+
+        :param noise: in the other rounds: one that drifts must not excuse itself.
+        """
+        sigma = noise
+        if reference is not None:
+            visits = self.of(reference).get(number, [])
+            # what the samples of one visit say of it; three quarters of the quartile distance is one sigma
+            sigma = max([sigma, *(visit.spread / 0.6745 for visit in visits)])
+        return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)

@@ -1,0 +1,177 @@
+"""The loop of every measurement: kernels are visited in rounds, and each visit is an outcome.
+
+Runs, sweeps, searches and comparisons differ in what they do with the outcomes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from ckprof.measure.processes import ProcessShares
+from ckprof.measure.round_times import Timing
+from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
+from ckprof.measure.worker.messages import TimingSettings
+from ckprof.model.kernel import SelectedKernel
+from ckprof.model.outcome import Conditions, Outcome, Status
+from ckprof.model.problem import Problem
+from ckprof.model.reading import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelGroup:
+    """Kernels of one layout and the same types on one problem: they share operands, and compete."""
+
+    problem: Problem
+    #: position of the problem
+    problem_index: int
+    #: by content key
+    kernels: Mapping[str, SelectedKernel]
+    contest: Contest[KernelCell]
+    #: how a kernel is sampled in its first visit, and in later ones; ``None``: as the bench does by itself
+    timing: tuple[TimingSettings, TimingSettings] | None = None
+    #: False where all outcomes are known without running anything
+    runs: bool = True
+    #: how the rounds are dealt to worker processes; ``None``: one measures all of them, unless it dies
+    shares: ProcessShares | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What one visit gave."""
+
+    group: KernelGroup
+    visit: Visit[KernelCell]
+    #: with its conditions
+    outcome: Outcome
+    #: evidence about the machine, read at the beginning of the round
+    reading: Reading
+    #: identifies the worker process that has measured it
+    process: str = ""
+
+    @property
+    def kernel(self) -> SelectedKernel:
+        """The kernel that was visited."""
+        return self.group.kernels[self.visit.cell.instance]
+
+
+class Bench(Protocol):
+    """Where kernels are measured."""
+
+    def open_group(self, group: KernelGroup) -> None:
+        """Prepare operands and reference; called before the first visit of a group."""
+
+    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+        """Measure one kernel once: verified, timed, and its last result compared again."""
+
+    def observe(self) -> Reading:
+        """Return evidence about the machine; called once per round."""
+
+    def new_process(self) -> None:
+        """Have what follows measured in a new worker process; operands and reference of the group stay."""
+
+    @property
+    def process(self) -> str:
+        """What identifies the worker process of the last measurement among all there ever were."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RoundsLoop:
+    """Visits the kernels of one group after the other."""
+
+    bench: Bench
+    #: called when a round begins, with its number
+    on_round_started: Callable[[KernelGroup, int], None] = lambda group, number: None
+    #: called with each warning about the machine when it is seen for the first time
+    on_warning: Callable[[str], None] = lambda text: None
+    #: asked before every visit
+    should_stop: Callable[[], bool] = lambda: False
+    clock: Callable[[], float] = time.monotonic
+    #: kind of a warning -> how often it was seen
+    warnings: Counter[str] = field(default_factory=Counter)
+    #: worker processes that were replaced between rounds, and the seconds that this took
+    replaced: int = 0
+    replacing_s: float = 0.0
+
+    def run(
+        self, group: KernelGroup, on_round: Callable[[RoundReport[KernelCell]], None] = lambda report: None
+    ) -> Iterator[Sample]:
+        """Yield what each visit gives, until the rounds are over or a stop is requested.
+
+        :param on_round: called after each round.
+        :raises CkprofError: kernels cannot be run any more.
+        """
+        contest = group.contest
+        contest.on_round = on_round
+        number, rounds, reading, opened = 0, 0, Reading(), False
+        for visit in contest.visits():
+            if self.should_stop():
+                return
+            if not opened:
+                self.bench.open_group(group)
+                opened = True
+            if group.runs and visit.round != number:
+                number = visit.round
+                if group.shares is not None and group.shares.begins(rounds):
+                    self._replace_process()
+                rounds += 1
+                self.on_round_started(group, number)
+                reading = self._observe()
+            outcome = self._measure(group, visit, reading)
+            contest.record(visit, timing_of(outcome, self.bench.process))
+            yield Sample(
+                group=group, visit=visit, outcome=outcome, reading=reading, process=self.bench.process
+            )
+
+    def _replace_process(self) -> None:
+        started = self.clock()
+        self.bench.new_process()
+        self.replaced += 1
+        self.replacing_s += self.clock() - started
+
+    def _measure(self, group: KernelGroup, visit: Visit[KernelCell], reading: Reading) -> Outcome:
+        started, before = time.time(), self.clock()
+        outcome = self.bench.measure(group, visit)
+        conditions = Conditions(
+            started=started,
+            round=visit.round,
+            order=visit.order,
+            wall_s=self.clock() - before,
+            load=reading.load,
+            clock_mhz=reading.clock_mhz,
+            temperature_c=reading.temperature_c,
+            extra=reading.extra,
+        )
+        return replace(outcome, conditions=conditions)
+
+    def _observe(self) -> Reading:
+        reading = self.bench.observe()
+        for text in reading.warnings():
+            self.warn(text, kind=text.split(" is ")[0])
+        return reading
+
+    def warn(self, text: str, *, kind: str) -> None:
+        """Count a warning, and pass it on if it is the first of its kind."""
+        if not self.warnings[kind]:
+            self.on_warning(text)
+        self.warnings[kind] += 1
+
+
+def timing_of(outcome: Outcome, process: str = "") -> Timing | None:
+    """Return the time of an outcome that may be ranked; ``None`` of any other.
+
+    :param process: identifies the worker process that measured it.
+    """
+    measured, verified = outcome.measurement, outcome.verification
+    wrong = verified is not None and not verified.passed
+    if outcome.status is not Status.OK or wrong or measured is None or measured.median_ms <= 0:
+        return None
+    return Timing(
+        median_ms=measured.median_ms,
+        min_ms=measured.min_ms,
+        spread=measured.spread_ms / measured.median_ms,
+        process=process,
+    )

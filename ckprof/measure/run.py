@@ -1,0 +1,289 @@
+"""Runs of libraries: what is built and run, its progress, what is known of its device, who is notified."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import UsageError
+from ckprof.kernels.same_kernels import same_kernels, substitutions
+from ckprof.measure.baselines import Baselines, baseline_sources
+from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.device import OpenedDevice
+from ckprof.measure.events import (
+    KernelMeasured,
+    OutcomeKnown,
+    RoundStarted,
+    RunFinished,
+    RunProgress,
+    RunStarted,
+)
+from ckprof.measure.host import run_environment
+from ckprof.measure.instance_strings import build_checked_library
+from ckprof.measure.observers import observers
+from ckprof.measure.options import ReferencePlace
+from ckprof.measure.plugin_hooks import PluginHooks
+from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.measure.sampling_settings import options_on
+from ckprof.model.results import RunResults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from ckprof.events import Event
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.run_outcomes import Recorder
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.session import Session
+
+#: weight of the latest measurement in the mean of what one takes
+_WEIGHT: Final = 0.1
+
+
+class Pace:
+    """Counts measurements and what they take.
+
+    :param cells: outcomes that the run has in the end: kernels x problems x splits.
+    :param clock: monotonic seconds.
+    """
+
+    def __init__(self, cells: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cells = cells
+        self._outcomes = 0
+        self._clock = clock
+        self._before = clock()
+        self._mean_s: float | None = None
+        #: measurements so far
+        self.done = 0
+
+    def begin(self) -> None:
+        """Note that a round begins: what was before is no measurement."""
+        self._before = self._clock()
+
+    def outcome_known(self) -> None:
+        """Note that nothing more is measured for one outcome."""
+        self._outcomes += 1
+
+    def measured(self, left: int, unknown: int) -> tuple[int, float]:
+        """Note a measurement.
+
+        :param left: measurements that may still follow for the kernels that share its operands.
+        :param unknown: how many of these have no outcome yet.
+        :returns: measurements that are left at most, and the seconds that they take.
+        """
+        now = self._clock()
+        took_s, self._before = now - self._before, now
+        self._mean_s = took_s if self._mean_s is None else (1 - _WEIGHT) * self._mean_s + _WEIGHT * took_s
+        self.done += 1
+        # Those that come later take as many measurements each as those so far, these included.
+        begun = self._outcomes + unknown
+        later = max(0, self._cells - begun)
+        left += round(later * (self.done + left) / begun) if begun else later
+        return left, left * self._mean_s
+
+
+class Run:
+    """One run of a library: outcomes as they come, and afterwards what is known of the device.
+
+    :param session: whose plugins and listener are notified.
+    :param library: the built kernels.
+    :param problems: what they compute.
+    :param options: how they are run, verified and timed.
+    :param baselines: what is measured as well.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        library: BuiltLibrary,
+        problems: Sequence[ProblemCase],
+        options: RunOptions,
+        baselines: Baselines | None = None,
+    ) -> None:
+        self._session = session
+        self.library = library
+        self.problems = tuple(problems)
+        self.options = options_on(options, library.recipe)
+        #: what is compared with the kernels; it collects its outcomes itself
+        self.baselines = Baselines() if baselines is None else baselines
+        #: what the target says of the device; false until a worker has opened it
+        self.device = OpenedDevice()
+        self._rounds: RunRounds | None = None
+        self._hooks = PluginHooks(session, library)
+        self._names = {kernel.key: kernel.name for kernel in library.kernels}
+        self._total = sum(
+            problem.takes(kernel) * len(problem.splits or self.options.splits)
+            for problem in self.problems
+            for kernel in library.kernels
+        )
+        self._pace = Pace(self._total)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What disturbed the times."""
+        return tuple(self._rounds.warnings) if self._rounds is not None else ()
+
+    @property
+    def abandoned(self) -> tuple[Outcome, ...]:
+        """What was measured of kernels whose outcome was not known when the run was ended."""
+        return self._rounds.abandoned if self._rounds is not None else ()
+
+    def environment(self) -> dict[str, object]:
+        """Return what it takes to reproduce the run."""
+        return run_environment(self.library.recipe, self.device.text, self.options.as_plain(), Path.cwd())
+
+    def outcomes(
+        self, open_recorder: Callable[[Run], Recorder] | None = None
+    ) -> Generator[Outcome, None, None]:
+        """Yield one outcome per kernel, problem and number of splits.
+
+        Within a problem, kernels of the same layout and types are run together, because they share operands
+        and reference: in shuffled rounds, or with ``options.rounds`` of 1 in the order given. Closing the
+        generator, or an exception such as Ctrl-C inside it, ends the worker.
+
+        :param open_recorder: called as soon as the device is known; returns what keeps each measurement.
+        :raises CkprofError: the library cannot be used, or a plugin broke its contract.
+        """
+        tell, names, total = self._session.tell, self._names, self._total
+        tell(RunStarted(total=total))
+        try:
+            with closing(self._measured(open_recorder)) as outcomes:
+                for done, outcome in enumerate(outcomes, 1):
+                    # First to who keeps it: what is shown must not be lost when a signal comes now.
+                    yield outcome
+                    self._pace.outcome_known()
+                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
+        finally:
+            tell(RunFinished())
+
+    def _measured(self, open_recorder: Callable[[Run], Recorder] | None) -> Generator[Outcome, None, None]:
+        with KernelBench(
+            BenchLibrary.of(self.library),
+            self.options,
+            observers(self._session),
+            self._on_event,
+            baselines=self.baselines,
+        ) as bench:
+            self.device = bench.device
+            recorder = open_recorder(self) if open_recorder is not None else None
+            self._rounds = RunRounds(bench, self.options, self._on_event, recorder)
+            with closing(run_kernels(bench, self._rounds, self.library.kernels, self.problems)) as outcomes:
+                for outcome in outcomes:
+                    self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
+                    yield outcome
+
+    def _on_event(self, event: Event) -> None:
+        self._hooks.tell(event)
+        if isinstance(event, RoundStarted):
+            self._pace.begin()
+        elif isinstance(event, KernelMeasured):
+            left, eta_s = self._pace.measured(event.left, event.unknown)
+            self._session.tell(
+                RunProgress(
+                    name=self._names[event.outcome.key],
+                    outcome=event.outcome,
+                    round=event.round,
+                    done=self._pace.done,
+                    total=self._pace.done + left,
+                    eta_s=eta_s,
+                )
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """What is known when a run is over, however it ended."""
+
+    results: RunResults
+    #: what ended the run before its last outcome
+    error: BaseException | None = None
+
+    def required(self) -> RunResults:
+        """Return the results.
+
+        :raises BaseException: what ended the run before its last outcome.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.results
+
+
+def _check_reference(session: Session, request: RunRequest) -> None:
+    """Say before anything is built that a target has no device that could compute references.
+
+    :raises UsageError: it has none, and that was asked for.
+    """
+    target = session.target(request.build.target)
+    if request.options.reference is ReferencePlace.DEVICE and target.embedded:
+        raise UsageError(
+            f"--reference device: the target {target.id} has no device; use --reference host or auto"
+        )
+
+
+def run_to_its_end(
+    session: Session, request: RunRequest, open_recorder: Callable[[Run], Recorder] | None = None
+) -> RunEnd:
+    """Build a selection's library, run it on the problems, and return everything that was found out.
+
+    :param open_recorder: called as soon as the device is known; returns what keeps each measurement.
+    :returns: with what ended the run before its last outcome, if something did.
+    :raises CkprofError: no toolchain, or a library that is asked for is missing: nothing was run.
+    :raises KeyboardInterrupt: nothing was run yet.
+    """
+    selection, stages = request.selection, request.stages
+    _check_reference(session, request)
+    # Who lacks a library that is compared need not build for hours.
+    sources = baseline_sources(session, request.baselines, request.build.target)
+    library = build_checked_library(session, selection, request.build)
+    stages.done("build")
+    run = Run(session, library, request.problems, request.options, Baselines(sources))
+    outcomes: list[Outcome] = []
+    error: BaseException | None = None
+    stopped = False
+    try:
+        with closing(run.outcomes(open_recorder)) as coming:
+            for outcome in coming:
+                outcomes.append(outcome)
+                stopped = request.should_stop()
+                if stopped:
+                    break
+    except BaseException as exc:
+        # Whatever it is: what was measured until then must not be lost with it.
+        error = exc
+        outcomes += [outcome for outcome in run.abandoned if outcome not in outcomes]
+    stages.done("run")
+    partial = error is not None or stopped
+    return RunEnd(results=_results(session, request, run, tuple(outcomes), partial=partial), error=error)
+
+
+def _results(
+    session: Session, request: RunRequest, run: Run, outcomes: tuple[Outcome, ...], *, partial: bool
+) -> RunResults:
+    library, candidates = run.library, request.selection.candidates
+    target = session.registry.targets.find(library.recipe.target)
+    problems = tuple(problem.problem for problem in run.problems)
+    return RunResults(
+        direction=library.direction.id,
+        target=library.recipe.target,
+        arch=library.recipe.arch,
+        environment=run.environment(),
+        conversions=request.selection.conversions,
+        instances=library.kernels,
+        problems=problems,
+        build=library.summary,
+        outcomes=outcomes,
+        stages_s=request.stages.seconds,
+        why=request.why,
+        same_kernels=same_kernels(target, candidates) if request.why else (),
+        substitutions=substitutions(target, candidates, problems) if request.why else (),
+        partial=partial,
+        warnings=run.warnings,
+        baseline_ids=request.baselines,
+        baselines=tuple(run.baselines.outcomes),
+    )

@@ -1,0 +1,274 @@
+"""One outcome per kernel of a run: of all visits that its rounds took, a sweep into memory.
+
+What a time is of several visits says :mod:`ckprof.model.ranking`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from ckprof.measure.events import KernelMeasured, RoundStarted, RunWarning
+from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
+from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
+from ckprof.measure.sampling_settings import round_options, visit_timing
+from ckprof.measure.stopping import make_criterion
+from ckprof.model.outcome import CUT_OFF, LEFT_EARLY, MAX_TIME, SETTLED, TIMEOUT, Outcome, RoundTime
+from ckprof.model.ranking import kernel_time, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from ckprof.events import Event
+    from ckprof.measure.bench import BenchLibrary, KernelBench
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.rounds import RoundReport
+    from ckprof.measure.rounds_loop import Bench, Sample
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.outcome import Measurement, Verification
+    from ckprof.model.problem_case import ProblemCase
+
+
+class Recorder(Protocol):
+    """Keeps what a run measures, before anybody else learns of it."""
+
+    def add(self, sample: Sample) -> object:
+        """Keep what a visit gave."""
+
+    def end_round(self, report: RoundReport[KernelCell]) -> None:
+        """Keep what a round changed."""
+
+
+def kernel_groups(
+    library: BenchLibrary,
+    kernels: Sequence[SelectedKernel],
+    problem: ProblemCase,
+    options: RunOptions,
+    index: int,
+) -> list[KernelGroup]:
+    """Return the kernels that a problem takes, those together that share operands.
+
+    First come those whose outcomes are known already.
+
+    :param kernels: in the order of the list.
+    :param index: position of the problem.
+    """
+    decided: list[SelectedKernel] = []
+    sharing: dict[object, list[SelectedKernel]] = {}
+    for kernel in filter(problem.takes, kernels):
+        if library.outcome_of(kernel, problem.problem) is not None:
+            decided.append(kernel)
+        else:
+            sharing.setdefault((kernel.layout, kernel.types), []).append(kernel)
+    groups = []
+    for members in filter(None, (decided, *sharing.values())):
+        splits = problem.splits or options.splits
+        cells = [KernelCell(kernel.key, split) for split in splits for kernel in members]
+        single = len(cells) == 1 and options.sessions == 1
+        in_turn = members is decided or options.rounds == 1 or single
+        groups.append(
+            KernelGroup(
+                problem=problem.problem,
+                problem_index=index,
+                kernels={kernel.key: kernel for kernel in members},
+                contest=InTurn(cells) if in_turn else Contest(cells, round_options(options)),
+                timing=visit_timing(options, in_turn=in_turn),
+                runs=members is not decided,
+                shares=None if in_turn else round_options(options).shares,
+            )
+        )
+    return groups
+
+
+class RunRounds:
+    """Measures groups of kernels, and yields one outcome per kernel and number of splits.
+
+    :param bench: open.
+    :param on_event: called with what happens; an exception from it ends the run.
+    :param recorder: keeps each measurement.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        options: RunOptions,
+        on_event: Callable[[Event], None],
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.options = options
+        self._on_event = on_event
+        self._recorder = recorder
+        #: what disturbed the times, one text of each kind
+        self.warnings: list[str] = []
+        self._loop = RoundsLoop(bench=bench, on_round_started=self._round_started, on_warning=self._warn)
+        #: cells whose outcome has reached the caller
+        self._yielded: set[KernelCell] = set()
+        #: what was measured of kernels without an outcome when :meth:`outcomes` was ended before its time
+        self.abandoned: tuple[Outcome, ...] = ()
+
+    def outcomes(self, group: KernelGroup, number: int = 0) -> Iterator[Outcome]:
+        """Yield outcomes: of kernels that fail at once, of the others when the rounds are over.
+
+        Those of kernels that are run in turn come at once.
+
+        :param number: of the group among those of the problem.
+        :raises CkprofError: kernels cannot be run any more.
+        """
+        pool = GroupPool(group.contest, number, self.options)
+        self._yielded = set()
+        in_turn = isinstance(group.contest, InTurn)
+        recorder, run = self._recorder, self._loop.run
+        visits = run(group) if recorder is None else run(group, recorder.end_round)
+        try:
+            for sample in visits:
+                if recorder is not None:
+                    recorder.add(sample)
+                pool.add(sample)
+                if group.runs:
+                    self._tell_measured(sample)
+                if in_turn:
+                    self._yielded.add(sample.visit.cell)
+                    kept = self.options.keep_samples
+                    yield sample.outcome if kept else sample.outcome.without_samples()
+                elif timing_of(sample.outcome) is None:
+                    yield from self._tell([sample.visit.cell], pool)
+            # Also of those that have left: what they are compared with has changed since.
+            yield from self._tell(group.contest.cells, pool)
+        except BaseException:
+            left = [cell for cell in group.contest.cells if cell not in self._yielded and pool.visited(cell)]
+            self.abandoned = tuple(pool.outcomes(left))
+            raise
+
+    def _tell(self, cells: Sequence[KernelCell], pool: GroupPool) -> Iterator[Outcome]:
+        new = [cell for cell in cells if cell not in self._yielded]
+        for cell, outcome in zip(new, pool.outcomes(new), strict=True):
+            yield outcome
+            # not before: a caller that is interrupted may not have kept it
+            self._yielded.add(cell)
+
+    def _tell_measured(self, sample: Sample) -> None:
+        contest = sample.group.contest
+        self._on_event(
+            KernelMeasured(
+                outcome=sample.outcome,
+                round=sample.visit.round,
+                left=contest.remaining_visits,
+                unknown=len(contest.cells) - len(self._yielded),
+            )
+        )
+
+    def _round_started(self, group: KernelGroup, number: int) -> None:
+        self._on_event(RoundStarted(problem_index=group.problem_index, round=number))
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(text)
+        self._on_event(RunWarning(text=text))
+
+
+def run_kernels(
+    bench: KernelBench, rounds: RunRounds, kernels: Sequence[SelectedKernel], problems: Sequence[ProblemCase]
+) -> Generator[Outcome, None, None]:
+    """Yield the outcomes of kernels on problems, and measure the bench's baselines beside them.
+
+    Problems come one after the other.
+    """
+    for index, problem in enumerate(problems):
+        groups = kernel_groups(bench.library, kernels, problem, rounds.options, index)
+        for number, group in enumerate(groups):
+            yield from rounds.outcomes(group, number)
+            bench.measure_baselines(group)
+
+
+class GroupPool:
+    """Collects the visits of kernels that share operands.
+
+    :param contest: the rounds.
+    :param number: of the group among those of its problem.
+    """
+
+    def __init__(self, contest: Contest[KernelCell], number: int, options: RunOptions) -> None:
+        self._contest = contest
+        self._number = number
+        self._options = options
+        self._seen: dict[KernelCell, list[Sample]] = {cell: [] for cell in contest.cells}
+
+    def add(self, sample: Sample) -> None:
+        """Take note of a visit."""
+        self._seen[sample.visit.cell].append(sample)
+
+    def visited(self, cell: KernelCell) -> bool:
+        """Say whether a cell was measured at all."""
+        return bool(self._seen[cell])
+
+    def outcomes(self, cells: Sequence[KernelCell]) -> list[Outcome]:
+        """Return what is known of some cells, each in one outcome."""
+        outcomes = (self._summed_up(cell) for cell in cells)
+        return [outcome if self._options.keep_samples else outcome.without_samples() for outcome in outcomes]
+
+    def _summed_up(self, cell: KernelCell) -> Outcome:
+        """Return one outcome for all visits of a cell, with the samples of the rounds that count."""
+        outcome = replace(self._seen[cell][-1].outcome, conditions=None)
+        if outcome.measurement is None:
+            return outcome
+        visits = [
+            (self._round_time(sample, measured), measured)
+            for sample in self._seen[cell]
+            if (measured := sample.outcome.measurement) is not None
+        ]
+        rounds = tuple(of_round for of_round, _ in visits)
+        time = kernel_time(rounds)
+        if time is None:
+            return outcome
+        places = {round_time.place for round_time in time.rounds}
+        counted = [measured for of_round, measured in visits if of_round.place in places]
+        samples = [sample for measurement in counted for sample in measurement.samples_ms]
+        pooled = summarise(samples, self._stopped_by(cell, counted, samples), keep_samples=True)
+        return replace(
+            outcome,
+            # near the limit, rounds may differ in their launches
+            measurement=replace(
+                pooled,
+                median_ms=time.time_ms,
+                spread_ms=time.spread_ms,
+                launches=max(measurement.launches for measurement in counted),
+            ),
+            verification=_worst(sample.outcome.verification for sample in self._seen[cell]),
+            rounds=rounds,
+            left_early=cell in self._contest.dropped,
+        )
+
+    def _round_time(self, sample: Sample, measured: Measurement) -> RoundTime:
+        number = sample.visit.round
+        return RoundTime(
+            median_ms=measured.median_ms,
+            spread_ms=measured.spread_ms,
+            place=(str(self._number), number),
+            doubtful=number in self._contest.drifted,
+            process=sample.process,
+        )
+
+    def _stopped_by(self, cell: KernelCell, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
+        if any(visit.stopped_by == TIMEOUT for visit in visits):
+            return TIMEOUT
+        if cell in self._contest.dropped:
+            return LEFT_EARLY
+        options = self._options
+        if not any(visit.stopped_by in CUT_OFF for visit in visits):
+            return options.criterion
+        if len(samples) >= options.min_samples and math.fsum(samples) >= options.min_time_s * 1e3:
+            criterion = make_criterion(options.criterion, dict(options.criterion_parameters))
+            for sample in samples:
+                criterion.add(sample)
+            if criterion.is_finished():
+                return options.criterion
+        return SETTLED if self._contest.ending is Ending.SETTLED else MAX_TIME
+
+
+def _worst(verifications: Iterator[Verification | None]) -> Verification | None:
+    """Return the one with the largest error."""
+    return max(
+        (check for check in verifications if check is not None),
+        key=lambda check: check.max_error,
+        default=None,
+    )

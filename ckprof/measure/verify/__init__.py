@@ -1,0 +1,1 @@
+"""Operands, references and tolerances: whether a result is right."""

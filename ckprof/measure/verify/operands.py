@@ -1,0 +1,140 @@
+"""Values of the operands: seeded, independent of layout, representable in the data type.
+
+numpy is imported where it is used: command lines offer the kinds of values without it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from ckprof.measure.verify.counter_random import random_words, stream_key
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.tensor import TensorSpec
+    from ckprof.model.types import DataType
+
+
+class InitKind(Enum):
+    """What the operands are filled with."""
+
+    #: all zero: the result must be exactly zero
+    ZEROS = "zeros"
+    #: integers from -5 to 4
+    INTEGER = "integer"
+    #: what is given to the operation from 0 to 1, what it learns and gradients from -0.5 to 0.5; as
+    #: ``INTEGER`` in tensors of integers
+    DECIMAL = "decimal"
+    #: -1, 0 and 1, so few of them not 0 that every sum is exact in every type, however it is split
+    EXACT = "exact"
+
+    @property
+    def is_drawn(self) -> bool:
+        """True where the seed decides the values."""
+        return self is not InitKind.ZEROS
+
+
+#: products that are not 0 in one element of a result of exact operands, on average; sums of up to 256 of them
+#: are exact in bf16, which is 24 standard deviations more
+_EXACT_TERMS: Final = 64
+#: decimals are multiples of one part in so many
+_FRACTIONS: Final = 2**24
+#: elements drawn at a time: what is computed of them stays in the caches
+_CHUNK: Final = 2**16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperandValues:
+    """What operands are filled with."""
+
+    kind: InitKind
+    seed: int
+    #: products accumulated into one element of the result
+    reduction_length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How the values of one operand come from random words, the same on the host and on devices."""
+
+    kind: InitKind
+    #: of the operand's own stream of random words: no operand depends on the size of another one
+    key: int
+    #: added to decimals
+    lowest: float
+    #: of :attr:`InitKind.EXACT`: words whose upper 24 bits are less than this are 1 ...
+    low: int
+    #: ... and from this on -1
+    high: int
+
+    @classmethod
+    def of(cls, spec: TensorSpec, dtype: DataType, wanted: OperandValues) -> Drawing:
+        """Return how an operand is drawn."""
+        kind = wanted.kind
+        if kind is InitKind.DECIMAL and dtype.properties.is_integer:
+            kind = InitKind.INTEGER
+        # Both operands are not 0 at that share of all places.
+        share = math.sqrt(min(1.0, _EXACT_TERMS / wanted.reduction_length))
+        low = math.ceil(share / 2 * _FRACTIONS)
+        return cls(
+            kind=kind,
+            key=stream_key(wanted.seed, spec.position),
+            lowest=spec.lowest_decimal,
+            low=low,
+            high=_FRACTIONS - low,
+        )
+
+    def values(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Return the values of the elements with these numbers; may overwrite ``numbers``."""
+        import numpy as np
+
+        if self.kind is InitKind.ZEROS:
+            return np.zeros(numbers.shape, dtype=np.float32)
+        words = random_words(self.key, numbers)
+        if self.kind is InitKind.INTEGER:
+            upper = (words >> np.uint64(32)) * np.uint64(10)
+            integers: NDArray[np.float32] = (upper >> np.uint64(32)).astype(np.float32)
+            integers -= 5
+            return integers
+        fractions = words >> np.uint64(40)
+        if self.kind is InitKind.EXACT:
+            signs: NDArray[np.float32] = (fractions < self.low).astype(np.float32)
+            signs -= fractions >= self.high
+            return signs
+        decimals: NDArray[np.float32] = fractions.astype(np.float32)
+        decimals *= np.float32(1 / _FRACTIONS)
+        decimals += np.float32(self.lowest)
+        return decimals
+
+
+def make_operand(
+    spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, ocp: bool = True
+) -> NDArray[Any]:
+    """Return the values of one operand as stored, in the memory order of its layout, without gaps.
+
+    The same sizes and wanted values give the same value to the same logical element in every layout, so that
+    results of different layouts can be compared.
+
+    :param ocp: which variant of the 8-bit floating-point types is meant.
+    :returns: a C-contiguous array of the data type's storage type.
+    """
+    import numpy as np
+
+    from ckprof.measure.verify.storage import encode
+
+    lengths = dict(zip(spec.axes, spec.shape, strict=True))
+    drawing = Drawing.of(spec, dtype, wanted)
+    values = np.empty(math.prod(spec.shape), dtype=np.float32)
+    for start in range(0, values.size, _CHUNK):
+        part = values[start : start + _CHUNK]
+        part[...] = drawing.values(np.arange(start, start + part.size, dtype=np.uint64))
+    stored = encode(values.reshape([lengths[axis] for axis in spec.drawing_order]), dtype, ocp=ocp)
+    del values  # as large as the tensor
+    return np.ascontiguousarray(stored.transpose([spec.drawing_order.index(axis) for axis in spec.axes]))

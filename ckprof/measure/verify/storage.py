@@ -1,0 +1,141 @@
+"""How element values are kept in memory: numpy arrays of the storage type of a data type.
+
+numpy has no bf16; such a tensor is an array of raw 16-bit words, and types of
+8 bits are raw bytes, which are encoded and decoded here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ckprof.model.types import DataType
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+
+#: elements converted at a time, so that temporaries stay small beside the tensor
+_CHUNK = 1 << 20
+
+
+def storage_type(dtype: DataType) -> np.dtype[Any]:
+    """Return the numpy type whose arrays hold elements of ``dtype``."""
+    return np.dtype(dtype.properties.numpy_storage)
+
+
+def encode(values: NDArray[np.floating[Any]], dtype: DataType, *, ocp: bool = True) -> NDArray[Any]:
+    """Round values to the nearest representable ones, ties to even, and return them as stored.
+
+    Values that are too large become infinite, or the largest ones of a type of 8 bits; a NaN stays one. The
+    rounding is correct for double-precision values as well: they are not rounded twice on the way to bf16.
+    Integers take whatever is left of the decimal point.
+
+    :param ocp: which variant of the 8-bit types is meant.
+    :returns: a new array of :func:`storage_type` with the shape of ``values``.
+    """
+    if dtype in FLOAT8_TYPES:
+        return encode_float8(values, dtype, ocp=ocp)
+    if dtype is not DataType.BF16:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values.astype(storage_type(dtype))
+    words = np.empty(values.shape, dtype=np.uint16)
+    flat_words = words.reshape(-1)
+    flat_values = values.reshape(-1)
+    for start in range(0, flat_values.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        flat_words[part] = _round_to_bf16(flat_values[part])
+    return words
+
+
+def decode(raw: NDArray[Any], dtype: DataType, *, ocp: bool = True) -> NDArray[np.float64]:
+    """Return stored elements as double-precision values, without any rounding.
+
+    :param raw: an array of :func:`storage_type`.
+    :param ocp: which variant of the 8-bit types is meant.
+    """
+    if dtype in FLOAT8_TYPES:
+        values: NDArray[np.float64] = float8_values(dtype, ocp=ocp)[raw]
+        return values
+    # Kernels may leave signalling NaNs, about which a conversion would warn.
+    with np.errstate(invalid="ignore"):
+        if dtype is not DataType.BF16:
+            return raw.astype(np.float64)
+        words: NDArray[np.uint32] = raw.astype(np.uint32) << np.uint32(16)
+        return words.view(np.float32).astype(np.float64)
+
+
+def _round_to_bf16(values: NDArray[np.floating[Any]]) -> NDArray[np.uint16]:
+    bits = _single_precision_bits(values)
+    tie_to_even = (bits >> np.uint32(16)) & np.uint32(1)
+    words: NDArray[np.uint16] = ((bits + np.uint32(0x7FFF) + tie_to_even) >> np.uint32(16)).astype(np.uint16)
+    is_nan = np.isnan(values)
+    if is_nan.any():
+        # Rounding could carry a NaN's payload into infinity.
+        sign = ((bits >> np.uint32(16)) & np.uint32(0x8000)).astype(np.uint16)
+        words = np.where(is_nan, sign | np.uint16(0x7FC0), words)
+    return words
+
+
+def _single_precision_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.uint32]:
+    """Return single-precision words that round to bf16 exactly as ``values`` would.
+
+    A double that no single represents is rounded to odd: towards zero, with the last bit set. That bit is far
+    below those of bf16, so it only tells that the value is beyond a tie.
+    """
+    if values.dtype.itemsize <= 4:
+        return values.astype(np.float32).view(np.uint32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        singles = values.astype(np.float32)
+    bits: NDArray[np.uint32] = singles.view(np.uint32)
+    back = singles.astype(np.float64)
+    away_from_zero = (np.abs(back) > np.abs(values)).astype(np.uint32)
+    inexact = (back != values).astype(np.uint32)
+    bits = (bits - away_from_zero) | inexact
+    return bits
+
+
+FLOAT8_TYPES: Final = frozenset({DataType.FP8, DataType.BF8})
+
+
+@cache
+def float8_values(dtype: DataType, *, ocp: bool) -> NDArray[np.float64]:
+    """Return what each of the 256 words stands for."""
+    mantissa_bits = dtype.properties.mantissa_bits
+    exponent_bits = 7 - mantissa_bits
+    bias = 2 ** (exponent_bits - 1) - (1 if ocp else 0)
+    words = np.arange(128)
+    exponents, mantissas = words >> mantissa_bits, words & (2**mantissa_bits - 1)
+    hidden = (exponents > 0).astype(np.float64)
+    scale = np.exp2(np.maximum(exponents, 1).astype(np.float64) - bias)
+    values = (hidden + mantissas / 2.0**mantissa_bits) * scale
+    if ocp and dtype is DataType.FP8:
+        values[0x7F] = np.nan
+    elif ocp:
+        values[0x7C] = np.inf
+        values[0x7D:] = np.nan
+    both = np.concatenate([values, -values])
+    if not ocp:
+        both[0x80] = np.nan
+    both.setflags(write=False)
+    return both
+
+
+def encode_float8(values: NDArray[np.floating[Any]], dtype: DataType, *, ocp: bool) -> NDArray[np.uint8]:
+    """Round to the nearest values, ties to even; what is too large becomes the largest, NaN stays NaN."""
+    positive = float8_values(dtype, ocp=ocp)[:128]
+    finite = positive[np.isfinite(positive)]
+    magnitudes = np.abs(values.astype(np.float64))
+    above = np.searchsorted(finite, magnitudes, side="left").clip(1, finite.size - 1)
+    below = above - 1
+    middle = (finite[below] + finite[above]) / 2
+    # words are numbered by magnitude: the even one of two neighbours has an even mantissa
+    upwards = (magnitudes > middle) | ((magnitudes == middle) & (above % 2 == 0))
+    words = np.where(upwards, above, below).astype(np.uint8)
+    negative = np.signbit(values) & ((words > 0) if not ocp else True)
+    words |= negative.astype(np.uint8) << np.uint8(7)
+    return np.where(np.isnan(values), np.uint8(0x7F if ocp else 0x80), words)

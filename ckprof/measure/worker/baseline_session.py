@@ -1,0 +1,171 @@
+"""A baseline in a worker process: an engine that is served as if it were a library with one kernel.
+
+So operands, guards, poison, flushes, sampling and verification are the very ones of kernels.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.baseline_engine import (
+    BaselineRejection,
+    BaselineUnusable,
+    load_engine,
+)
+from ckprof.measure.worker.messages import AbiStatus, Support
+from ckprof.measure.worker.session import KernelSession
+from ckprof.model.computation import Computation
+from ckprof.model.requirement import UnmetRequirement
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.measure.worker.abi import CBuffers, CProblem
+    from ckprof.measure.worker.baseline_engine import BaselineEngine
+    from ckprof.measure.worker.device_checks import DeviceChecks
+
+#: rule of what a library rejects when it is asked to compute
+_REJECTED_LATE: Final = "baseline-library"
+
+
+class _EngineMemory:
+    """The part of an engine that kernels know as their target."""
+
+    def __init__(self, id_: str, engine: BaselineEngine) -> None:
+        self.id = id_
+        #: baselines have no workspace that ckprof knows of
+        self.workspace_bytes = 0
+        self.allocate = engine.allocate
+        self.release = engine.release
+        self.copy_to_device = engine.copy_to_device
+        self.copy_to_host = engine.copy_to_host
+        self.flush_cache = engine.flush_cache
+        self.available_bytes = engine.available_bytes
+
+    def identify_device(self) -> None:
+        """Say nothing: a baseline is launched once per sample."""
+
+
+class _EngineKernel:
+    """The part of an engine that computes, as a kernel."""
+
+    def __init__(self, id_: str, engine: BaselineEngine) -> None:
+        self.key = self.name = id_
+        self._engine = engine
+        self._work: Computation | None = None
+        self._tensors: tuple[str, ...] = ()
+
+    def set_work(self, work: Computation, tensors: tuple[str, ...]) -> None:
+        """Compute this from now on.
+
+        :param tensors: names, in the order in which kernels take them.
+        """
+        self._work, self._tensors = work, tensors
+
+    def is_supported(self, problem: CProblem) -> Support:
+        """Say what the library cannot do."""
+        unmet = self._unmet_requirements(self._loaded_work())
+        status = AbiStatus.REJECTED if unmet else AbiStatus.OK
+        return Support(status=status, unmet_requirements=tuple(unmet), split_k=1)
+
+    def _unmet_requirements(self, work: Computation) -> list[UnmetRequirement]:
+        engine = self._engine
+        if work.operation not in engine.operations:
+            message = f"{self.name} has nothing for the operation {work.operation}"
+            return [UnmetRequirement(rule="baseline-operation", message=message)]
+        return engine.unmet_requirements(work)
+
+    def instance_string(self) -> tuple[AbiStatus, str]:
+        """Return nothing: there is no such text."""
+        return AbiStatus.FAILED, "a baseline has no instance string"
+
+    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+        """Run once; return the status, its reason and the time in milliseconds."""
+        addresses = {name: int(buffers.tensors[position]) for position, name in enumerate(self._tensors)}
+        try:
+            return AbiStatus.OK, "", float(self._engine.run(self._loaded_work(), addresses))
+        except BaselineRejection as exc:
+            return AbiStatus.REJECTED, f"{_REJECTED_LATE}: {exc}", 0.0
+        except Exception as exc:  # whatever the library raises is the outcome
+            return AbiStatus.FAILED, f"{type(exc).__name__}: {exc}", 0.0
+
+    def _loaded_work(self) -> Computation:
+        if self._work is None:
+            raise ValueError("no problem is loaded")
+        return self._work
+
+
+class _EngineLibrary:
+    """An engine as a library with one kernel."""
+
+    info = None
+
+    def __init__(self, id_: str, engine: BaselineEngine, checks: DeviceChecks | None) -> None:
+        self.checks = checks
+        self.target = _EngineMemory(id_, engine)
+        self.kernel = _EngineKernel(id_, engine)
+        self.kernels = {id_: self.kernel}
+
+
+class BaselineSession(KernelSession):
+    """Answers requests for one baseline.
+
+    :param library: the engine.
+    :param shared: memory into which tensors are copied.
+    """
+
+    def __init__(self, library: _EngineLibrary, shared: NDArray[np.uint8]) -> None:
+        super().__init__(library, shared)
+        self._baseline = library.kernel
+
+    def _load(self, request: messages.LoadProblem) -> messages.Reply:
+        files = sorted((*request.operands, request.result), key=lambda file: file.position)
+        if request.computation is None:
+            raise ValueError("the request does not say what is computed")
+        self._baseline.set_work(request.computation, tuple(file.name for file in files))
+        return super()._load(request)
+
+
+def open_baseline(
+    request: messages.OpenBaseline, shared: NDArray[np.uint8]
+) -> tuple[BaselineSession | None, messages.Reply]:
+    """Make the engine that a request names.
+
+    :returns: the session, ``None`` if the engine cannot be used, and the reply.
+    """
+    try:
+        make: Any = load_engine(request.entry)
+        engine: BaselineEngine = make(request.device, request.on_host)
+        description = engine.description
+    except BaselineUnusable as exc:
+        return None, messages.OpenFailed(reason=str(exc))
+    except Exception as exc:  # a broken installation must be a message, not a traceback
+        return None, messages.OpenFailed(reason=f"{type(exc).__name__}: {exc}")
+    checks = _checks_of(request)
+    opened = messages.Opened(
+        target=request.id, device=description, keys=(request.id,), can_check=checks is not None
+    )
+    return BaselineSession(_EngineLibrary(request.id, engine, checks), shared), opened
+
+
+def _checks_of(request: messages.OpenBaseline) -> DeviceChecks | None:
+    """Return what verifies results on the engine's device: functions of the kernels' library.
+
+    The engine's memory is theirs as well: both use the process's one context of the device.
+    """
+    if not request.checks or request.on_host:
+        return None
+    from ckprof.measure.worker.abi import Library, LibraryError
+
+    try:
+        library = Library.load(Path(request.checks))
+        built_for = library.info.arch if library.info else ""
+        library.target.select_device(request.device.arch or built_for, request.device.index)
+    except LibraryError:
+        return None
+    return library.checks

@@ -1,0 +1,106 @@
+"""The child process that loads a library and serves it: ``python -m ckprof.measure.worker.child FD FD``.
+
+Whatever a kernel does - crash, hang, print, exit - happens here and costs one outcome. Requests come as lines
+on standard input, replies leave as lines on what was standard output; tensors leave through the memory that
+the first descriptor stands for; the second one tells when the parent is gone. Kernels are meant to see none
+of them; the parent does not rely on that.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.session import KernelSession, open_library
+from ckprof.measure.worker.shared_memory import SharedMemory
+from ckprof.orphans import take_standard_streams, watch
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+
+class Channel:
+    """The line to the parent.
+
+    A thread reads the requests: it notices at once when the parent is gone, even while a kernel hangs, and
+    ends the process then.
+
+    :param requests: stream of request lines.
+    :param replies: stream for reply lines.
+    """
+
+    def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
+        self._requests = requests
+        self._replies = replies
+        self._queue: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+
+    def receive(self) -> tuple[str, messages.Request]:
+        """Wait for the next request; return its nonce as well."""
+        return messages.decode_request(self._queue.get())
+
+    def send(self, nonce: str, reply: messages.Message) -> None:
+        """Answer the request with this nonce."""
+        self._replies.write(messages.encode_line(nonce, reply))
+        self._replies.flush()
+
+    def _read(self) -> None:
+        try:
+            for line in self._requests:
+                self._queue.put(line)
+        finally:
+            # Also when a kernel has closed the descriptor: nobody can be served any more.
+            if os.getpgrp() == os.getpid():
+                # As the parent starts it: the group is this process and whatever its library has started.
+                os.killpg(os.getpgrp(), signal.SIGKILL)
+            os._exit(1)
+
+
+def main() -> int:
+    """Serve until the parent is done."""
+    watch(int(sys.argv[2]))
+    shared = SharedMemory(int(sys.argv[1]))
+    os.close(int(sys.argv[1]))
+    channel = Channel(*take_standard_streams())
+    _forbid_core_dumps()
+    nonce, request = channel.receive()
+    session, opened = _open(request, shared)
+    channel.send(nonce, opened)
+    if session is None:
+        return 0
+    while True:
+        nonce, request = channel.receive()
+        if isinstance(request, messages.Quit):
+            return 0
+        channel.send(nonce, session.reply(request))
+
+
+def _open(request: messages.Request, shared: SharedMemory) -> tuple[KernelSession | None, messages.Reply]:
+    """Load the library, or make the baseline, that the first request names."""
+    if isinstance(request, messages.OpenBaseline):
+        from ckprof.measure.worker.baseline_session import open_baseline
+
+        return open_baseline(request, shared.bytes)
+    library, opened = open_library(request)
+    return (None if library is None else KernelSession(library, shared.bytes)), opened
+
+
+def _forbid_core_dumps() -> None:
+    """A crash of a kernel is an expected outcome; writing gigabytes about it would only take time."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Nothing is left to do, and static destructors of kernel libraries could still crash or hang.
+    os._exit(code)

@@ -1,0 +1,124 @@
+"""A problem whose operands and reference the device has made, in the worker that holds them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.device_checks import Limits
+from ckprof.measure.worker.memory import GuardedTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.measure.worker.check_work import ContractionWork
+    from ckprof.measure.worker.device_checks import DeviceChecks
+    from ckprof.measure.worker.kernel_provider import TargetMemory
+    from ckprof.measure.worker.memory import DeviceTensors
+
+_DOUBLE_BYTES: Final = 8
+
+
+class ProblemTooLargeError(Exception):
+    """The device cannot compute so large a reference; the message says what to do."""
+
+
+def fill_operands(
+    checks: DeviceChecks, tensors: DeviceTensors, files: Sequence[messages.TensorFile]
+) -> tuple[float, ...]:
+    """Fill the operands; return the sums of the squares of their values."""
+    squares = []
+    for file in files:
+        if file.fill is None:
+            raise ValueError(f"nobody says what {file.name} holds")
+        # gaps between the lines hold the poison
+        tensors[file.name].poison()
+        squares.append(checks.fill_operand(file.fill, tensors[file.name].address))
+    return tuple(squares)
+
+
+class DeviceReference:
+    """The reference of a problem in the device's memory, between guards as the tensors are.
+
+    :param checks: what the device does.
+    :param target: whose memory to use.
+    :param work: the sum of products.
+    :param tensors: of the problem, with the operands in place.
+    :param names: of the operands and, as the last one, the result.
+    :raises MemoryError: the target has not enough memory.
+    :raises ProblemTooLargeError: the device does not take it.
+    """
+
+    def __init__(
+        self,
+        checks: DeviceChecks,
+        target: TargetMemory,
+        work: ContractionWork,
+        tensors: DeviceTensors,
+        names: Sequence[str],
+    ) -> None:
+        self._checks = checks
+        self._work = work
+        self._tensors = tensors
+        *self._operands, self._result = names
+        self._reference = GuardedTensor(target, work.stored * _DOUBLE_BYTES, checks)
+        try:
+            self._compute(target)
+        except BaseException:
+            self._reference.release()
+            raise
+
+    def _compute(self, target: TargetMemory) -> None:
+        # every byte of the poison set is a NaN: what nothing is stored into is a gap
+        self._reference.poison()
+        reference = partial = self._reference.address
+        sliced = self._work.slices > 1
+        if sliced:
+            size = self._work.slices * self._work.stored * _DOUBLE_BYTES
+            partial = target.allocate(size)
+        try:
+            if sliced:
+                self._checks.fill(partial, 0xFF, size)
+            addresses = [self._tensors[name].address for name in self._operands]
+            if not self._checks.contract(self._work, addresses, partial=partial, reference=reference):
+                raise ProblemTooLargeError("the problem is too large for the device's reference")
+        finally:
+            if sliced:
+                target.release(partial)
+
+    def release(self) -> None:
+        """Give its memory back."""
+        self._reference.release()
+
+    def facts(self, squares: tuple[float, ...]) -> messages.ReferenceFacts:
+        """Return what the parent needs to know of it.
+
+        :param squares: of the operands' values, added up.
+        """
+        magnitude, gaps = self._checks.magnitude(self._reference.address, self._work.stored)
+        return messages.ReferenceFacts(
+            magnitude=magnitude if math.isfinite(magnitude) else None,
+            gaps=gaps,
+            squares=squares,
+            digests=self._digests(),
+        )
+
+    def check(self, request: messages.Check) -> messages.Checked:
+        """Compare the result, and look at all that kernels must leave alone."""
+        every = [self._tensors[name] for name in (*self._operands, self._result)]
+        return messages.Checked(
+            guards=tuple(tensor.changed_guards(self._checks) for tensor in (*every, self._reference)),
+            digests=self._digests(),
+            findings=self._checks.compare(
+                self._work.result_element,
+                self._tensors[self._result].address,
+                self._reference.address,
+                self._work.stored,
+                Limits(rtol=request.rtol, atol=request.atol),
+            ),
+        )
+
+    def _digests(self) -> tuple[int, ...]:
+        every = [*(self._tensors[name] for name in self._operands), self._reference]
+        return tuple(self._checks.digest(tensor.address, tensor.size_bytes) for tensor in every)

@@ -1,0 +1,452 @@
+"""What parent and worker say to each other: one request per line, and one reply to each.
+
+A line is a nonce, a space and a JSON object. The parent chooses a new nonce for every request, and the
+reply must repeat it: whatever else arrives was not sent by the worker's own code. Tensors are not part of the
+lines; :class:`CopyOut` puts them into memory that both processes share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.measure.worker.check_work import ContractionWork, OperandFill
+from ckprof.model.computation import Computation
+from ckprof.model.device import DeviceIdentity
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.types import ComputeType, DataType
+
+#: quartiles mean nothing below this number of samples
+FEWEST_SAMPLES: Final = 3
+#: launches of a sample at most: a queue that is full makes the host wait
+MOST_LAUNCHES: Final = 64
+if TYPE_CHECKING:
+    from ckprof.model.problem import Problem
+
+
+class AbiStatus(IntEnum):
+    """``ckprof_status``: how a call of a kernel ended."""
+
+    OK = 0
+    REJECTED = 1
+    FAILED = 2
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
+    """Base of all messages; the class is told apart by its ``type``."""
+
+
+class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The part of the run options that concerns sampling."""
+
+    warmup: int
+    min_samples: int
+    #: samples that the time limit leaves in any case
+    fewest_samples: int = FEWEST_SAMPLES
+    min_time_s: float
+    max_time_s: float
+    timeout_s: float
+    criterion: str
+    criterion_parameters: dict[str, float]
+    #: bytes to touch before every sample; 0 leaves the caches warm
+    flush_bytes: int
+    keep_samples: bool
+
+
+class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where kernels run."""
+
+    #: architecture to select; empty for the one that the library was built for
+    arch: str = ""
+    index: int = 0
+    #: CPU threads that kernels may use; 0 leaves it to the target
+    cpu_threads: int = 0
+
+
+class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tensor of the problem, in the memory order of its layout."""
+
+    name: str
+    #: lengths of its axes in memory, with what gaps between its lines take
+    shape: tuple[int, ...]
+    dtype: DataType
+    #: place in which kernels take it
+    position: int
+    #: ``.npy`` file with the stored values of an operand; empty for the result, and for what the device fills
+    path: str = ""
+    #: how the device fills an operand; ``None`` where a file has the values
+    fill: OperandFill | None = None
+
+
+class ProblemValues(msgspec.Struct, frozen=True):
+    """The sizes of a problem as kernel libraries take them: the worker need not know the operation."""
+
+    ndim: int
+    values: tuple[int, ...]
+
+    @classmethod
+    def of(cls, problem: Problem) -> ProblemValues:
+        """Return the sizes of a problem."""
+        return cls(ndim=problem.ndim, values=problem.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SupportQuery:
+    """A problem with a number of splits of its reduction; less than 1 lets the kernel choose."""
+
+    problem: Problem
+    split_k: int
+
+
+class SupportQuestion(msgspec.Struct, frozen=True):
+    """A :class:`SupportQuery` on its way to the worker."""
+
+    problem: ProblemValues
+    split_k: int
+
+
+class Support(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel's verdict on a problem."""
+
+    status: AbiStatus
+    #: what is not met, the condition that decides first; what went wrong if the test failed
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
+    #: splits of the reduction that will be run: those asked for, or what the kernel has chosen
+    split_k: int
+    workspace_bytes: int = 0
+
+
+class Open(Message, frozen=True, tag="open"):
+    """Load the library. Must be the first request."""
+
+    library: str
+    #: ``None`` leaves the device alone
+    device: DeviceChoice | None
+
+
+class OpenBaseline(Message, frozen=True, tag="open_baseline"):
+    """Make the engine of a baseline instead of loading a library. Must be the first request."""
+
+    #: of the baseline
+    id: str
+    #: what makes the engine: ``module:function``, or ``path/of/a/file.py:function``
+    entry: str
+    #: compute where the host does; otherwise on the device
+    on_host: bool
+    device: DeviceChoice = DeviceChoice()
+    #: kernel library whose target verifies results on the device; empty for none
+    checks: str = ""
+
+
+class Describe(Message, frozen=True, tag="describe"):
+    """Ask what the library says about itself and its kernels."""
+
+
+class LoadProblem(Message, frozen=True, tag="load_problem"):
+    """Put the operands of a problem into target memory, in place of those of the problem before."""
+
+    problem: ProblemValues
+    operands: tuple[TensorFile, ...]
+    result: TensorFile
+    #: id of the direction and name of the layout: kernels know theirs, baselines are told
+    direction: str = ""
+    layout: str = ""
+    #: what operands are rounded to before they are multiplied: likewise
+    compute_type: ComputeType | None = None
+    #: the whole, where the operation has problems of its own: likewise
+    computation: Computation | None = None
+    #: the reference that the device computes; ``None`` where results are verified elsewhere
+    contraction: ContractionWork | None = None
+
+
+class QuerySupport(Message, frozen=True, tag="query_support"):
+    """Ask one kernel whether it supports problems."""
+
+    key: str
+    queries: tuple[SupportQuestion, ...]
+
+
+class RunOnce(Message, frozen=True, tag="run_once"):
+    """Poison the result and run one kernel on the loaded problem."""
+
+    key: str
+    split_k: int
+    #: of the workspace that the kernel has said to need
+    workspace_bytes: int
+
+
+class Sample(Message, frozen=True, tag="sample"):
+    """Poison the result and time one kernel, which has run once, on the loaded problem."""
+
+    key: str
+    split_k: int
+    timing: TimingSettings
+    #: duration of the first run: as the launcher reported it, and on the clock of the parent
+    first_ms: float
+    first_s: float
+
+
+class CopyOut(Message, frozen=True, tag="copy_out"):
+    """Copy bytes of a tensor of the loaded problem into the shared memory."""
+
+    tensor: str
+    #: from the tensor's first element; negative in the guard before it
+    start: int
+    size: int
+
+
+class Check(Message, frozen=True, tag="check"):
+    """Compare the result of the loaded problem with the device's reference, and look at all guards."""
+
+    #: an element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``
+    rtol: float
+    atol: float
+
+
+class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
+    """Ask a kernel for CK Builder's text."""
+
+    key: str
+
+
+class MeasureRoof(Message, frozen=True, tag="measure_roof"):
+    """Ask what the device reaches at most."""
+
+    #: type whose multiply-adds are meant; ``None`` for the bandwidth of a copy
+    dtype: DataType | None
+    #: of source and of destination of a copy, less where memory is short
+    size_bytes: int
+    seconds: float
+
+
+class Quit(Message, frozen=True, tag="quit"):
+    """End the process. The only request without a reply."""
+
+
+class Opened(Message, frozen=True, tag="opened"):
+    """The library is loaded."""
+
+    target: str
+    #: one line about the device; empty when none was selected
+    device: str
+    keys: tuple[str, ...]
+    #: what really computes; ``None`` where the target does not say, or no device was selected
+    identity: DeviceIdentity | None = None
+    #: whether results can be verified on the device
+    can_check: bool = False
+
+
+class OpenFailed(Message, frozen=True, tag="open_failed"):
+    """The library cannot be used."""
+
+    reason: str
+    #: whether the library was loaded, and the device is at fault
+    loaded: bool = False
+
+
+class KernelEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a library says about one of its kernels."""
+
+    key: str
+    name: str
+    #: everything that makes the kernel
+    fields: dict[str, int | float | str | bool | None]
+
+
+class Described(Message, frozen=True, tag="described"):
+    """What a library says about itself; empty where it does not say it."""
+
+    direction: str = ""
+    arch: str = ""
+    kernels: tuple[KernelEntry, ...] = ()
+
+
+class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of operands and reference that a device has made."""
+
+    #: largest magnitude in the reference; ``None`` if it is not finite
+    magnitude: float | None
+    #: elements of the reference that are no numbers: those in gaps, if it is right
+    gaps: int
+    #: sum of the squares of each operand's values
+    squares: tuple[float, ...]
+    #: of each operand and of the reference
+    digests: tuple[int, ...]
+
+
+class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
+    """The problem is in target memory."""
+
+    #: ``None`` where the device has made no reference
+    reference: ReferenceFacts | None = None
+    #: wall seconds that the worker took
+    seconds: float = 0.0
+
+
+class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
+    """The problem does not fit into target memory."""
+
+    reason: str
+    #: whether that is memory of the device's own
+    of_device: bool = False
+
+
+class SupportAnswers(Message, frozen=True, tag="support_answers"):
+    """One kernel's answers, in the order of the queries."""
+
+    key: str
+    answers: tuple[Support, ...]
+
+
+class Ran(Message, frozen=True, tag="ran"):
+    """How one run ended, or a sampling of which a run failed."""
+
+    key: str
+    status: AbiStatus
+    #: why, if the status is not OK
+    reason: str = ""
+    #: as the launcher measured it
+    time_ms: float = 0.0
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Samples of one kernel and what it cost to get them."""
+
+    #: durations that the launcher measured
+    samples_ms: tuple[float, ...]
+    stopped_by: str
+    #: runs before the samples
+    warmup: int
+    #: wall seconds, warm-up and flushes included
+    wall_s: float
+    #: seconds of these spent on flushing caches
+    flush_s: float
+    #: launches in a row that each sample is the mean of
+    launches: int = 1
+
+
+class Sampled(Message, frozen=True, tag="sampled"):
+    """A kernel was timed."""
+
+    key: str
+    sampling: Sampling
+    #: bytes touched before every sample: less than was asked for where memory is short
+    flush_bytes: int = 0
+
+
+class CopiedOut(Message, frozen=True, tag="copied_out"):
+    """The bytes are in the shared memory, from its beginning."""
+
+    size: int
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison on the device has found."""
+
+    wrong: int
+    unwritten: int
+    non_finite: int
+    in_gaps: int
+    gaps: int
+    #: position of the first wrong element; ``None`` if there is none
+    first: int | None
+    #: largest error of a finite element
+    max_error: float
+    #: the first wrong element and what was expected, as texts: JSON has no infinity
+    got: str
+    expected: str
+
+
+class Checked(Message, frozen=True, tag="checked"):
+    """What the device holds."""
+
+    #: bytes of the guards before and after each tensor that have changed, the reference as the last one
+    guards: tuple[tuple[int, int], ...]
+    #: of each operand and of the reference
+    digests: tuple[int, ...]
+    findings: Findings
+
+
+class InstanceText(Message, frozen=True, tag="instance_text"):
+    """CK Builder's text of a kernel."""
+
+    key: str
+    text: str
+    #: why there is no text; empty if there is
+    error: str = ""
+
+
+class RoofMeasured(Message, frozen=True, tag="roof_measured"):
+    """What the device reaches."""
+
+    #: bytes read and written, or operations, per second; 0 where the target does not measure it
+    rate: float
+
+
+class Failed(Message, frozen=True, tag="failed"):
+    """The request makes no sense, or the target could not serve it."""
+
+    reason: str
+
+
+Request = (
+    Open
+    | OpenBaseline
+    | Describe
+    | LoadProblem
+    | QuerySupport
+    | RunOnce
+    | Sample
+    | CopyOut
+    | Check
+    | ReadInstanceString
+    | MeasureRoof
+    | Quit
+)  # fmt: skip
+Reply = (
+    Opened
+    | OpenFailed
+    | Described
+    | ProblemLoaded
+    | ProblemRejected
+    | SupportAnswers
+    | Ran
+    | Sampled
+    | CopiedOut
+    | Checked
+    | InstanceText
+    | RoofMeasured
+    | Failed
+)  # fmt: skip
+
+_encoder = msgspec.json.Encoder()
+_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+
+
+def encode_line(nonce: str, message: Message) -> bytes:
+    """Return the message as one line, with its end."""
+    return b"%b %b\n" % (nonce.encode(), _encoder.encode(message))
+
+
+def decode_request(line: bytes) -> tuple[str, Request]:
+    """Return nonce and request of a line.
+
+    :raises msgspec.DecodeError: it holds none.
+    """
+    nonce, _, body = line.partition(b" ")
+    return nonce.decode(), _request_decoder.decode(body)
+
+
+def decode_reply(line: bytes, nonce: str) -> Reply:
+    """Return the reply in a line.
+
+    :raises msgspec.DecodeError: it holds none, or not the one to the request with this nonce.
+    """
+    answered, _, body = line.partition(b" ")
+    if answered != nonce.encode():
+        raise msgspec.DecodeError("it does not answer the request")
+    return _reply_decoder.decode(body)

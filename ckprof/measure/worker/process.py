@@ -1,0 +1,268 @@
+"""The parent's end of a worker process: start it, ask it with time limits, end it.
+
+Kernels share the process with the worker's own code and can write wherever it can. So nothing counts that
+does not repeat the nonce of the request, and a worker that says anything without being asked is discarded.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+import ckprof
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.shared_memory import SharedMemory
+from ckprof.orphans import MARK, kill_marked
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: bytes of the worker's error output that are kept
+_TAIL_BYTES = 16384
+#: lines of it that are shown
+_TAIL_LINES = 4
+#: characters of a line that is no message that are shown
+_EXCERPT_CHARS = 80
+#: a reply without an end beyond this many bytes is none
+_LONGEST_LINE = 2**26
+_READ_BYTES = 65536
+#: pieces of error output that are read at once: a process may write faster than they are read
+_MOST_PIECES = 64
+#: seconds between looks at whether the process is still there, in case something else keeps its pipes open
+_LOOK_S = 0.5
+#: seconds that a process which closed its pipes gets to end by itself
+_GRACE_S = 2.0
+
+
+class WorkerFailure(Exception):
+    """The worker is of no use any more; the message says what happened."""
+
+
+class WorkerTimeout(WorkerFailure):
+    """No reply came in time."""
+
+
+class UnexpectedReply(WorkerFailure):
+    """Something arrived that the worker's own code did not send."""
+
+
+class WorkerProcess:
+    """A running worker.
+
+    :param folder: working directory, so that whatever a kernel drops stays there.
+    :raises WorkerFailure: the system has no memory to share with it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            descriptor = SharedMemory.create()
+        except OSError as exc:
+            hint = "; 'ulimit -f' limits it" if exc.errno == errno.EFBIG else ""
+            raise WorkerFailure(f"no memory can be shared with a worker: {exc.strerror}{hint}") from exc
+        # Its other end is closed when this process ends, however that happens.
+        watched, self._alive = os.pipe()
+        self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
+        try:
+            self._shared = SharedMemory(descriptor)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ckprof.measure.worker.child", str(descriptor), str(watched)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=_environment() | {MARK: self._mark},
+                bufsize=0,
+                pass_fds=(descriptor, watched),
+                # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._alive)
+            raise
+        finally:
+            os.close(descriptor)
+            os.close(watched)
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        self._stdout = cast("IO[bytes]", self._process.stdout)
+        self._stderr = cast("IO[bytes]", self._process.stderr)
+        self._replies = bytearray()
+        self._errors = b""
+        self._selector = selectors.DefaultSelector()
+        for stream in (self._stdout, self._stderr):
+            os.set_blocking(stream.fileno(), False)
+            self._selector.register(stream, selectors.EVENT_READ)
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also that of its group."""
+        return self._process.pid
+
+    @property
+    def shared(self) -> NDArray[np.uint8]:
+        """Memory into which the worker copies tensors."""
+        return self._shared.bytes
+
+    def ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
+        """Send a request and wait for its reply.
+
+        Error output from before it is forgotten: it has nothing to do with what follows.
+
+        :raises WorkerTimeout: none came within ``limit_s`` seconds; the process still runs.
+        :raises UnexpectedReply: what came is no reply to this request, or came before it.
+        :raises WorkerFailure: the process ended.
+        """
+        self.check_silence()
+        self._drain_errors()
+        self._errors = b""
+        nonce = secrets.token_hex(16)
+        self._send(messages.encode_line(nonce, request))
+        return self._receive(nonce, limit_s)
+
+    def check_silence(self) -> None:
+        """Make sure that nothing has arrived since the last reply.
+
+        :raises UnexpectedReply: something has.
+        :raises WorkerFailure: the process ended.
+        """
+        self._read(0)
+        if self._replies:
+            raise UnexpectedReply(f"the worker sent {_excerpt(self._replies)}, for which nobody has asked")
+
+    def quit(self) -> None:
+        """Ask the worker to end and make sure that it does."""
+        with suppress(WorkerFailure, OSError):
+            self._send(messages.encode_line("", messages.Quit()))
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process, everything in its group, and what has left that group, at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        kill_marked(self._mark)
+        self._selector.close()
+        for stream in (self._stdin, self._stdout, self._stderr):
+            with suppress(OSError):
+                stream.close()
+        if self._alive >= 0:
+            os.close(self._alive)
+            self._alive = -1
+
+    def _send(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._stdin.write(rest) :]
+        except BrokenPipeError:
+            raise WorkerFailure(self._how_it_ended()) from None
+
+    def _receive(self, nonce: str, limit_s: float) -> messages.Reply:
+        deadline = time.monotonic() + limit_s
+        searched = 0
+        while True:
+            end = self._replies.find(b"\n", searched)
+            if end >= 0:
+                line = bytes(self._replies[:end])
+                del self._replies[: end + 1]
+                return _decode(line, nonce)
+            searched = len(self._replies)
+            if searched > _LONGEST_LINE:
+                raise UnexpectedReply("the worker sent an endless line")
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise WorkerTimeout(f"no reply within {limit_s:g} s")
+            ended = self._process.poll() is not None
+            if not self._read(0 if ended else min(remaining, _LOOK_S)) and ended:
+                raise WorkerFailure(self._how_it_ended())
+
+    def _read(self, timeout_s: float) -> bool:
+        """Take what the pipes hold; return false if there was nothing.
+
+        A stream at its end is left out from then on: without replies the process is as good as gone.
+        """
+        seen = False
+        for key, _ in self._selector.select(timeout_s):
+            data = os.read(key.fd, _READ_BYTES)
+            if key.fileobj is self._stdout:
+                self._replies += data
+            else:
+                self._errors = (self._errors + data)[-_TAIL_BYTES:]
+            if data:
+                seen = True
+                continue
+            self._selector.unregister(key.fileobj)
+            if key.fileobj is self._stdout:
+                raise WorkerFailure(self._how_it_ended())
+        return seen
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            ended = "the worker closed its connection"
+        else:
+            ended = _describe_exit(code)
+        self._drain_errors()
+        lines = [line.strip() for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
+        if not lines:
+            return ended
+        return f"{ended}; last output: {' | '.join(lines[-_TAIL_LINES:])}"
+
+    def _drain_errors(self) -> None:
+        # Ends with an empty read, or with an error where nothing more is there yet.
+        with suppress(OSError):
+            for _ in range(_MOST_PIECES):
+                data = os.read(self._stderr.fileno(), _READ_BYTES)
+                if not data:
+                    return
+                self._errors = (self._errors + data)[-_TAIL_BYTES:]
+
+
+def _decode(line: bytes, nonce: str) -> messages.Reply:
+    try:
+        return messages.decode_reply(line, nonce)
+    except msgspec.DecodeError as exc:
+        raise UnexpectedReply(f"the worker sent {_excerpt(line)}, which is no message ({exc})") from exc
+
+
+def _excerpt(data: bytes | bytearray) -> str:
+    first = bytes(data[:_EXCERPT_CHARS]).partition(b"\n")[0]
+    return repr(first.decode(errors="replace"))
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"the worker exited with status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        return f"the worker was killed by signal {-code}"
+    hint = ", perhaps because memory ran out" if -code == signal.SIGKILL else ""
+    return f"the worker was killed by {name} ({signal.strsignal(-code)}{hint})"
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment in which a child finds this very package, whatever its working directory."""
+    environment = dict(os.environ)
+    paths = [str(Path(ckprof.__file__).resolve().parents[1])]
+    paths += filter(None, [environment.get("PYTHONPATH", "")])
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    # The working directory must not come first: a stray ``queue.py`` there would be imported.
+    environment["PYTHONSAFEPATH"] = "1"
+    return environment

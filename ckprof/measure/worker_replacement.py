@@ -1,0 +1,107 @@
+"""What happens when a worker process dies, or must not be used any more: a new one takes its place."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import ToolchainError
+from ckprof.measure.events import WorkerLost
+from ckprof.measure.worker.process import WorkerFailure, WorkerProcess
+from ckprof.measure.worker.remote import RemoteLibrary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckprof.events import Event
+    from ckprof.measure.worker import messages
+
+#: workers in a row that may fail to start, after one has started, before the run is given up
+_START_ATTEMPTS: Final = 3
+
+
+class ReplacedWorker:
+    """The one worker that a library is open in; a new one takes its place when it is lost.
+
+    :param library: the kernel library, or the baseline that is measured instead of kernels.
+    :param work_dir: below which workers have their working directories.
+    """
+
+    def __init__(
+        self,
+        library: Path | messages.OpenBaseline,
+        device: messages.DeviceChoice,
+        work_dir: Path,
+        on_event: Callable[[Event], None],
+    ) -> None:
+        self._library = library
+        #: what messages call it
+        self.title = f"kernel library {library}" if isinstance(library, Path) else f"baseline {library.id}"
+        self.device = device
+        self._work_dir = work_dir
+        self._on_event = on_event
+        self.process: WorkerProcess | None = None
+        #: tells the worker that was started last from all others there ever were
+        self.identity = ""
+        #: whether the worker has loaded the current problem, and whether it has run kernels already
+        self.loaded = self.used = False
+
+    @property
+    def remote(self) -> RemoteLibrary:
+        """The library in the running worker."""
+        if self.process is None:
+            raise ValueError("no worker is running")
+        return RemoteLibrary(self.process)
+
+    def start(self) -> messages.Opened:
+        """Start a worker.
+
+        :raises WorkerFailure: it does not come up, or cannot open the library.
+        """
+        # Not where the operands are: a kernel may leave files behind, or remove some.
+        self.process = WorkerProcess(Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir)))
+        self.identity = uuid.uuid4().hex
+        self.loaded = self.used = False
+        try:
+            if isinstance(self._library, Path):
+                return self.remote.open(self._library, self.device)
+            return self.remote.open_baseline(msgspec.structs.replace(self._library, device=self.device))
+        except WorkerFailure:
+            self._drop()
+            raise
+
+    def require(self) -> None:
+        """Have a worker.
+
+        :raises ToolchainError: several in a row do not start any more.
+        """
+        if self.process is not None:
+            return
+        for attempt in range(_START_ATTEMPTS):
+            try:
+                self.start()
+            except WorkerFailure as failure:
+                if attempt == _START_ATTEMPTS - 1:
+                    message = f"{self.title} cannot be used any more: {failure}"
+                    raise ToolchainError(message) from failure
+            else:
+                return
+
+    def discard(self, reason: str) -> None:
+        """End the worker, because it must not be used any more."""
+        self._drop()
+        self._on_event(WorkerLost(reason=reason))
+
+    def leave(self, *, at_once: bool) -> None:
+        """Let the worker end, or end it."""
+        if self.process is not None:
+            self.process.kill() if at_once else self.process.quit()
+            self.process = None
+
+    def _drop(self) -> None:
+        self.leave(at_once=True)
+        self.loaded = False

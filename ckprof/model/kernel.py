@@ -1,0 +1,63 @@
+"""A kernel as measurements, stores and reports name it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRef:
+    """What readers want to know of a kernel; imported records leave out what they do not know."""
+
+    #: content key of the instance; empty in old records, which have it beside the kernel
+    key: str = ""
+    #: kernel name
+    name: str
+    #: CK Builder's text
+    instance_string: str = ""
+    #: id of the pipeline plugin
+    pipeline: str = ""
+    #: type of the operands
+    dtype: DataType | None = None
+    #: name of the layout, e.g. ``nhwgc``
+    layout: str = ""
+    #: identity fields of the instance as plain JSON values
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedKernel(KernelRef):
+    """A kernel that was selected from a list, with what it takes to measure it.
+
+    It is plain data, so that messages to workers can hold it.
+    """
+
+    dtype: DataType
+    #: number of spatial dimensions, 0 for operations that have none
+    ndim: int
+    #: types of all tensors and of the sums
+    types: TypeSet
+    #: how parts of a split reduction are added up
+    split_sum: SplitSum = SplitSum.RESULT_TYPE
+    #: position among the selected instances, from 0: what ``--instance`` takes
+    index: int = -1
+    #: record id in its catalog
+    id: int = -1
+    #: ``file:line`` of the list it came from
+    source: str = ""
+    #: digest of its object; empty if it did not compile; ``None`` before it is built, which any earlier
+    #: object of the instance matches
+    object_digest: str | None = None
+
+    @property
+    def compute_type(self) -> ComputeType | None:
+        """What the operands are rounded to before they are multiplied; ``None`` for nothing."""
+        return self.types.compute_type
+
+    @property
+    def ref(self) -> KernelRef:
+        """What a store keeps of it."""
+        return KernelRef(**{item.name: getattr(self, item.name) for item in fields(KernelRef)})

@@ -1,0 +1,92 @@
+"""A problem with what else its source says: a line, a set, a log, a sample, a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ckprof.model.kernel import KernelRef
+    from ckprof.model.problem import Problem
+    from ckprof.model.types import DataType
+
+#: number of splits that lets the kernel choose, as the interface of kernel libraries spells it
+AUTO: Final = -1
+#: numbers of splits that ckProfiler tries when it is asked for all
+ALL_SPLITS: Final = (AUTO, 1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemCase:
+    """A problem, where it comes from, and which kernels are run on it."""
+
+    problem: Problem
+    #: how often it occurs, at least 1: its weight in a real model
+    count: int = 1
+    #: name of the layer, or where the problem was first found
+    name: str = ""
+    #: id of the operation; ``None``: the source does not say, or means all that have such problems
+    direction: str | None = None
+    #: element type, if the source names one: only kernels of it are run
+    dtype: DataType | None = None
+    #: layout name, if the source names one: only kernels of it are run
+    layout: str | None = None
+    #: numbers of splits of the reduction, if the source names any; :data:`AUTO` lets the kernel choose
+    splits: tuple[int, ...] = ()
+    #: type that the program of the line would take without being told, if the line names none
+    usual_dtype: DataType | None = None
+    #: parts of the line that have no meaning here, as written
+    ignored: tuple[str, ...] = ()
+    #: what else readers of the line should know
+    notes: tuple[str, ...] = ()
+    #: content keys of the only instances that are run on it; ``None`` for all
+    instances: frozenset[str] | None = None
+
+    @property
+    def split_k(self) -> int | None:
+        """The first number of splits; ``None`` if the source names none."""
+        return self.splits[0] if self.splits else None
+
+    def takes(self, kernel: KernelRef) -> bool:
+        """Say whether a kernel is run on the problem; whether it supports it is another question."""
+        return (
+            (self.dtype is None or kernel.dtype is self.dtype)
+            and (self.layout is None or kernel.layout == self.layout)
+            and (self.instances is None or kernel.key in self.instances)
+        )
+
+
+@runtime_checkable
+class NotedProblem(Protocol):
+    """A problem that programs hold together with what its source says besides."""
+
+    @property
+    def case(self) -> ProblemCase:
+        """The sizes alone, and what else there is."""
+
+
+def as_case(problem: Problem | NotedProblem | ProblemCase) -> ProblemCase:
+    """Return a problem that all instances are run on, unless it says itself which."""
+    if isinstance(problem, ProblemCase):
+        return problem
+    return problem.case if isinstance(problem, NotedProblem) else ProblemCase(problem=problem)
+
+
+def plain(problem: Problem | NotedProblem) -> Problem:
+    """Return the sizes of a problem alone, so that equal ones compare equal."""
+    return as_case(problem).problem
+
+
+def merged(cases: Iterable[ProblemCase]) -> list[ProblemCase]:
+    """Return the cases without duplicates, in the order of their first occurrence, with summed counts.
+
+    Two are duplicates when they agree in problem, operation, type, layout and splits.
+    """
+    distinct: dict[tuple[object, ...], ProblemCase] = {}
+    for case in cases:
+        key = (case.problem, case.direction, case.dtype, case.layout, case.splits)
+        first = distinct.get(key)
+        distinct[key] = case if first is None else replace(first, count=first.count + case.count)
+    return list(distinct.values())

@@ -1,0 +1,179 @@
+"""What a field of a dataclass says about the option that sets it: declared once, for everybody who asks.
+
+The command line, its help and the page of all options are made from such fields, see
+:mod:`ckprof.cli.fields`; Python programs use the dataclass itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from ckprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from dataclasses import Field
+
+Kind = TypeVar("Kind", bound=Enum)
+
+_KEY: Final = "option"
+_DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?")
+#: of the largest number of a list of numbers; nothing that is counted comes near
+_DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """How users set a field."""
+
+    #: what help says; a name of many in braces, such as ``{baselines}``, stands for what plugins provide
+    help: str
+    #: how it is typed, if not ``--`` and the name of the field; without dashes, it is a positional argument
+    flag: str = ""
+    #: stands for the value in help
+    metavar: str | None = None
+    #: reads one text; raises ``ValueError``, or ``UsageError`` with a message of its own
+    parse: Callable[[str], Any] | None = None
+    #: what ``parse`` reads, as help shows it
+    show: Callable[[Any], str] | None = None
+    #: what else cannot be typed
+    choices: tuple[str, ...] = ()
+    #: fields with several values: each use adds one; adds all that its text names; or replaces the others
+    several: Literal["append", "extend", "store"] = "append"
+
+    @property
+    def is_positional(self) -> bool:
+        """True for what is typed without a name."""
+        return bool(self.flag) and not self.flag.startswith("-")
+
+    def spelling(self, field: Field[Any]) -> str:
+        """Return how the option of a field is typed."""
+        return self.flag or f"--{field.name.replace('_', '-')}"
+
+    def shown(self, value: object) -> str:
+        """Return a value as help shows it; empty for one that says nothing."""
+        if value is None or value is False or value is True or value in ("", (), frozenset()):
+            return ""
+        if self.show is not None:
+            return self.show(value)
+        if isinstance(value, Enum):
+            return str(value.value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def option(help: str, **declared: Any) -> Mapping[str, Option]:
+    """Return the metadata of a field that users can set; the parameters are fields of :class:`Option`."""
+    return {_KEY: Option(help=help, **declared)}
+
+
+def same_option(owner: type, name: str) -> Mapping[str, Option]:
+    """Return the metadata of a field that is set by the option of another dataclass's field."""
+    return {_KEY: next(option for field, option in options_of(owner) if field.name == name)}
+
+
+def options_of(owner: type) -> Iterator[tuple[Field[Any], Option]]:
+    """Yield the fields of a dataclass that users can set, in their order."""
+    for field in fields(owner):
+        if _KEY in field.metadata:
+            yield field, field.metadata[_KEY]
+
+
+def positive(text: str) -> int:
+    """Read a positive integer."""
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds, more than 0."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+# argparse names the function in "invalid ... value"
+positive.__name__ = "positive integer"
+seconds.__name__ = "number of seconds"
+
+
+def duration(text: str) -> float:
+    """Return the seconds of ``90``, ``90s``, ``30m``, ``2h`` or ``1h30m``.
+
+    :raises UsageError: it is none of these.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if not text.strip() or match is None:
+        raise UsageError(f"expected a time such as 90s, 30m or 2h, got {text!r}")
+    hours, minutes, rest = (float(part) if part else 0.0 for part in match.groups())
+    return 3600 * hours + 60 * minutes + rest
+
+
+def share(text: str) -> float:
+    """Return the share of ``0.25`` or ``25%``.
+
+    :raises UsageError: it is neither.
+    """
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise UsageError(f"expected a share such as 0.25 or 25%, got {text!r}") from None
+
+
+def percent(value: float) -> str:
+    """Return a share as ``25%``."""
+    return f"{value:.0%}"
+
+
+def percentage(text: str) -> float:
+    """Return the share of a number of percent, such as ``2.5``.
+
+    :raises UsageError: it is not between 0 and 100.
+    """
+    value = float(text)
+    if not 0 < value < 100:
+        raise UsageError(f"expected more than 0 and less than 100 percent, got {text}")
+    return value / 100
+
+
+def in_percent(value: float) -> str:
+    """Return a share as :func:`percentage` reads it."""
+    return f"{100 * value:g}"
+
+
+def members(kind: type[Kind], text: str) -> tuple[Kind, ...]:
+    """Return the members of an enumeration that a text names by their values, separated by commas.
+
+    :returns: each once, in the order of the enumeration; nothing for ``none``.
+    :raises UsageError: it names none, or something else.
+    """
+    words = {word.strip() for word in text.split(",") if word.strip()}
+    values = [member.value for member in kind]
+    if words == {"none"}:
+        return ()
+    if not words or not words <= {*values}:
+        raise UsageError(f"expected {', '.join(values)} or none, got {text!r}")
+    return tuple(member for member in kind if member.value in words)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers of ``3,7-9``.
+
+    :raises UsageError: they are none.
+    """
+    result: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        ends = (first, last if dash else first)
+        if not all(end.isascii() and end.isdecimal() and len(end) <= _DIGITS for end in ends):
+            raise UsageError(f"expected a non-negative integer, or several such as 3,7-9, got {text!r}")
+        low, high = map(int, ends)
+        if high < low:
+            raise UsageError(f"the range {part} is empty: it ends before it begins")
+        result += range(low, high + 1)
+    return tuple(result)

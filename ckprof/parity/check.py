@@ -1,0 +1,184 @@
+"""Proof that the generated instances are those that CK Builder has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof.kernels.candidates import list_candidates
+from ckprof.kernels.library import build_library
+from ckprof.lists.list_files import find_list, is_json, list_request, read_request
+from ckprof.model.parity import DEFAULT_FAIL_ON, ParityReport
+from ckprof.model.recipe import Purpose
+from ckprof.parity.builder_side import against_each_other, builder_side, expected_side, read_builder
+from ckprof.parity.compare import agree, compare
+from ckprof.parity.events import ConversionNotes, NotFrozen
+from ckprof.parity.generated_side import catalog_side, library_side
+from ckprof.parity.lockfile import Lock, digest, freeze, locked_side
+from ckprof.parity.request import chosen_revision, parity_tasks
+from ckprof.parity.side import is_library
+from ckprof.paths import conf_root
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
+    from ckprof.model.parity import Comparison, ParityFinding
+    from ckprof.model.strings.revision import Revision
+    from ckprof.parity.lockfile import LockedStrings
+    from ckprof.parity.request import ParityRequest, ParityTask
+    from ckprof.parity.side import Side
+    from ckprof.plugin.registry import Registry
+    from ckprof.session import Session
+
+
+def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport, Lock]:
+    """Compare lists with CK Builder's strings, or with those of a lock file.
+
+    :returns: all comparisons, and what a lock file would hold; empty unless ``request.write`` is set.
+    :raises CkprofError: a list, a log, the library or the request is wrong.
+    """
+    request = request.checked()
+    tasks, revision = parity_tasks(request, session.registry)
+    comparisons: list[Comparison] = []
+    frozen: list[LockedStrings] = []
+    for task in tasks:
+        check = _TaskCheck(session, request, task, revision)
+        generated = check.compare()
+        comparisons += check.comparisons
+        if request.write is not None:
+            strings = [session.registry.strings.render(entry.parsed, revision) for entry in generated.entries]
+            if strings:
+                frozen.append(freeze(task.direction.id, check.lists, strings, request.write.parent))
+            else:
+                session.tell(NotFrozen(title=check.title))
+    if not any(comparison.compared for comparison in comparisons):
+        rules = ", ".join(sorted({skip.rule for item in comparisons for skip in item.skipped}))
+        raise InputError(f"nothing is compared: every instance is left out ({rules})", comparisons[0].title)
+    report = _report(revision, request.fail_on, comparisons)
+    return report, Lock(revision=revision.name, expected=tuple(frozen))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedFiles:
+    """Two files of instances, and how their strings are compared."""
+
+    #: paths, or names of lists that ship with ckprof
+    names: tuple[str, str]
+    #: id or alias that both must belong to
+    direction: str | None = None
+    #: CK revision whose strings are compared; ``None`` for the default
+    revision: str | None = None
+    fail_on: tuple[ParityFinding, ...] = DEFAULT_FAIL_ON
+
+
+def compare_files(session: Session, files: ComparedFiles, reading: ListReading) -> ParityReport:
+    """Compare the instances of any two of list, catalog, native list, library and log.
+
+    :raises CkprofError: a file is wrong or of no known kind.
+    """
+    registry, names = session.registry, files.names
+    revision = chosen_revision(files.revision)
+    direction = registry.operation(files.direction).id if files.direction else None
+    paths = [path if (path := Path(name)).is_file() else find_list(name) for name in names]
+    requests = [list_request(path, reading, direction, whole=True) for path in paths]
+    first, second = against_each_other(*(_side_of(request, registry, revision) for request in requests))
+    comparison = compare(first, second, registry.strings, f"{names[0]} and {names[1]}")
+    return _report(revision, files.fail_on, [comparison])
+
+
+def _side_of(request: ConversionRequest, registry: Registry, revision: Revision) -> Side:
+    """Return the side of any file: list, log, catalog or library.
+
+    :raises InputError: the file is wrong or of no known kind.
+    """
+    name = str(request.path)
+    if is_library(request.data):
+        return replace(library_side(request.path, (), registry), name=name)
+    if is_json(request.data):
+        return catalog_side([read_request(request, registry)], registry, name)
+    return builder_side([read_builder(request, registry, revision)], registry.strings, name)
+
+
+def _report(
+    revision: Revision, fail_on: tuple[ParityFinding, ...], comparisons: Sequence[Comparison]
+) -> ParityReport:
+    return ParityReport(
+        ckprof_version=__version__,
+        revision=revision.name,
+        fail_on=fail_on,
+        comparisons=tuple(comparisons),
+    )
+
+
+def _shown(path: Path) -> str:
+    """Return a path for titles; lists that ship with ckprof by the name that finds them."""
+    root = conf_root()
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+
+
+class _TaskCheck:
+    """The comparison of one task."""
+
+    def __init__(
+        self, session: Session, request: ParityRequest, task: ParityTask, revision: Revision
+    ) -> None:
+        self._session = session
+        self._registry = session.registry
+        self._request = request
+        self._task = task
+        self._revision = revision
+        self.title = f"{task.direction.id} {', '.join(_shown(path) for path in task.paths)}"
+        self.comparisons: list[Comparison] = []
+        self.lists = [self._read(path) for path in task.paths]
+
+    def compare(self) -> Side:
+        """Compare, and return the generated side; with both sources they must agree with each other first."""
+        expected = self._expected()
+        conversions = [read_request(request, self._registry) for request in self.lists]
+        for conversion in conversions:
+            if conversion.notes:
+                self._session.tell(ConversionNotes(path=conversion.path, notes=conversion.notes))
+        source = self._request.source
+        if source == "library":
+            generated = self._built(conversions)
+        else:
+            generated = catalog_side(conversions, self._registry, with_keys=source == "both")
+        if source == "both":
+            computed, generated = generated, self._built(conversions)
+            agreement = agree(computed, generated, self._registry.strings, f"{self.title}: both sources")
+            self.comparisons.append(agreement)
+            if agreement.missing or agreement.extra:
+                return generated
+        self.comparisons.append(compare(expected, generated, self._registry.strings, self.title))
+        return generated
+
+    def _read(self, path: Path) -> ConversionRequest:
+        return list_request(path, self._request.reading, self._task.direction.id, whole=True)
+
+    def _expected(self) -> Side:
+        locked, lock, against = self._task.locked, self._request.locked, self._request.against
+        if locked is None or lock is None:
+            printed = self._read(against) if against is not None else None
+            return expected_side(self.lists, printed, self._registry, self._revision)
+        notes = [
+            f"{item.path} has changed since the lock was written"
+            for item, request in zip(locked.lists, self.lists, strict=True)
+            if digest(request.data) != item.digest
+        ]
+        return locked_side(locked, self._registry.strings, lock, notes)
+
+    def _built(self, conversions: Sequence[Conversion]) -> Side:
+        """Return the library's side; the library is built unless it was named."""
+        candidates = list_candidates(conversions, self._registry)
+        if self._request.library is not None:
+            return library_side(self._request.library, candidates, self._registry)
+        # the comparison that follows says more than the error of a build
+        library = build_library(self._session, candidates, self._request.build, Purpose.RUN)
+        if library.path is None:
+            raise InputError("no kernel could be built", self.title)
+        built_for = (library.recipe.arch, library.recipe.api_level)
+        return library_side(library.path, candidates, self._registry, built_for)

@@ -1,0 +1,225 @@
+"""What a parity check is asked, and which lists it compares together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ckprof.errors import InputError, UsageError
+from ckprof.kernels.requests import BuildOptions
+from ckprof.lists.list_files import find_list
+from ckprof.model.conversion import ListReading
+from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding
+from ckprof.model.strings.revision import default_revision, find_revision
+from ckprof.option import members, option
+from ckprof.parity.lockfile import read_lock
+from ckprof.paths import conf_root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ckprof.model.strings.revision import Revision
+    from ckprof.parity.lockfile import LockedStrings
+    from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.registry import Registry
+
+Source = Literal["library", "catalog", "both"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityRequest:
+    """Which lists are compared with which strings.
+
+    Exactly one of ``conf``, ``shipped`` and ``tree`` says which lists are meant; with ``locked`` none need.
+    """
+
+    #: id or alias; needed with ``conf``
+    direction: str | None = None
+    conf: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "instance list: a legacy .conf, or a catalog together with --against; lists that ship with "
+            "ckprof work by name (repeatable; each is compared by itself, but all together with --against or "
+            "a library)",
+            metavar="FILE",
+        ),
+    )
+    shipped: bool = field(default=False, metadata=option("every list that ships with ckprof", flag="--all"))
+    tree: Path | None = field(
+        default=None,
+        metadata=option("every DIR/<direction>/<set>/<name>.conf, each by itself", metavar="DIR"),
+    )
+    against: Path | None = field(
+        default=None,
+        metadata=option(
+            "CK Builder's strings: one a line, or the log of a profiler run (default: computed from the "
+            "list)",
+            metavar="FILE",
+        ),
+    )
+    source: Source | None = field(
+        default=None,
+        metadata=option(
+            "where the generated instances come from (default: catalog, or both with --library); with both, "
+            "library and catalog must agree first",
+            flag="--from",
+            parse=str,
+            choices=("library", "catalog", "both"),
+        ),
+    )
+    library: Path | None = field(
+        default=None,
+        metadata=option("the built kernel library (default: it is built)", metavar="PATH"),
+    )
+    #: lock file whose strings are expected instead of CK Builder's
+    locked: Path | None = None
+    write: Path | None = field(
+        default=None,
+        metadata=option("write the strings to this file if everything matches", metavar="FILE"),
+    )
+    revision: str | None = field(
+        default=None,
+        metadata=option("CK revision whose strings CK Builder prints {revisions}", metavar="NAME"),
+    )
+    reading: ListReading = field(default_factory=ListReading)
+    build: BuildOptions = field(default_factory=BuildOptions)
+    fail_on: tuple[ParityFinding, ...] = field(
+        default=DEFAULT_FAIL_ON,
+        metadata=option(
+            "what makes the command exit with 1, separated by commas: "
+            f"{', '.join(finding.value for finding in ParityFinding)}, or none",
+            metavar="LIST",
+            parse=partial(members, ParityFinding),
+            show=lambda findings: ",".join(finding.value for finding in findings),
+            several="store",
+        ),
+    )
+
+    def checked(self) -> ParityRequest:
+        """Return the request with its source filled in.
+
+        :raises UsageError: it contradicts itself.
+        """
+        chosen = [
+            name
+            for name, given in (
+                ("--conf", bool(self.conf)),
+                ("--all", self.shipped),
+                ("--tree", self.tree is not None),
+            )
+            if given
+        ]
+        if len(chosen) > 1:
+            raise UsageError(f"{' and '.join(chosen)} both say which lists are meant: pass one of them")
+        if not chosen and self.locked is None:
+            raise UsageError("no list: pass --conf FILE, --all, --tree DIR or --locked")
+        if self.conf and self.direction is None:
+            raise UsageError("--conf needs DIRECTION in front")
+        self._check_lock()
+        if not self.conf and (self.against or self.library) and self.locked is None:
+            raise UsageError("--against and --library belong to lists that --conf names")
+        if self.library is not None and self.source == "catalog":
+            raise UsageError("--library and --from catalog contradict each other")
+        default: Source = "both" if self.library is not None else "catalog"
+        return replace(self, source=self.source or default)
+
+    def _check_lock(self) -> None:
+        if self.locked is None:
+            return
+        for name, given in (
+            ("--write", self.write is not None),
+            ("--against", self.against is not None),
+            ("--all", self.shipped),
+            ("--tree", self.tree is not None),
+            ("--revision", self.revision is not None),
+        ):
+            if given:
+                raise UsageError(f"--locked and {name} contradict each other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityTask:
+    """Lists that are compared together."""
+
+    direction: Operation
+    paths: tuple[Path, ...]
+    locked: LockedStrings | None = None
+
+
+def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[ParityTask], Revision]:
+    """Return what is compared with what, and the revision whose strings are expected.
+
+    :param request: checked.
+    :raises InputError: a list does not exist, or the lock does not hold it.
+    """
+    if request.locked is not None:
+        return _locked_tasks(request, request.locked, registry)
+    revision = chosen_revision(request.revision)
+    if request.conf and request.direction is not None:
+        direction = registry.operation(request.direction)
+        paths = tuple(dict.fromkeys(find_list(name) for name in request.conf))
+        together = request.against is not None or request.source != "catalog"
+        groups = [paths] if together else [(path,) for path in paths]
+        return [ParityTask(direction=direction, paths=group) for group in groups], revision
+    root = request.tree or conf_root()
+    tasks = list(_tree_tasks(root, registry))
+    if request.direction is not None:
+        wanted = registry.operation(request.direction).id
+        tasks = [task for task in tasks if task.direction.id == wanted]
+    if not tasks:
+        raise InputError("no instance list below it: expected <direction>/<set>/<name>.conf", root)
+    return tasks, revision
+
+
+def _tree_tasks(root: Path, registry: Registry) -> Iterator[ParityTask]:
+    by_name = {alias: d for d in registry.operations for alias in (d.id, *d.aliases)}
+    for folder in sorted(path for path in root.glob("*") if path.is_dir()):
+        direction = by_name.get(folder.name)
+        if direction is not None:
+            for path in sorted(folder.glob("*/*.conf")):
+                yield ParityTask(direction=direction, paths=(path,))
+
+
+def chosen_revision(name: str | None) -> Revision:
+    """Return the revision of that name, or the default one.
+
+    :raises UsageError: there is none of that name.
+    """
+    return find_revision(name) if name else default_revision()
+
+
+def _locked_tasks(
+    request: ParityRequest, path: Path, registry: Registry
+) -> tuple[list[ParityTask], Revision]:
+    lock = read_lock(path)
+    try:
+        revision = find_revision(lock.revision)
+    except UsageError as error:
+        raise InputError(str(error), path) from None
+    wanted = registry.operation(request.direction).id if request.direction else None
+    asked = {find_list(name).resolve() for name in request.conf}
+    covered: set[Path] = set()
+    tasks = []
+    for expected in lock.expected:
+        direction = registry.operation(expected.direction)
+        if wanted is not None and wanted != direction.id:
+            continue
+        paths = tuple(_locked_list(item.path, path) for item in expected.lists)
+        resolved = {path_of_list.resolve() for path_of_list in paths}
+        if asked and not resolved & asked:
+            continue
+        covered |= resolved
+        tasks.append(ParityTask(direction=direction, paths=paths, locked=expected))
+    if asked - covered:
+        names = ", ".join(str(path_of_list) for path_of_list in sorted(asked - covered))
+        raise InputError(f"does not hold {names}: add it with --write", path)
+    if not covered:
+        raise InputError("holds no list of the direction", path)
+    return tasks, revision
+
+
+def _locked_list(name: str, lock: Path) -> Path:
+    beside = lock.parent / name
+    return beside if beside.is_file() else find_list(name)

@@ -1,0 +1,273 @@
+"""The boundary between ckprof and the code of plugins.
+
+Each call into a plugin passes a :class:`Boundary`. Hooks are called within one; an object that a plugin
+registers is replaced by a guard, whose members read and call those of the object within one. What they raise
+that their docstring does not allow, and what they return that is not of the declared type, becomes a
+:class:`~ckprof.errors.PluginError` with plugin, object and member.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from ckprof.errors import CkprofError, PluginError
+from ckprof.plugin.members import STRUCTURAL, Member, check_of, function_result, members_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: exception, plugin whose code was called -> name of another plugin that raised it, or an empty text
+Culprit = Callable[[BaseException, str], str]
+
+#: what has members of its own, which are called within the boundary as well
+_OBJECTS: Final = ("EngineSession", "Search", "Spelling")
+#: lines of a traceback that are shown
+_SHOWN: Final = 12
+_HERE: Final = str(Path(__file__).parent)
+_END: Final = object()
+
+
+def _nobody(error: BaseException, plugin: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """As a context manager, reports what code of a plugin raises; interrupts pass.
+
+    :param plugin: name of the plugin; if empty, only what the culprit has raised is reported.
+    :param subject: its hook, or object and member, for messages.
+    :param culprit: names the plugin in whose code an exception was raised, if that is another one.
+    :param allowed: what may be raised.
+    """
+
+    plugin: str
+    subject: str
+    culprit: Culprit = _nobody
+    allowed: tuple[type[BaseException], ...] = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, (KeyboardInterrupt, PluginError, *self.allowed)):
+            return
+        other = self.culprit(error, self.plugin)
+        if other:
+            where = f"in {self.subject} of plugin {self.plugin}" if self.plugin else f"during {self.subject}"
+            raise PluginError(f"plugin {other}: {described(error)} {where}") from error
+        if self.plugin:
+            raise PluginError(f"plugin {self.plugin}: {self.subject} {described(error)}") from error
+
+    def member(self, name: str, allowed: tuple[type[BaseException], ...] = ()) -> Boundary:
+        """Return the boundary around a member of the object that this one is for."""
+        return replace(self, subject=f"{self.subject}: {name}", allowed=allowed)
+
+    def wrong(self, problem: str) -> PluginError:
+        """Return the error that says what is wrong with the object."""
+        return PluginError(f"plugin {self.plugin}: {self.subject}: {problem}")
+
+    def checked(self, value: object, annotation: str, verb: str = "returned") -> object:
+        """Return a value that came from the plugin.
+
+        :raises PluginError: it is not of the type.
+        """
+        # containers and properties may be the plugin's own
+        with self:
+            fits = check_of(annotation)(value)
+        if fits:
+            return value
+        raise PluginError(
+            f"plugin {self.plugin}: {self.subject} {verb} {shown(value)}, expected {annotation}"
+        )
+
+    def iterated(self, items: Iterator[object]) -> Iterator[object]:
+        """Yield what an iterator of the plugin yields."""
+        while True:
+            with self:
+                item = next(items, _END)
+            if item is _END:
+                return
+            yield item
+
+
+class Guard:
+    """Base of the guards; each object has a class of its own, with the members of its protocols.
+
+    Whatever else the object has is reached through the guard, unchecked.
+    """
+
+    #: the object of the plugin
+    _guarded: object = None
+    _boundary: Boundary
+
+    def __getattr__(self, name: str) -> object:
+        with self._boundary.member(name, (AttributeError,)):
+            return getattr(self._guarded, name)
+
+    def __repr__(self) -> str:
+        return f"<guard of {type(self._guarded).__name__}>"
+
+
+def guarded(item: object, boundary: Boundary, protocol: type, abilities: Sequence[type] = ()) -> object:
+    """Return what takes the place of an object: a guard, or a copy of a dataclass with guarded functions.
+
+    :param boundary: around the object.
+    :param protocol: what it must have.
+    :param abilities: protocols of which it has all members or none.
+    :raises PluginError: it lacks members, or a field of the dataclass is of another type.
+    """
+    if dataclasses.is_dataclass(protocol):
+        return _guarded_record(item, boundary, protocol)
+    members = _members(item, boundary, protocol, abilities)
+    with boundary:
+        # since Python 3.12, isinstance() looks for a protocol's members without __getattr__
+        namespace: dict[str, object] = {
+            name: _passed_on(name) for name in dir(item) if not name.startswith("_")
+        }
+    for member in members:
+        make = _attribute if member.parameters is None else _method
+        allowed = (*boundary.allowed, *member.raises)
+        namespace[member.name] = make(item, member, boundary.member(member.name, allowed))
+    # what is generated depends on the package that an object comes from
+    namespace |= {"_guarded": item, "_boundary": boundary, "__module__": type(item).__module__}
+    return type(f"Guarded{type(item).__name__}", (Guard,), namespace)()
+
+
+def described(error: BaseException) -> str:
+    """Return what was raised, as the end of a sentence; no exception can make this fail."""
+    text = _text(error)
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({text})"
+    return f"raised {type(error).__name__}: {text}" if text else f"raised {type(error).__name__}"
+
+
+def import_failure(error: BaseException) -> str:
+    """Return why a plugin cannot be imported or registered, for tables and warnings."""
+    return f"{type(error).__name__}: {_text(error)}"
+
+
+def shown(value: object) -> str:
+    """Return what a value is, for messages; the value itself is not asked, it may be hostile."""
+    return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
+def traceback_lines(error: BaseException) -> list[str]:
+    """Return the first lines of the traceback of what a plugin raised, from the plugin's own code on.
+
+    :param error: a :class:`PluginError`; one that has no cause has no traceback to show.
+    """
+    import traceback
+
+    cause = error.__cause__
+    if cause is None:
+        return []
+    start = frame = cause.__traceback__
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if file.startswith(_HERE) or "/pluggy/" in file:
+            start = frame.tb_next or start
+        frame = frame.tb_next
+    lines = "".join(traceback.format_exception(type(cause), cause, start, chain=False)).splitlines()
+    return lines if len(lines) <= _SHOWN else [*lines[: _SHOWN - 2], "  ...", lines[-1]]
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(its text cannot be read)"
+
+
+def _passed_on(name: str) -> property:
+    return property(lambda guard: Guard.__getattr__(guard, name))
+
+
+def _attribute(item: object, member: Member, boundary: Boundary) -> object:
+    """Return an attribute that is read when it is first asked for, and then kept."""
+
+    def read(_: object) -> object:
+        with boundary:
+            value = getattr(item, member.name)
+        return boundary.checked(value, member.annotation, "is")
+
+    return cached_property(read)
+
+
+def _method(item: object, member: Member, boundary: Boundary) -> object:
+    def call(*arguments: object, **named: object) -> object:
+        with boundary:
+            result = getattr(item, member.name)(*arguments, **named)
+        return _result(result, member.annotation, boundary)
+
+    return staticmethod(call)
+
+
+def _result(value: object, annotation: str, boundary: Boundary) -> object:
+    if annotation in _OBJECTS and value is not None:
+        inner = replace(boundary, subject=f"{boundary.subject}()", allowed=())
+        return guarded(value, inner, STRUCTURAL[annotation])
+    boundary.checked(value, annotation)
+    return boundary.iterated(value) if isinstance(value, Iterator) else value
+
+
+def _guarded_record(item: object, boundary: Boundary, kind: type) -> object:
+    """Return a copy of a dataclass whose functions may raise errors of ckprof and nothing else."""
+    if not isinstance(item, kind):
+        raise boundary.wrong(f"is {shown(item)}, expected {kind.__name__}")
+    changes: dict[str, object] = {}
+    for field in members_of(kind):
+        inner = boundary.member(field.name, (CkprofError,))
+        with inner:
+            value = getattr(item, field.name)
+        result, class_name = function_result(field.annotation), field.annotation.removesuffix(" | None")
+        if class_name in _OBJECTS and value is not None:
+            changes[field.name] = guarded(value, inner, STRUCTURAL[class_name])
+        elif inner.checked(value, field.annotation, "is") is not None and result:
+            changes[field.name] = _function(cast("Callable[..., object]", value), result, inner)
+    with boundary:
+        return replace(cast("Any", item), **changes) if changes else item
+
+
+def _function(function: Callable[..., object], annotation: str, boundary: Boundary) -> Callable[..., object]:
+    def call(*arguments: object) -> object:
+        with boundary:
+            result = function(*arguments)
+        return _result(result, annotation, boundary)
+
+    return call
+
+
+def _members(item: object, boundary: Boundary, protocol: type, abilities: Sequence[type]) -> list[Member]:
+    """Return the members of the protocol, and of the abilities that the object has.
+
+    :raises PluginError: some are missing.
+    """
+    members = list(members_of(protocol))
+    missing = [member for member in members if not _has(item, boundary, member, protocol)]
+    for ability in abilities:
+        absent = [member for member in members_of(ability) if not _has(item, boundary, member, ability)]
+        if not absent:
+            members += members_of(ability)
+        elif len(absent) < len(members_of(ability)):
+            missing += absent
+    if missing:
+        raise boundary.wrong(f"lacks {', '.join(member.spelling for member in missing)}")
+    return members
+
+
+def _has(item: object, boundary: Boundary, member: Member, protocol: type) -> bool:
+    """Say whether an object has a member of its own; properties are not read for that."""
+    in_class = getattr(type(item), member.name, None)
+    if in_class is not None:
+        # a class that derives from the protocol inherits members without a body
+        return in_class is not vars(protocol).get(member.name)
+    with boundary.member(member.name):
+        return hasattr(item, member.name)

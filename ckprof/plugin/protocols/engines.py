@@ -1,0 +1,144 @@
+"""What an engine is: it runs one function on payloads, somewhere, and returns what that returned.
+
+Nothing else is asked of an engine, so that any scheduler can be one: no shared memory, no order, no delivery
+exactly once. What must not be lost is written by the workers; see :mod:`ckprof.sweep.cluster.coordinator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:
+    from ckprof.errors import InputError
+
+T = TypeVar("T")
+
+
+class Pool(Enum):
+    """What a worker is good for."""
+
+    #: compiles: a worker has some CPUs
+    BUILD = "build"
+    #: measures: a worker has one device for itself
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """Where a worker runs, as the engine knows it."""
+
+    #: index of the device within the worker's process
+    device: int = 0
+    #: what the device is called on its host: equal for all processes that use it
+    label: str = "0"
+    #: CPUs that the worker is bound to; empty for all that the host gives it
+    cpus: tuple[int, ...] = ()
+
+
+class WorkerLost(Exception):
+    """A worker ended, or cannot be reached any more, before it had answered."""
+
+
+#: runs a payload in a worker; what it is called is all that workers need to know
+Handler = Callable[[bytes, Slot], bytes]
+
+
+class EngineSettings(Protocol):
+    """What ``--cluster`` says: the file, of which the engine reads tables of its own."""
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """Top-level tables that are for the engine."""
+
+    def convert(self, kind: type[T], *, known: tuple[str, ...] = ()) -> T:
+        """Return the engine's tables as a type that msgspec knows.
+
+        :param known: top-level tables that there are, for the message about one that there is not.
+        :raises InputError: a key or value is wrong; the message has its line.
+        """
+
+    def error(self, message: str, place: str) -> InputError:
+        """Return the error for a key.
+
+        :param place: its path, e.g. ``pools.run.walltime``.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRequest:
+    """What an engine is opened for."""
+
+    #: ``module:name`` of the :data:`Handler` of workers that measure, and of those that compile
+    handler: str
+    build_handler: str = ""
+    #: pools that are opened
+    wanted: tuple[Pool, ...] = (Pool.RUN,)
+    #: indices of devices that the user named; empty for those that the settings say
+    devices: tuple[int, ...] = ()
+    #: the kernels compute on the host's CPUs, which workers then share out among themselves
+    embedded: bool = False
+    #: what ``--cluster`` says; ``None`` without it
+    settings: EngineSettings | None = None
+    #: where the engine may keep logs
+    folder: Path = Path()
+    #: told what users should know
+    say: Callable[[str], None] = lambda text: None
+
+
+@runtime_checkable
+class EngineSession(Protocol):
+    """An engine with its workers, opened."""
+
+    @property
+    def outlives_coordinator(self) -> bool:
+        """Whether workers go on for a while when the process that opened the engine was killed."""
+
+    @property
+    def shares_files(self) -> bool:
+        """Whether workers see the files of the machine on which the engine was opened."""
+
+    def slots(self, pool: Pool) -> int:
+        """Return how many payloads of a pool run at once at most; 0 for a pool that there is not."""
+
+    def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
+        """Have a payload run by one worker of a pool.
+
+        :returns: what the handler returned. Any exception says that the payload may not have been run to its
+            end; whether it was run in part, or is still being run, is not known then.
+        """
+
+    def close(self, *, now: bool) -> None:
+        """End the workers.
+
+        :param now: do not wait for payloads that are being run.
+        """
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Where sweeps run. Plugins add their own."""
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--engine``."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts."""
+
+    def pools(self, request: EngineRequest) -> Mapping[Pool, int]:
+        """Return how many workers each pool has at most, without starting or asking anything.
+
+        :raises CkprofError: the settings are wrong, or something that the engine needs is not installed.
+        """
+
+    def open(self, request: EngineRequest) -> EngineSession:
+        """Start whatever takes payloads; workers may come later.
+
+        :raises CkprofError: as :meth:`pools`.
+        """

@@ -1,0 +1,80 @@
+"""The problems that users name: lines, files, objects of programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof.model.problem_case import ProblemCase, as_case
+from ckprof.model.problem_line import ProblemLine
+from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.read import read_problem_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Operation
+    from ckprof.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenProblems:
+    """The problems of lines and files, before it is known which instances there are."""
+
+    #: each of these must fit the instances
+    named: tuple[ProblemCase, ...] = ()
+    #: those of these that do not are counted
+    listed: tuple[ProblemCase, ...] = ()
+    #: why lines of files are not meant -> how many
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def all(self) -> tuple[ProblemCase, ...]:
+        """All problems in order."""
+        return (*self.named, *self.listed)
+
+    def __bool__(self) -> bool:
+        return bool(self.named or self.listed or self.skipped)
+
+
+def parse_problems(
+    session: Session,
+    direction: Operation,
+    lines: Sequence[str | Problem] = (),
+    files: Sequence[Path] = (),
+    *,
+    name: str = "--problem",
+) -> GivenProblems:
+    """Return the problems of lines, and of files with one problem a line.
+
+    :param lines: MIOpenDriver's or ckProfiler's text, or problems already parsed.
+    :param name: what messages call the lines.
+    :raises InputError: a line is wrong, or one of ``lines`` asks for another direction.
+    """
+    operations = tuple(session.registry.operations)
+    named = [
+        parse_problem(ProblemLine(text=line, path=name), direction, operations)
+        if isinstance(line, str)
+        else _of_object(line, direction)
+        for line in lines
+    ]
+    listed: list[ProblemCase] = []
+    skipped: Counter[str] = Counter()
+    for path in files:
+        read = read_problem_file(path, direction, operations)
+        listed += read.problems
+        skipped += read.skipped
+    return GivenProblems(named=tuple(named), listed=tuple(listed), skipped=skipped)
+
+
+def _of_object(problem: Problem, direction: Operation) -> ProblemCase:
+    case = as_case(problem)
+    if not isinstance(case.problem, direction.problem_types):
+        raise InputError(f"{case.problem.describe()}: expected a problem of {direction.id}")
+    if case.direction not in (None, direction.id):
+        raise InputError(f"the problem was read for {case.direction}, expected {direction.id}")
+    return case

@@ -1,0 +1,1 @@
+"""Comparisons as text, JSON, CSV and JUnit."""

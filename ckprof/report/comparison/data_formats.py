@@ -1,0 +1,161 @@
+"""Comparisons for programs: JSON, CSV and JUnit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.compare.verdict import Verdict
+from ckprof.model.problem_types import sizes
+from ckprof.report.comparison.summary import settling_text
+from ckprof.report.figures import display_name
+from ckprof.report.junit import JUnit, add
+from ckprof.report.table import Column, Table
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
+
+    from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison
+    from ckprof.compare.side import ProblemKey, Row
+
+SCHEMA: Final = "ckprof.compare"
+
+#: raised whenever a key changes its meaning or vanishes; new keys do not raise it
+VERSION: Final = 2
+
+
+#: of one compared row; ratios are new time / old time, the error is the standard deviation of their logarithm
+_COLUMNS: Final[list[Column[ComparedRow]]] = [
+    Column("direction", lambda row: row.key.problem.direction),
+    Column("problem", lambda row: row.key.problem.problem.describe()),
+    Column("dtype", lambda row: row.key.problem.dtype),
+    Column("layout", lambda row: row.key.problem.layout),
+    Column("split_k", lambda row: row.key.split_k),
+    Column("instance", lambda row: row.key.instance),
+    Column("name", lambda row: display_name(row.old)),
+    Column("verdict", lambda row: row.judgement and row.judgement.verdict.value),
+    Column("ratio", lambda row: row.change.ratio if row.change else None),
+    Column("ratio_low", lambda row: math.exp(row.change.low) if row.change else None),
+    Column("ratio_high", lambda row: math.exp(row.change.high) if row.change else None),
+    Column("error", lambda row: row.change.error if row.change else None),
+    Column("p_value", lambda row: row.change.p_value if row.change else None),
+    Column("processes_needed", lambda row: row.judgement and row.judgement.processes_needed),
+    Column("old_ms", lambda row: row.old.time_ms if row.old.ranked else None),
+    Column("new_ms", lambda row: row.new.time_ms if row.new.ranked else None),
+    Column("old_processes", lambda row: len(row.old.processes)),
+    Column("new_processes", lambda row: len(row.new.processes)),
+    Column("old_rounds", lambda row: len(row.old.rounds)),
+    Column("new_rounds", lambda row: len(row.new.rounds)),
+    Column("old_status", lambda row: row.old.status.value),
+    Column("new_status", lambda row: row.new.status.value),
+    Column("reason", lambda row: " ".join(row.new.reason.split())),
+]
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Return everything as plain values. Ratios are new time / old time."""
+    records = Table(_COLUMNS, comparison.rows).records()
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "old": comparison.old_label,
+        "new": comparison.new_label,
+        "policy": asdict(comparison.policy),
+        "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
+        "geometric_mean": asdict(comparison.geometric_mean) if comparison.geometric_mean else None,
+        "shift": asdict(comparison.shift) if comparison.shift else None,
+        "process_noise": comparison.process_noise,
+        "conditions": [
+            {**asdict(state), "contended": {mark.value: share for mark, share in state.contended.items()}}
+            for state in comparison.states
+        ],
+        "settled": comparison.settled,
+        "what_changed": [asdict(part) for part in comparison.what_changed],
+        "problems": [_problem_record(problem) for problem in comparison.problems],
+        "rows": [
+            {**record, "problem_fields": sizes(row.key.problem.problem), "worsened": row.worsened}
+            for record, row in zip(records, comparison.rows, strict=True)
+        ],
+        "only_old": [_unmatched_record(row) for row in comparison.only_old],
+        "only_new": [_unmatched_record(row) for row in comparison.only_new],
+    }
+
+
+def _problem_record(problem: ComparedProblem) -> dict[str, Any]:
+    """Return the best kernels of one problem."""
+    return {
+        **_key_record(problem.key),
+        "old_best": display_name(problem.old),
+        "new_best": display_name(problem.new),
+        "old_ms": problem.old.time_ms,
+        "new_ms": problem.new.time_ms,
+        "ratio": problem.ratio,
+        "changed": problem.changed,
+        "old_best_now": problem.old_best_now,
+    }
+
+
+def _unmatched_record(row: Row) -> dict[str, Any]:
+    """Return a row that the other side does not have."""
+    return {
+        **_key_record(row.key.problem),
+        "split_k": row.key.split_k,
+        "instance": row.key.instance,
+        "name": display_name(row),
+        "status": row.status.value,
+    }
+
+
+def _key_record(key: ProblemKey) -> dict[str, str]:
+    return {
+        "direction": key.direction,
+        "problem": key.problem.describe(),
+        "dtype": key.dtype,
+        "layout": key.layout,
+    }
+
+
+def render_json(comparison: Comparison) -> str:
+    """Render everything."""
+    return json.dumps(as_json(comparison), indent=2) + "\n"
+
+
+def render_csv(comparison: Comparison) -> str:
+    """Render one line per matched row; empty cells where there is no such figure."""
+    return Table(_COLUMNS, comparison.rows).csv()
+
+
+def render_junit(comparison: Comparison) -> str:
+    """Render one test suite per problem and one test case per row.
+
+    Slower rows and kernels that stopped to work are failures; unclear rows count as skipped.
+    """
+    groups: dict[str, list[ComparedRow]] = defaultdict(list)
+    for row in comparison.rows:
+        key = row.key.problem
+        groups[" ".join(filter(None, (key.direction, key.dtype, key.problem.describe())))].append(row)
+    junit = JUnit(f"{comparison.old_label} against {comparison.new_label}")
+    for name, rows in groups.items():
+        suite = junit.suite(name)
+        suite.set("errors", "0")
+        for row in rows:
+            _case(suite, name, row)
+    return junit.render()
+
+
+def _case(suite: ElementTree.Element, problem: str, row: ComparedRow) -> None:
+    case = add(suite, "testcase", name=display_name(row.old), classname=problem)
+    if row.new.ranked:
+        case.set("time", f"{row.new.time_ms / 1e3:.9f}")
+    verdict = row.judgement.verdict if row.judgement else None
+    if row.worsened:
+        text = f"{row.old.status.value} -> {row.new.status.value}: {row.new.reason}"
+        add(case, "failure", type="status", message=text)
+    elif verdict is Verdict.SLOWER and row.judgement:
+        text = f"{row.judgement.change.ratio - 1:+.1%}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
+        add(case, "failure", type="slower", message=text)
+    elif verdict is Verdict.UNCLEAR and row.judgement:
+        add(case, "skipped", message=f"unclear: {settling_text(row.judgement)} would settle it")

@@ -1,0 +1,116 @@
+"""What a comparison found, in a few sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from ckprof.compare.verdict import MOST_PROCESSES, ROUNDS_EACH, Verdict
+from ckprof.report.figures import change_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ckprof.compare.conditions import MachineState
+    from ckprof.compare.model import Comparison
+    from ckprof.compare.verdict import Judgement
+
+#: verdicts with a table of their own, the most urgent first
+URGENCY: Final = (Verdict.SLOWER, Verdict.FASTER, Verdict.UNCLEAR)
+
+
+def summary_lines(comparison: Comparison, start: str) -> list[str]:
+    """Return counts, what all rows share, and what limits the verdicts.
+
+    :param start: what all names of kernels begin with, which is left out.
+    """
+    lines = [f"{comparison.old_label} (old) against {comparison.new_label} (new)"]
+    verdicts = comparison.verdicts
+    judged = sum(verdicts.values())
+    counts = ", ".join(f"{verdicts[verdict]} {verdict.value.upper()}" for verdict in (*URGENCY, Verdict.SAME))
+    lines.append(f"{judged} rows with times on both sides: {counts}")
+    lines += shift_lines(comparison)
+    mean = comparison.geometric_mean
+    if mean:
+        lines.append(
+            f"best against best over {mean.problems} problems, geometric mean of the times: "
+            f"{change_text(mean.ratio)} ({change_text(mean.low)} to {change_text(mean.high)})"
+        )
+    if start:
+        lines.append(f"names without what they all begin with: {start}")
+    for count, what in (
+        (len(comparison.rows) - judged, "rows without a verified time on one side"),
+        (len(comparison.only_old), f"rows only in {comparison.old_label}"),
+        (len(comparison.only_new), f"rows only in {comparison.new_label}"),
+        (comparison.settled, "unclear rows measured again in pairs of new processes, in the order ABBA"),
+        (comparison.superseded, "older measurements with another device, toolchain or method, not compared"),
+    ):
+        if count:
+            lines.append(f"{count} {what}")
+    lines += _condition_lines(comparison)
+    for part in comparison.what_changed:
+        if part.incomparable:
+            lines.append(f"warning: {part.name} differs: times that were taken differently are compared")
+    lines += _evidence_lines(comparison)
+    return lines
+
+
+def shift_lines(comparison: Comparison) -> Iterator[str]:
+    """Say what all rows share; nothing where there is no such shift."""
+    shift = comparison.shift
+    if shift is None or not shift.shared:
+        return
+    size = change_text(shift.ratio)
+    if shift.removed:
+        yield f"all rows share a change of {size}, as of clock or load: it is taken out of the verdicts"
+    else:
+        yield f"all rows share a change of {size}: more than --max-shift, so it counts in the verdicts"
+
+
+def _condition_lines(comparison: Comparison) -> Iterator[str]:
+    old, new = comparison.states
+    parts = [
+        f"{name} {before:.{digits}f} \N{RIGHTWARDS ARROW} {after:.{digits}f}{unit}"
+        for name, before, after, digits, unit in (
+            ("load", old.load, new.load, 1, ""),
+            ("clock", old.clock_mhz, new.clock_mhz, 0, " MHz"),
+            ("temperature", old.temperature_c, new.temperature_c, 0, " °C"),
+        )
+        if before is not None and after is not None
+    ]
+    if parts:
+        yield f"conditions (medians): {', '.join(parts)}"
+    for side, state in (("old", old), ("new", new)):
+        if state.contended:
+            yield f"warning: {side} side: {_contended_text(state)}; they count where there are no others"
+
+
+def _contended_text(state: MachineState) -> str:
+    return ", ".join(
+        f"{share:.0%} of its measurements are marked {mark.value}" for mark, share in state.contended.items()
+    )
+
+
+def _evidence_lines(comparison: Comparison) -> Iterator[str]:
+    """Say what the verdicts of rows with one process a side rest on, and what would settle unclear ones."""
+    changes = [row.judgement.change for row in comparison.rows if row.judgement]
+    single = sum(change.processes == 1 for change in changes)
+    if single and comparison.process_noise is not None:
+        whence = "as the rows show" if comparison.shift is not None else "by --process-noise"
+        yield (
+            f"{single} rows have one process on a side: processes are taken to differ by "
+            f"{math.expm1(comparison.process_noise):.1%}, {whence}; --sessions of sweep and run measures it"
+        )
+    unclear = [row.judgement for row in comparison.with_verdict(Verdict.UNCLEAR) if row.judgement]
+    needed = sorted(judgement.processes_needed or MOST_PROCESSES + 1 for judgement in unclear)
+    if needed:
+        middle = needed[len(needed) // 2]
+        text = f"over {MOST_PROCESSES}" if middle > MOST_PROCESSES else str(middle)
+        yield f"half of the unclear rows would be settled by {text} processes of {ROUNDS_EACH} rounds a side"
+
+
+def settling_text(judgement: Judgement) -> str:
+    """Say what would settle an unclear row."""
+    needed = judgement.processes_needed
+    count = f"about {needed}" if needed else f"more than {MOST_PROCESSES}"
+    return f"{count} processes of {ROUNDS_EACH} rounds on each side"

@@ -1,0 +1,158 @@
+"""Comparisons for people: as text and as Markdown for pull requests."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from ckprof.compare.verdict import MOST_PROCESSES, Verdict
+from ckprof.report.comparison.summary import URGENCY, summary_lines
+from ckprof.report.document import Document, Heading
+from ckprof.report.figures import (
+    change_text,
+    common_start,
+    display_name,
+    name_column,
+    number_column,
+    problem_column,
+)
+from ckprof.report.table import Column, RowT, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison, PartChange
+
+#: rows of a table; the rest is counted. JSON and CSV have all of them
+MOST_ROWS: Final = 40
+
+
+def render_table(comparison: Comparison) -> str:
+    """Render the comparison as text."""
+    return comparison_document(comparison).text()
+
+
+def render_markdown(comparison: Comparison) -> str:
+    """Render the comparison as Markdown."""
+    return comparison_document(comparison).markdown()
+
+
+def comparison_document(comparison: Comparison) -> Document:
+    """Return counts, what changed besides the times, and what differs, the most urgent first."""
+    start = common_start(display_name(side) for row in comparison.rows for side in (row.old, row.new))
+    document = Document([*summary_lines(comparison, start)])
+    if comparison.what_changed:
+        document.add(Heading("What changed besides the times"))
+        document.add(_table(part_columns(), comparison.what_changed))
+    if comparison.status_changes:
+        document.add(Heading("Statuses that changed"))
+        document.add(_table(_status_columns(start), comparison.status_changes))
+    columns = [column for column in compared_columns(start) if column.name != "verdict"]
+    for verdict in URGENCY:
+        rows = comparison.with_verdict(verdict)
+        if rows:
+            document.add(Heading(verdict.value.upper()), _table(columns, rows))
+    changed = [problem for problem in comparison.problems if problem.changed]
+    if changed:
+        document.add(Heading("Problems whose best instance changed"))
+        document.add(_table(best_change_columns(start), changed))
+    return document
+
+
+def _table(columns: Sequence[Column[RowT]], rows: Sequence[RowT]) -> Table[RowT]:
+    return Table(columns, rows, most_rows=MOST_ROWS, elsewhere="--format json and csv have all")
+
+
+def part_columns() -> list[Column[PartChange]]:
+    """Return the columns of what changed besides the times."""
+    return [
+        Column("what", lambda part: part.name),
+        Column("old", lambda part: part.old, text=_old_part),
+        Column("new", lambda part: part.new, text=lambda part: _shortened(part.new)),
+        Column("rows", lambda part: part.rows or None, align="right"),
+    ]
+
+
+def _old_part(part: PartChange) -> str:
+    return "other machine code" if part.name == "kernel.object_digest" else _shortened(part.old)
+
+
+def _shortened(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _status_columns(start: str) -> list[Column[ComparedRow]]:
+    return [
+        problem_column(lambda row: row.key.problem.problem),
+        name_column("instance", lambda row: display_name(row.old), start),
+        Column("old", lambda row: row.old.status.value),
+        Column("new", lambda row: row.new.status.value),
+        Column("reason", lambda row: " ".join(row.new.reason.split())[:120], priority=1),
+    ]
+
+
+def compared_columns(start: str) -> list[Column[ComparedRow]]:
+    """Return the columns of compared rows; without a judgement the verdict says how the status changed.
+
+    :param start: what all names of kernels begin with, which is left out.
+    """
+    return [
+        problem_column(lambda row: row.key.problem.problem),
+        name_column("instance", lambda row: display_name(row.old), start),
+        Column("verdict", _verdict, style=_verdict_style),
+        number_column("old ms", lambda row: row.old.time_ms if row.judgement else None),
+        number_column("new ms", lambda row: row.new.time_ms if row.judgement else None),
+        number_column("change", lambda row: row.change.ratio if row.change else None, change_text),
+        Column("interval", lambda row: row.change.low if row.change else None, align="right", text=_interval),
+        number_column("processes", lambda row: row.change.processes if row.change else None, priority=3),
+        number_column("rounds", lambda row: row.change.rounds if row.change else None, priority=1),
+        Column(
+            "needed",
+            lambda row: row.judgement and row.judgement.processes_needed,
+            align="right",
+            text=_needed,
+            priority=2,
+        ),
+    ]
+
+
+def _verdict(row: ComparedRow) -> str:
+    if row.judgement is not None:
+        return row.judgement.verdict.value
+    return f"{row.old.status.value} \N{RIGHTWARDS ARROW} {row.new.status.value}"
+
+
+def _verdict_style(row: ComparedRow) -> str:
+    return f"verdict-{row.judgement.verdict.value}" if row.judgement else f"status-{row.new.status.value}"
+
+
+def _interval(row: ComparedRow) -> str:
+    change = row.change
+    return f"{change_text(math.exp(change.low))} to {change_text(math.exp(change.high))}" if change else ""
+
+
+def _needed(row: ComparedRow) -> str:
+    if row.judgement is None or row.judgement.verdict is not Verdict.UNCLEAR:
+        return ""
+    return str(row.judgement.processes_needed or f"over {MOST_PROCESSES}")
+
+
+def best_change_columns(start: str) -> list[Column[ComparedProblem]]:
+    """Return the columns of problems whose best instance changed.
+
+    :param start: what all names of kernels begin with, which is left out.
+    """
+    return [
+        problem_column(lambda problem: problem.key.problem),
+        name_column("old best", lambda problem: display_name(problem.old), start),
+        name_column("new best", lambda problem: display_name(problem.new), start),
+        number_column("best time", lambda problem: problem.ratio, change_text),
+        Column(
+            "old best now, against new best",
+            lambda problem: problem.old_best_now,
+            align="right",
+            text=lambda problem: (
+                change_text(problem.old_best_now) if problem.old_best_now else "not measured"
+            ),
+        ),
+    ]

@@ -1,0 +1,64 @@
+"""Headings, texts and tables in turn: a report for people, as text for a terminal or as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ckprof.plain_text import plain
+from ckprof.report.table import Table
+
+if TYPE_CHECKING:
+    from ckprof.report.table import Terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title of its own."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that Markdown must leave as they are."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Document:
+    """Parts that stand below each other, a blank line between them."""
+
+    parts: list[str | Heading | Block | Table[Any]] = field(default_factory=list)
+
+    def add(self, *parts: str | Heading | Block | Table[Any]) -> None:
+        """Append parts; a text may have several lines, an empty one is left out."""
+        self.parts += [part for part in parts if part != ""]
+
+    def text(self, terminal: Terminal | None = None) -> str:
+        """Return the document as text, with a line feed at its end.
+
+        :param terminal: what tables are fitted to; ``None`` for whole tables without colours.
+        """
+        return "\n\n".join(_text(part, terminal) for part in self.parts) + "\n"
+
+    def markdown(self) -> str:
+        """Return the document as Markdown, with a line feed at its end."""
+        return "\n\n".join(map(_markdown, self.parts)) + "\n"
+
+
+def _text(part: str | Heading | Block | Table[Any], terminal: Terminal | None) -> str:
+    if isinstance(part, Table):
+        return part.text(terminal)
+    if isinstance(part, Heading):
+        return plain(part.title)
+    return plain("\n".join(part.lines) if isinstance(part, Block) else part)
+
+
+def _markdown(part: str | Heading | Block | Table[Any]) -> str:
+    if isinstance(part, Table):
+        return part.markdown()
+    if isinstance(part, Heading):
+        return f"### {part.title}"
+    return "\n".join(["```", *part.lines, "```"]) if isinstance(part, Block) else part

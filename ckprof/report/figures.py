@@ -1,0 +1,102 @@
+"""How reports of stores and comparisons write problems, kernels and figures, and columns of these."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from ckprof.model.problem import brief
+from ckprof.model.ranking import Order
+from ckprof.report.table import ESSENTIAL, Column, RowT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ckprof.compare.side import Row
+    from ckprof.model.problem import Problem
+    from ckprof.model.ranking import Standing
+
+
+def problem_column(problem: Callable[[RowT], Problem]) -> Column[RowT]:
+    """Return a column with the sizes of problems that have an effect; all of them are its hints."""
+    return Column(
+        "problem",
+        problem,
+        text=lambda row: brief(problem(row)),
+        hint=lambda row: problem(row).describe(),
+        css_class="problem",
+    )
+
+
+def name_column(heading: str, name: Callable[[RowT], str], start: str) -> Column[RowT]:
+    """Return a column of kernels.
+
+    :param start: what all names begin with, which is left out.
+    """
+    return Column(heading, name, text=lambda row: name(row).removeprefix(start), hint=name, css_class="name")
+
+
+def number_column(
+    heading: str,
+    value: Callable[[RowT], float | None],
+    show: Callable[[float], str] | None = None,
+    hint: Callable[[RowT], str] | None = None,
+    priority: int = ESSENTIAL,
+) -> Column[RowT]:
+    """Return a column of figures.
+
+    :param show: how they are written, if not as :func:`number` does.
+    """
+
+    def text(row: RowT) -> str:
+        figure = value(row)
+        return "" if figure is None else (show or number)(figure)
+
+    return Column(heading, value, align="right", text=text, hint=hint, priority=priority)
+
+
+def number(value: float) -> str:
+    """Return four significant digits without an exponent where that is short."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def percent(value: float) -> str:
+    """Return a share in percent."""
+    return f"{100 * value:.1f}%"
+
+
+def change_text(ratio: float) -> str:
+    """Return a ratio of times as percent, or as a factor where percent are hard to read."""
+    if ratio >= 2:
+        return f"x{ratio:.3g}"
+    if ratio <= 0.5:
+        return f"/{1 / ratio:.3g}"
+    return f"{100 * (ratio - 1):+.1f}%"
+
+
+def standing_text(standing: Standing) -> str:
+    """Return how sure it is which kernel is the fastest, and what it would take to know."""
+    if standing.order is Order.ALONE:
+        return "no other kernel has a time"
+    if standing.order is Order.CLEAR:
+        return "surely the fastest"
+    shared = f"{standing.first} kernels may be the fastest"
+    if standing.order is Order.TIE:
+        return f"{shared}; the first of them is as good as any"
+    if standing.rounds is not None:
+        return f"{shared}; about {standing.rounds} rounds would tell"
+    return f"{shared}; more worker processes would tell (--sessions)"
+
+
+def common_start(names: Iterable[str]) -> str:
+    """Return the whole words that all names begin with, where there are several names."""
+    distinct = set(names)
+    columns = zip(*(name.split("_")[:-1] for name in distinct), strict=False)
+    common = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, columns)]
+    return "".join(f"{word}_" for word in common) if len(distinct) > 1 else ""
+
+
+def display_name(row: Row) -> str:
+    """Return what readers call the kernel: its name, with the splits where they are not 1."""
+    name = row.kernel.name or row.kernel.instance_string or row.key.instance[:12]
+    return name if row.key.split_k == 1 else f"{name} (split-K {row.key.split_k})"

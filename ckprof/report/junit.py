@@ -1,0 +1,44 @@
+"""JUnit XML for CI services: suites of test cases, without the characters that XML cannot hold."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from xml.etree import ElementTree
+
+_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class JUnit:
+    """A report that grows.
+
+    :param name: what is tested.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._root = ElementTree.Element("testsuites", name=_clean(name))
+
+    def suite(self, name: str) -> ElementTree.Element:
+        """Add a suite, for test cases of :func:`add`."""
+        return add(self._root, "testsuite", name=name)
+
+    def render(self) -> str:
+        """Return the document, with the counts of its cases."""
+        counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
+        for key, path in counts.items():
+            for suite in self._root:
+                suite.set(key, str(len(suite.findall(path))))
+            self._root.set(key, str(len(self._root.findall(f"testsuite/{path}"))))
+        ElementTree.indent(self._root)
+        return ElementTree.tostring(self._root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def add(parent: ElementTree.Element, tag: str, text: str = "", **attributes: str) -> ElementTree.Element:
+    """Add an element to another one."""
+    child = ElementTree.SubElement(parent, tag, {key: _clean(value) for key, value in attributes.items()})
+    child.text = _clean(text) or None
+    return child
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("?", text)

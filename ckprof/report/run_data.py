@@ -1,0 +1,189 @@
+"""Runs for programs: JSON with everything, CSV with one row per outcome."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.ranking import kernel_time
+from ckprof.report.rows import (
+    baseline_rows,
+    reason_of,
+    requirement_counts,
+    rows_of_problem,
+    rows_with_baselines,
+)
+from ckprof.report.table import Column, Table
+
+if TYPE_CHECKING:
+    from ckprof.model.conversion import Conversion
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.results import RunResults
+    from ckprof.report.rows import Row
+
+SCHEMA: Final = "ckprof.run"
+
+#: raised whenever a key changes its meaning or vanishes; new keys do not raise it
+VERSION: Final = 1
+
+
+def render_json(results: RunResults) -> str:
+    """Render everything that the run found out, with units in the keys."""
+    return json.dumps(as_json(results), indent=2) + "\n"
+
+
+def as_json(results: RunResults) -> dict[str, Any]:
+    """Return the report as plain values."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "partial": results.partial,
+        "warnings": list(results.warnings),
+        "direction": results.direction,
+        "target": results.target,
+        "arch": results.arch,
+        "environment": dict(results.environment),
+        "inputs": [_conversion(conversion) for conversion in results.conversions],
+        "build": asdict(results.build),
+        "stages_s": dict(results.stages_s),
+        "instances": [_instance(instance) for instance in results.instances],
+        "same_kernels": [asdict(same) for same in results.same_kernels],
+        "problems": [
+            {
+                "index": index,
+                **problem.as_dict(),
+                "best": best.key if (best := results.best(index)) else None,
+                "substitutions": [
+                    {"kernel": substitution.kernel, "instances": list(substitution.instances)}
+                    for substitution in results.substitutions
+                    if substitution.problem_index == index
+                ],
+                "refused_by": [asdict(count) for count in requirement_counts(results, index)],
+                "outcomes": [_row(row) for row in rows_of_problem(results, index)],
+                "baselines": [_baseline(row) for row in baseline_rows(results, index)],
+            }
+            for index, problem in enumerate(results.problems)
+        ],
+    }
+
+
+def _conversion(conversion: Conversion) -> dict[str, Any]:
+    return {
+        "path": str(conversion.path),
+        "converter": conversion.converter,
+        "lines": conversion.lines,
+        "instances": sum(len(catalog.records) for catalog in conversion.catalogs),
+        "dropped_by_rule": dict(conversion.dropped_by_rule),
+        "dropped": [asdict(line) for line in conversion.dropped],
+        "lossy": [asdict(line) for line in conversion.lossy],
+    }
+
+
+def _instance(kernel: SelectedKernel) -> dict[str, Any]:
+    names = ("key", "index", "id", "name", "instance_string", "pipeline", "dtype", "source", "layout")
+    plain = {name: getattr(kernel, name) for name in names} | {"dtype": kernel.dtype.value}
+    # only kernels that have one say so
+    return plain if kernel.compute_type is None else {**plain, "compute_type": kernel.compute_type.value}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    outcome = row.outcome
+    return {
+        "rank": row.rank,
+        "instance": row.instance.index,
+        "key": outcome.key,
+        **_attempt(row),
+        "split_k": outcome.split_k,
+        "split_k_deduced": outcome.split_k_deduced,
+        "ratios": dict(row.ratios),
+    }
+
+
+def _baseline(row: Row) -> dict[str, Any]:
+    return {
+        "baseline": row.baseline,
+        "name": row.instance.name,
+        "dtype": row.instance.dtype.value,
+        "layout": row.instance.layout,
+        **({"compute_type": row.instance.compute_type.value} if row.instance.compute_type else {}),
+        **_attempt(row),
+    }
+
+
+def _attempt(row: Row) -> dict[str, Any]:
+    outcome = row.outcome
+    verification = outcome.verification
+    return {
+        "status": outcome.status.value,
+        "reason": outcome.reason,
+        "refusals": [
+            {"condition": rejection.rule, "message": rejection.message}
+            for rejection in outcome.unmet_requirements
+        ],
+        "gflops": row.gflops,
+        "gbytes_per_s": row.gbytes,
+        "measurement": asdict(outcome.measurement) if outcome.measurement else None,
+        "standing": _standing(row),
+        "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
+    }
+
+
+def _standing(row: Row) -> dict[str, Any] | None:
+    """Return what the rounds say of an outcome; ``None`` where it was not measured in rounds."""
+    rounds = row.outcome.rounds
+    time = kernel_time(rounds)
+    if time is None:
+        return None
+    return {
+        "group": int(rounds[0].place[0]) if rounds[0].place else 0,
+        "counted": len(time.rounds),
+        "taken": len(rounds),
+        "ratio": row.ratio,
+        "tied": row.rank == 1,
+        "left_early": row.outcome.left_early,
+    }
+
+
+def render_csv(results: RunResults) -> str:
+    """Render all outcomes; empty cells where there is no such figure."""
+    rows = [row for index in range(len(results.problems)) for row in rows_with_baselines(results, index)]
+    return Table(data_columns(results), rows).csv()
+
+
+def data_columns(results: RunResults) -> list[Column[Row]]:
+    """Return the columns of CSV: every figure of an outcome, of runs with baselines a ratio to each."""
+    columns: list[Column[Row]] = [
+        Column("problem", lambda row: row.outcome.problem_index),
+        Column("rank", lambda row: row.rank),
+        Column("instance", lambda row: None if row.baseline else row.instance.index),
+        Column("name", lambda row: row.instance.name),
+        Column("instance_string", lambda row: row.instance.instance_string),
+        Column("pipeline", lambda row: row.instance.pipeline),
+        Column("dtype", lambda row: row.instance.dtype.value),
+        Column("split_k", lambda row: row.outcome.split_k),
+        Column("split_k_deduced", lambda row: row.outcome.split_k_deduced),
+        Column("status", lambda row: row.outcome.status.value),
+        Column("median_ms", lambda row: row.measurement and row.measurement.median_ms),
+        Column("spread_ms", lambda row: row.measurement and row.measurement.spread_ms),
+        Column("min_ms", lambda row: row.measurement and row.measurement.min_ms),
+        Column("samples", lambda row: row.measurement and row.measurement.samples),
+        Column("stopped_by", lambda row: row.measurement and row.measurement.stopped_by),
+        Column("gflops", lambda row: row.gflops),
+        Column("gbytes_per_s", lambda row: row.gbytes),
+        Column("max_error", lambda row: row.verification and row.verification.max_error),
+        Column("wrong_elements", lambda row: row.verification and row.verification.wrong_elements),
+        Column("refused_by", _refused_by),
+        Column("reason", lambda row: reason_of(row.outcome, why=results.why)),
+    ]
+    if results.baseline_ids:
+        columns.append(Column("baseline", lambda row: row.baseline or None))
+    return columns + [_ratio_column(id_) for id_ in results.baseline_ids]
+
+
+def _ratio_column(baseline: str) -> Column[Row]:
+    return Column(f"vs_{baseline}", lambda row: row.ratios.get(baseline))
+
+
+def _refused_by(row: Row) -> str:
+    return " ".join(dict.fromkeys(rejection.rule for rejection in row.outcome.unmet_requirements))

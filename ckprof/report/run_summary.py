@@ -1,0 +1,205 @@
+"""Runs in few lines: fitted to a terminal, or with the fastest kernels of each problem alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.outcome import Status
+from ckprof.report.document import Document
+from ckprof.report.rows import reason_of, rows_of_problem, rows_with_baselines
+from ckprof.report.run_data import data_columns
+from ckprof.report.run_table import add_closing, problem_heading, row_style, run_columns
+from ckprof.report.table import Column, Table
+from ckprof.report.unserved import Unserved, main_reason, with_unserved
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.results import RunResults
+    from ckprof.report.rows import Row
+    from ckprof.report.table import Terminal
+
+#: shortest beginning of names that is worth a line of its own
+_WORTH_CUTTING: Final = 8
+#: characters of a reason after which the rest is cut
+_REASON: Final = 60
+#: formats that :func:`render_best` knows
+BEST_FORMATS: Final = ("table", "md", "csv")
+#: columns that say the same of all rows of :func:`best_table`
+_NOT_OF_BEST: Final = ("status", "max error", "reason")
+
+
+def render_for_terminal(results: RunResults, terminal: Terminal, *, all_rows: bool = False) -> str:
+    """Render what :func:`terminal_document` returns."""
+    return terminal_document(results, all_rows=all_rows).text(terminal)
+
+
+def terminal_document(results: RunResults, *, all_rows: bool = False) -> Document:
+    """Return all problems with names and reasons shortened.
+
+    :param all_rows: show every unsupported instance in a row of its own instead of a count for each reason.
+    """
+    document = Document()
+    for index in range(len(results.problems)):
+        rows = rows_with_baselines(results, index)
+        counted = [] if all_rows else [row for row in rows if _is_counted(row)]
+        shown = rows if all_rows else [row for row in rows if not _is_counted(row)]
+        document.add(problem_heading(results, index))
+        if shown:
+            document.add(_short_table(results, shown))
+        document.add(_counts_by_reason(counted))
+        add_closing(document, results, index)
+    return document
+
+
+def _is_counted(row: Row) -> bool:
+    """Say whether a row is counted instead of shown: an unsupported instance."""
+    return row.outcome.status is Status.UNSUPPORTED and not row.baseline
+
+
+def _short_table(results: RunResults, rows: Sequence[Row]) -> Table[Row]:
+    prefix = common_prefix([row.instance.name for row in rows if not row.baseline])
+    columns = [_shortened(column, prefix) for column in run_columns(results)]
+    return Table(
+        columns,
+        rows,
+        style=row_style,
+        elsewhere="--format csv has every figure",
+        notes=partial(_notes, rows, prefix),
+    )
+
+
+def _shortened(column: Column[Row], prefix: str) -> Column[Row]:
+    if column.name == "instance":
+        return replace(column, text=lambda row: row.title.replace(prefix, "", 1))
+    if column.name == "reason":
+        return replace(column, text=lambda row: _cut(column.shown(row)))
+    return column
+
+
+def _cut(reason: str) -> str:
+    return f"{reason[:_REASON]}..." if len(reason) > _REASON else reason
+
+
+def common_prefix(names: Sequence[str]) -> str:
+    """Return the beginning that all names have, up to an underscore; empty where cutting it gains little."""
+    if len(names) < 2:
+        return ""
+    # what the first and the last of the sorted names share, all between them share
+    pairs = zip(min(names), max(names), strict=False)
+    common = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    prefix = common[: common.rfind("_") + 1]
+    return prefix if len(prefix) >= _WORTH_CUTTING else ""
+
+
+def _notes(rows: Sequence[Row], prefix: str, left_out: Sequence[str]) -> list[str]:
+    """Return what the table leaves out: the common beginning of names, whole reasons, ties."""
+    lines = [f"(names without their common beginning {prefix})"] if prefix else []
+    reasons = [(row, reason_of(row.outcome, why=False)) for row in rows if row.outcome.status.is_failure]
+    lines += [
+        f"{_number(row)} {row.outcome.status.value}: {reason}"
+        for row, reason in reasons
+        if reason and ("reason" in left_out or len(reason) > _REASON)
+    ]
+    numbers: dict[str, list[str]] = {}
+    for row in rows:
+        if row.note and "reason" in left_out:
+            numbers.setdefault(row.note, []).append(_number(row))
+    return lines + [f"{note}: {' '.join(where)}" for note, where in numbers.items()]
+
+
+def _number(row: Row) -> str:
+    return f"baseline {row.baseline}" if row.baseline else f"[{row.instance.index}]"
+
+
+def _counts_by_reason(rows: Sequence[Row]) -> str:
+    """Return what rejected the instances that have no row, most first."""
+    if not rows:
+        return ""
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for row in rows:
+        unmet = row.outcome.unmet_requirements
+        reason = reason_of(row.outcome, why=False)
+        # without a requirement's name, as for kernels that answer by themselves, the text is the reason
+        condition = unmet[0].rule if unmet else reason
+        counts[condition] += 1
+        examples.setdefault(condition, f"{reason} (instance {row.instance.index})")
+    lines = [f"{len(rows)} unsupported, by the first condition that is not met (--all shows each):"]
+    for condition, number in counts.most_common():
+        example = examples[condition]
+        lines.append(
+            f"  {number:4}  {example if example.startswith(condition) else f'{condition}: {example}'}"
+        )
+    return "\n".join(lines)
+
+
+def best_rows(results: RunResults, problem_index: int, top: int) -> list[Row]:
+    """Return the ``top`` fastest verified outcomes of a problem, or fewer."""
+    return [row for row in rows_of_problem(results, problem_index) if row.rank is not None][:top]
+
+
+def render_best(results: RunResults, form: str, top: int) -> str:
+    """Render the ``top`` fastest kernels of each problem.
+
+    :param form: one of :data:`BEST_FORMATS`.
+    """
+    table = best_table(results, top)
+    if form == "csv":
+        problem = Column("problem_text", table.columns[1].value)
+        first, *others = data_columns(results)
+        shown = {
+            "problem": lambda row: row.number,
+            "name": lambda row: "none",
+            "reason": lambda row: row.reason,
+        }
+        return Table(with_unserved([first, problem, *others], shown, own=(problem.name,)), table.rows).csv()
+    return (table.markdown() if form == "md" else table.text()) + "\n"
+
+
+def best_table(results: RunResults, top: int) -> Table[Row | Unserved]:
+    """Return the ``top`` fastest kernels of each problem, one row each; one for what no kernel serves."""
+    columns: list[Column[Row]] = [
+        Column("", lambda row: row.outcome.problem_index, align="right"),
+        Column("problem", lambda row: results.problems[row.outcome.problem_index].describe()),
+        *(column for column in run_columns(results) if column.name not in _NOT_OF_BEST),
+        Column("note", lambda row: row.note, priority=1),
+    ]
+    rows: list[Row | Unserved] = []
+    for index in range(len(results.problems)):
+        rows += best_rows(results, index, top) or [_unserved(results, index)]
+    shown = {
+        "": lambda row: row.number,
+        "problem": lambda row: row.problem.describe(),
+        "instance": lambda row: row.text,
+    }
+    return Table(with_unserved(columns, shown), rows, elsewhere="--format csv has every figure")
+
+
+def _unserved(results: RunResults, index: int) -> Unserved:
+    outcomes = results.of_problem(index)
+    return Unserved(
+        problem=results.problems[index],
+        number=index,
+        tried=len(outcomes),
+        reason=main_reason(
+            (outcome.status, [unmet.rule for unmet in outcome.unmet_requirements], outcome.reason)
+            for outcome in outcomes
+        ),
+    )
+
+
+def problems_without_best(results: RunResults) -> list[str]:
+    """Return a sentence for each problem that no kernel serves."""
+    sentences = []
+    for index, problem in enumerate(results.problems):
+        if best_rows(results, index, 1):
+            continue
+        unsupported = all(outcome.status is Status.UNSUPPORTED for outcome in results.of_problem(index))
+        what = "no instance supports" if unsupported else "no verified result for"
+        sentences.append(f"{what} problem {index}: {problem.describe()}")
+    return sentences

@@ -1,0 +1,44 @@
+"""What a report is told besides the measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ckprof.errors import UsageError
+from ckprof.model.roof import Roof
+from ckprof.option import in_percent, option, percentage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """Choices of a report."""
+
+    title: str = field(default="", metadata=option("heading of the report", metavar="TEXT"))
+    #: given by hand; each replaces those of its kind that the sweeps have kept
+    roofs: tuple[Roof, ...] = field(
+        default=(),
+        metadata=option(
+            "a roof of the device: theoretical=95000,5300 or measured=80000,4100; - where one number is not "
+            "known (repeatable)",
+            flag="--roof",
+            metavar="KIND=GFLOPS,GBYTES",
+            parse=Roof.parse,
+        ),
+    )
+    #: a share of the best
+    tie: float = field(
+        default=0.02,
+        metadata=option(
+            "runner-ups this close are ties", metavar="PERCENT", parse=percentage, show=in_percent
+        ),
+    )
+    #: shares of the best's time that the coverage counts as good enough
+    tolerances: tuple[float, ...] = (0.02, 0.05, 0.10)
+    #: kernels per problem whose rounds are drawn over time
+    traced: int = 5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tie < 1:
+            raise UsageError(f"the tie is {self.tie}, expected more than 0 and less than 1")
+        if not self.tolerances or not all(0 < tolerance < 1 for tolerance in self.tolerances):
+            raise UsageError("the tolerances of the coverage must be more than 0 and less than 1")

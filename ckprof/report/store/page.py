@@ -1,0 +1,143 @@
+"""The report as one HTML page without any reference to something outside of it."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from ckprof.model.outcome import Status
+from ckprof.model.problem import brief
+from ckprof.report.figures import common_start, display_name, percent
+from ckprof.report.store.charts import BANDS, coverage_chart, heat_chart, roofline_chart, status_class
+from ckprof.report.store.heat import statuses_of
+from ckprof.report.store.page_comparison import comparison_section
+from ckprof.report.store.tables import (
+    best_table,
+    card_table,
+    coverage_tables,
+    failure_table,
+    instance_table,
+    spaced,
+    trace_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Template
+
+    from ckprof.compare.side import Row
+    from ckprof.report.store.content import ReportContent
+
+
+def render_html(content: ReportContent) -> str:
+    """Render the page."""
+    start = common_start(display_name(row) for row in content.side.rows.values())
+    return _template().render(
+        content=content,
+        texts=_texts(content, start),
+        tables={
+            "best": best_table(content, start),
+            "cards": card_table(content.side.cards) if content.side.cards else None,
+            "coverage": coverage_tables(content.coverage, start),
+            "instances": instance_table(content.heat, start),
+            "rounds": trace_table(),
+            "failures": failure_table(content.overview.failures, start),
+        },
+        comparison=comparison_section(content.comparison, start) if content.comparison else None,
+        roofline=roofline_chart(content.best),
+        coverage=coverage_chart(content.coverage),
+        heat=heat_chart(content.heat) if content.heat.problems else None,
+        bands=_bands(),
+        cell_statuses=[(status_class(status), status.value) for status in statuses_of(content.heat.cells)],
+        data=_data(content, start),
+    )
+
+
+def _texts(content: ReportContent, start: str) -> dict[str, Any]:
+    """Return whatever else the page says that has to be put together first."""
+    return {
+        "start": start,
+        "tie": spaced(percent(content.options.tie)),
+        "has_roofs": any(row.roofs for row in content.best),
+        "statuses": [(status.value, count) for status, count in content.overview.statuses.items()],
+        # words of the values, between which lines may break
+        "facts": [(name, value.split(" ")) for name, value in content.overview.facts],
+        # position and label of those whose rounds can be shown
+        "problems": [
+            (index, f"P{index + 1} {key.direction} {key.dtype} {brief(key.problem)}")
+            for index, key in enumerate(content.heat.problems)
+        ],
+    }
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ckprof.report.store"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2")
+
+
+def _bands() -> list[tuple[str, str]]:
+    """Return (CSS class, label) of the legend of the heat map."""
+    labels = [f"{low} to {high} %" for low, high in pairwise(BANDS)]
+    return [(f"q{index}", label) for index, label in enumerate([*labels, "the best"])]
+
+
+def _data(content: ReportContent, start: str) -> Markup:
+    """Return what the script draws from, as JSON that can stand in a ``script`` element."""
+    statuses = list(Status)
+    data = {
+        "problems": [brief(key.problem) for key in content.heat.problems],
+        "instances": [instance.name.removeprefix(start) for instance in content.heat.instances],
+        "statuses": [status.value for status in statuses],
+        # percent of the best, -1 without a measurement, -2 - n for status n
+        "cells": [
+            [
+                -1 if cell is None else -2 - statuses.index(cell) if isinstance(cell, Status) else cell
+                for cell in row
+            ]
+            for row in content.heat.cells
+        ],
+        "traces": [_traces(rows, content.options.traced, start) for rows in content.side.by_problem.values()],
+    }
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704 - nothing in it can end the element
+
+
+def _traces(rows: Sequence[Row], kernels: int, start: str) -> list[dict[str, Any]]:
+    """Return the rounds of a problem's fastest kernels and of its reference kernel, so that drift shows.
+
+    :param kernels: how many of the fastest.
+    """
+    ranked = [row for row in rows if row.ranked]
+    chosen = ranked[:kernels] + [row for row in ranked[kernels:] if _is_reference(row)][:1]
+    first_s = min((measured.started for row in chosen for measured in row.rounds), default=0.0)
+    return [
+        {
+            "name": display_name(row)[len(start) :],
+            "reference": _is_reference(row),
+            # seconds since the first round of the problem, median in milliseconds
+            "points": [
+                (round(measured.started - first_s, 3), float(f"{measured.median_ms:.5g}"))
+                for measured in row.rounds
+            ],
+        }
+        for row in chosen
+    ]
+
+
+def _is_reference(row: Row) -> bool:
+    """Say whether it is the kernel that ran in every round to show drift."""
+    return any(measured.reference for measured in row.rounds)

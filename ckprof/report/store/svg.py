@@ -1,0 +1,143 @@
+"""Parts of hand-written SVG charts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The outer size of a chart and the margins around its plot, in pixels."""
+
+    width: int
+    height: int
+    left: int = 64
+    right: int = 16
+    top: int = 12
+    bottom: int = 44
+
+    @property
+    def x_range(self) -> tuple[float, float]:
+        """Left and right end of the plot."""
+        return self.left, self.width - self.right
+
+    @property
+    def y_range(self) -> tuple[float, float]:
+        """Lower and upper end of the plot."""
+        return self.height - self.bottom, self.top
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A map from values to pixels."""
+
+    domain: tuple[float, float]
+    range: tuple[float, float]
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a value, to a tenth."""
+        low, high, value = (math.log10(x) if self.log else x for x in (*self.domain, value))
+        share = (value - low) / (high - low)
+        return round(self.range[0] + share * (self.range[1] - self.range[0]), 1)
+
+    def ticks(self) -> list[float]:
+        """Return round values within the domain: decades or nice steps."""
+        low, high = self.domain
+        if self.log:
+            decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+            steps = (1,) if len(decades) > 4 else (1, 2, 5)
+            return [
+                step * 10.0**power for power in decades for step in steps if low <= step * 10.0**power <= high
+            ]
+        step = _nice_step((high - low) / 5)
+        return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _nice_step(rough: float) -> float:
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= rough * 0.999)
+
+
+def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
+    """Return an element; ``class_`` and ``aria_label`` become ``class`` and ``aria-label``."""
+    texts = [
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    ]
+    inner = Markup("").join(escape(child) for child in children)
+    text = f"<{name}{''.join(texts)}>{inner}</{name}>" if inner else f"<{name}{''.join(texts)}/>"
+    return Markup(text)  # noqa: S704 - every value is escaped above, names are our own
+
+
+def axes(frame: Frame, x: Scale, y: Scale, names: tuple[str, str]) -> list[Markup]:
+    """Return grid lines with numbers, and the names of the axes."""
+    bottom, top = frame.y_range
+    left, right = frame.x_range
+    parts: list[Markup] = []
+    for value in x.ticks():
+        at = x(value)
+        parts.append(tag("line", x1=at, x2=at, y1=bottom, y2=top, class_="grid"))
+        parts.append(tag("text", short(value), x=at, y=bottom + 16, class_="tick", text_anchor="middle"))
+    for value in y.ticks():
+        at = y(value)
+        parts.append(tag("line", x1=left, x2=right, y1=at, y2=at, class_="grid"))
+        parts.append(tag("text", short(value), x=left - 8, y=at + 4, class_="tick", text_anchor="end"))
+    middle = (left + right) / 2
+    parts.append(tag("text", names[0], x=middle, y=frame.height - 8, class_="axis", text_anchor="middle"))
+    height = (bottom + top) / 2
+    turned = f"rotate(-90 14 {height})"
+    parts.append(tag("text", names[1], x=14, y=height, class_="axis", text_anchor="middle", transform=turned))
+    return parts
+
+
+def polyline(points: Iterable[tuple[float, float]], class_: str) -> Markup:
+    """Return a line through pixels."""
+    return tag("polyline", points=" ".join(f"{x:g},{y:g}" for x, y in points), class_=class_)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartText:
+    """How a chart is found and read."""
+
+    #: its id in the page
+    id: str
+    name: str
+    #: what the chart shows, in words
+    description: str
+    #: ``img``; ``group`` where it has links, ``application`` where it takes keys
+    role: str = "img"
+
+
+def chart(frame: Frame, parts: Sequence[Markup], text: ChartText) -> Markup:
+    """Return the whole drawing with its text alternative."""
+    return tag(
+        "svg",
+        tag("title", text.name, id=f"{text.id}-title"),
+        tag("desc", text.description, id=f"{text.id}-desc"),
+        *parts,
+        viewBox=f"0 0 {frame.width} {frame.height}",
+        width=frame.width,
+        height=frame.height,
+        role=text.role,
+        id=text.id,
+        tabindex=0 if text.role == "application" else None,
+        aria_labelledby=f"{text.id}-title",
+        aria_describedby=f"{text.id}-desc",
+    )
+
+
+def short(value: float) -> str:
+    """Return a number with at most four significant digits, e.g. ``12k`` or ``0.25``."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit:
+            return f"{value / (1e3 if unit == 'k' else limit):.4g}{unit}"
+    return f"{value:.4g}"

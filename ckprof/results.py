@@ -1,0 +1,152 @@
+"""What a run found out, to be iterated, filtered and exported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckprof.model.outcome import Status
+from ckprof.report.rows import rows_of_problem
+from ckprof.report.run_data import data_columns
+from ckprof.report.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pandas
+
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem import Problem
+    from ckprof.model.results import RunResults
+    from ckprof.plugin.protocols import ReportFormat
+    from ckprof.report.rows import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One kernel on one problem."""
+
+    problem_index: int
+    problem: Problem
+    row: Row
+
+    @property
+    def instance(self) -> SelectedKernel:
+        """The kernel: name, instance string, pipeline, type, source."""
+        return self.row.instance
+
+    @property
+    def outcome(self) -> Outcome:
+        """Everything about the attempt."""
+        return self.row.outcome
+
+    @property
+    def name(self) -> str:
+        """Name of the kernel."""
+        return self.row.instance.name
+
+    @property
+    def status(self) -> Status:
+        """How it ended."""
+        return self.row.outcome.status
+
+    @property
+    def reason(self) -> str:
+        """Why, for every status but ``ok``."""
+        return self.row.outcome.reason
+
+    @property
+    def rank(self) -> int | None:
+        """From 1 among the verified ``ok`` results of the problem; ``None`` for all others."""
+        return self.row.rank
+
+    @property
+    def time_ms(self) -> float | None:
+        """Median time of a run in milliseconds; ``None`` if it was not timed."""
+        measurement = self.row.outcome.measurement
+        return measurement.median_ms if measurement else None
+
+    @property
+    def gflops(self) -> float | None:
+        """Rate in 1e9 floating-point operations per second; ``None`` if it was not timed."""
+        return self.row.gflops
+
+
+class Results:
+    """The outcomes of a run, best first within each problem.
+
+    :param data: everything that the run found out.
+    """
+
+    def __init__(self, data: RunResults) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[Result]:
+        for index, problem in enumerate(self.data.problems):
+            for row in rows_of_problem(self.data, index):
+                yield Result(problem_index=index, problem=problem, row=row)
+
+    def __len__(self) -> int:
+        return len(self.data.outcomes)
+
+    def __repr__(self) -> str:
+        return f"<Results: {len(self)} outcomes of {len(self.data.problems)} problems>"
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What the kernels were run on."""
+        return self.data.problems
+
+    @property
+    def succeeded(self) -> bool:
+        """False if an outcome failed, or no kernel could serve one of the problems."""
+        return self.data.succeeded
+
+    def filter(
+        self, choose: Callable[[Result], bool] | None = None, *, status: Status | str | None = None
+    ) -> Results:
+        """Return the results that a function chooses, or those of a status.
+
+        :param choose: ``None`` for all.
+        :param status: e.g. ``"ok"``.
+        """
+        wanted = Status(status) if status is not None else None
+        kept = {
+            id(result.outcome)
+            for result in self
+            if (wanted is None or result.status is wanted) and (choose is None or choose(result))
+        }
+        outcomes = tuple(outcome for outcome in self.data.outcomes if id(outcome) in kept)
+        return Results(replace(self.data, outcomes=outcomes))
+
+    def best(self, problem: int | Problem = 0) -> Result | None:
+        """Return the fastest verified result of a problem; ``None`` if no kernel could serve it.
+
+        :param problem: its position, or the problem itself.
+        :raises ValueError: the problem was not run.
+        """
+        from ckprof.model.problem_case import plain
+
+        index = problem if isinstance(problem, int) else self.data.problems.index(plain(problem))
+        for row in rows_of_problem(self.data, index):
+            if row.rank == 1:
+                return Result(problem_index=index, problem=self.data.problems[index], row=row)
+        return None
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """Return one flat dictionary per outcome, with the columns of the CSV report."""
+        return Table(data_columns(self.data), [result.row for result in self]).records()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a DataFrame with one row per outcome, with the columns of the CSV report.
+
+        :raises ImportError: pandas is not installed.
+        """
+        import pandas
+
+        return pandas.DataFrame(self.to_dicts())
+
+    def render(self, report_format: ReportFormat) -> str:
+        """Return the report in a format of the registry, e.g. ``profiler.registry.formats.find("md")``."""
+        return report_format.render(self.data)

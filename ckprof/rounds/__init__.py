@@ -1,1 +1,0 @@
-"""Rounds of measurements: who runs when, who leaves, and when a ranking is settled."""

@@ -1,1 +1,0 @@
-"""Choosing the kernel for a problem without measuring: a time model, its training, and the choice."""

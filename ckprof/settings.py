@@ -1,0 +1,205 @@
+"""The settings that hold for all commands, and where they come from.
+
+Precedence: flag, then environment variable (``CKPROF_`` and the field's name in capitals), then
+``ckprof.toml``, then the default given here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError, UsageError
+from ckprof.option import option
+from ckprof.plain_text import unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE_NAME: Final = "ckprof.toml"
+#: settings that are lists -> how their paths end; comma-separated in the environment
+_PATHS: Final = {"plugins": ".py", "architectures": ""}
+#: type of a setting -> what messages call it
+_EXPECTED: Final = {
+    "tuple[str, ...]": "a list of texts",
+    "str | None": "a text",
+    "int | None": "an integer",
+    "float": "a number",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What can stand in ``ckprof.toml``."""
+
+    plugins: tuple[str, ...] = field(
+        default=(), metadata=option("plugins to load: module names, or paths relative to the file")
+    )
+    architectures: tuple[str, ...] = field(
+        default=(), metadata=option("files with further architectures, relative to the file")
+    )
+    target: str | None = field(
+        default=None,
+        metadata=option("id of the target (default: the first one that needs nothing but a compiler)"),
+    )
+    arch: str | None = field(default=None, metadata=option("architecture (default: that of the target)"))
+    compiler: str | None = field(
+        default=None, metadata=option("C++ compiler (default: the first usable one)")
+    )
+    jobs: int | None = field(
+        default=None,
+        metadata=option("parallel compiler processes (default: as many as cores and memory allow)"),
+    )
+    compile_timeout: float = field(
+        default=300.0, metadata=option("seconds that one compiler process may take")
+    )
+    timeout: float = field(
+        default=60.0,
+        metadata=option(
+            "seconds that support test, runs and timing of one kernel may take together; verification is not "
+            "counted"
+        ),
+    )
+    work_dir: str | None = field(
+        default=None,
+        metadata=option("directory for sources and libraries (default: one below the cache)"),
+    )
+
+
+#: setting -> its type
+_KINDS: Final = {setting.name: str(setting.type) for setting in fields(Settings)}
+
+
+def load_settings(
+    explicit: Path | None, start: Path, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """Read ``ckprof.toml`` and the environment.
+
+    :param explicit: ``--config``; must exist.
+    :param start: without ``explicit``, the file is looked for here and in the parents, by :func:`find_file`.
+    :raises InputError: the file cannot be read or has a wrong key or value.
+    :raises UsageError: an environment variable has a wrong value.
+    """
+    path = explicit or find_file(start).path
+    values: dict[str, object] = {}
+    if path is not None:
+        values = _read(path)
+        for name, suffix in _PATHS.items():
+            items = values.get(name)
+            if isinstance(items, list):
+                values[name] = [_anchor(item, path.parent, suffix) for item in items]
+    for name, value in values.items():
+        problem = _violation(name, value)
+        if problem:
+            raise InputError(problem, path)
+    for name in _KINDS:
+        text = environment.get(f"CKPROF_{name.upper()}")
+        if text:
+            values[name] = text.split(",") if name in _PATHS else text
+            problem = _violation(name, values[name], strict=False)
+            if problem:
+                raise UsageError(f"environment variable CKPROF_{name.upper()}: {problem}")
+    return _converted(values, strict=False) if values else Settings()
+
+
+def _converted(values: dict[str, object], *, strict: bool) -> Settings:
+    # most calls have no settings, and need not import it
+    import msgspec
+
+    return msgspec.convert(values, Settings, strict=strict)
+
+
+def _violation(name: str, value: object, *, strict: bool = True) -> str:
+    """Return what is wrong with a setting, empty if nothing is.
+
+    :param strict: texts are no numbers; those of the environment are.
+    """
+    if name not in _KINDS:
+        return unknown_name("setting", name, _KINDS)
+    try:
+        _converted({name: value}, strict=strict)
+    except ValueError:
+        return f"{name} is {value!r}, expected {_EXPECTED[_KINDS[name]]}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """The settings file that is read without ``--config``."""
+
+    #: ``None`` if there is none, or none to be trusted
+    path: Path | None = None
+    #: why a file that was found is not read; empty if there is no such file
+    message: str = ""
+
+
+def find_file(start: Path) -> FoundFile:
+    """Look for the settings file in a folder and its parents; the first one counts.
+
+    The file names plugins and compilers, that is, code to run. So one that somebody else could have put there
+    is not read: neither the file nor its folder may belong to another user than this one or the
+    administrator, or be writable for everybody.
+    """
+    for folder in (start, *start.parents):
+        path = folder / FILE_NAME
+        if path.is_file():
+            doubt = _doubt_about(path)
+            if not doubt:
+                return FoundFile(path=path)
+            return FoundFile(
+                message=f"{path} is not read: {doubt}; it may name code to run, so name it with --config if "
+                "you trust it"
+            )
+    return FoundFile()
+
+
+def _doubt_about(path: Path) -> str:
+    """Return who else than this user could have written a file, or an empty string."""
+    user = os.getuid()
+    # through links as well: neither the link nor what it leads to
+    for spelling in dict.fromkeys((path, path.resolve())):
+        for file, what in ((spelling, "it"), (spelling.parent, "its folder")):
+            try:
+                status = file.stat()
+            except OSError as exc:
+                return f"{what} cannot be examined ({exc.strerror})"
+            if status.st_uid not in (user, 0):
+                return f"{what} belongs to another user ({_user_name(status.st_uid)})"
+            if status.st_mode & stat.S_IWOTH:
+                return f"{what} can be written by everybody"
+    return ""
+
+
+def _user_name(uid: int) -> str:
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):
+        return str(uid)
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        values: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return values
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise InputError(f"not valid TOML: {exc}", path) from None
+
+
+def _anchor(item: object, folder: Path, suffix: str) -> object:
+    """Make a path relative to the file's folder; what is no path, such as a module name, stays as it is."""
+    if isinstance(item, str) and item.endswith(suffix) and not item.startswith("~"):
+        return str(folder / item)
+    return item

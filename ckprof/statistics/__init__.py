@@ -1,1 +1,0 @@
-"""Statistics of measurements that were taken in rounds: intervals, noise, verdicts."""

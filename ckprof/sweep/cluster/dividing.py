@@ -1,0 +1,190 @@
+"""Problems that take so long that several cards share their kernels: which, in how many parts, in what order.
+
+A divided problem begins with a few of its kernels on one card; the fastest of them is the anchor that all
+further parts run as well, on any cards at once. What may be the fastest after that runs on one card, as the
+kernels of a problem that is not divided do. See :mod:`ckprof.sweep.screening`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from ckprof.sweep.screening import compare_parts, round_numbers, screen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ckprof.measure.rounds import KernelCell, RoundOptions
+    from ckprof.store.query import PastVisit
+    from ckprof.sweep.screening import Anchor, Screening
+
+#: dividing is worth it where whole problems, the longest first, keep the cards for more than this many times
+#: what they would take if no card ever waited
+_WORTH: Final = 1.05
+#: share of a card's time that a unit takes at most, as far as effort says. It is small since effort is a
+#: guess: what takes longer than it says must not be what all others wait for in the end
+PART_SHARE: Final = 1 / 32
+#: kernels of a part at least: each part measures the anchor besides
+LEAST_KERNELS: Final = 48
+#: problems whose attempts are timed before what they take says anything about the guess
+_FEWEST: Final = 8
+#: kernels that are tried at first to find an anchor
+LEAD_KERNELS: Final = 12
+
+
+def parts_of(efforts: Sequence[float], kernels: Sequence[int], cards: int) -> list[int]:
+    """Return in how many parts each problem is divided; 1 for those that one card gets whole.
+
+    :param efforts: about how long each problem takes, in any unit.
+    :param kernels: how many compete on each.
+    """
+    each = sum(efforts) / cards
+    if _makespan(efforts, cards) <= _WORTH * each:
+        return [1] * len(efforts)
+    return [
+        max(1, min(math.ceil(effort / (PART_SHARE * each)), count // LEAST_KERNELS))
+        for effort, count in zip(efforts, kernels, strict=True)
+    ]
+
+
+def corrected(parts: int, took: Sequence[float], kernels: int) -> int:
+    """Return in how many parts a problem is divided once it is known how long its attempts take.
+
+    :param took: seconds of an attempt, divided by what effort says, of divided problems; of this one last.
+    """
+    if len(took) < _FEWEST:
+        return parts
+    return max(1, min(math.ceil(parts * took[-1] / median(took)), kernels // LEAST_KERNELS))
+
+
+def _makespan(efforts: Sequence[float], cards: int) -> float:
+    """Return when the last card is done if each takes the longest problem that is left."""
+    loads = [0.0] * cards
+    for effort in sorted(efforts, reverse=True):
+        heapq.heapreplace(loads, loads[0] + effort)
+    return max(loads)
+
+
+def deal(cells: Sequence[KernelCell], parts: int) -> Iterator[tuple[KernelCell, ...]]:
+    """Deal kernels to parts; neighbours, which resemble each other, to different ones."""
+    return (tuple(cells[first::parts]) for first in range(min(parts, len(cells))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some kernels of a problem, for one card."""
+
+    #: from 1, never the same again
+    number: int
+    cells: tuple[KernelCell, ...]
+    anchor: Anchor | None
+    #: numbers of rounds that earlier parts have taken: a round is known by its number and the session
+    rounds_before: int
+
+
+@dataclass(kw_only=True)
+class Division:
+    """A problem that several cards share: what is left of it, and what can be handed out now.
+
+    :param cells: all that compete.
+    :param parts: how many cards may be at it at once.
+    :param visits: what parts have measured before.
+    :param last_round: the highest number of a round that there is.
+    """
+
+    cells: tuple[KernelCell, ...]
+    parts: int
+    rounds: RoundOptions
+    visits: list[PastVisit]
+    last_round: int
+    retry_failed: bool = False
+    #: what no card has measured or is measuring
+    _todo: list[KernelCell] = field(default_factory=list)
+    _out: set[KernelCell] = field(default_factory=set)
+    _flying: dict[int, Part] = field(default_factory=dict)
+    #: card -> what it has measured, in parts that were finished
+    _measured: dict[str, set[KernelCell]] = field(default_factory=lambda: defaultdict(set))
+    #: what was agreed on stays so: all times are scaled to it
+    _anchor: Anchor | None = None
+    _numbers: int = 0
+    _lead: int = LEAD_KERNELS
+
+    def __post_init__(self) -> None:
+        self._numbers = math.ceil(self.last_round / round_numbers(self.rounds))
+        self._todo = list(self.cells)
+        if self.visits:
+            before = screen(self.visits, self.cells, self.rounds, retry_failed=self.retry_failed)
+            self._todo, self._out = list(before.missing), set(before.out)
+        for visit in self.visits:
+            self._measured[visit.card].add(visit.cell)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every kernel was measured by some card."""
+        return not self._flying and not self._todo
+
+    def next_parts(self) -> list[Part]:
+        """Return what can be handed out besides what already is."""
+        todo, anchor = self._todo, self.screening().anchor or self._anchor
+        self._anchor = anchor
+        if not todo or (anchor is None and self._flying):
+            return []
+        if anchor is None:
+            # one card looks for an anchor, among more kernels each time
+            dealt = [next(deal(todo, math.ceil(len(todo) / self._lead)))]
+            self._lead *= 2
+        else:
+            size = max(LEAST_KERNELS, math.ceil(len(self.cells) / self.parts))
+            dealt = list(deal(todo, math.ceil(len(todo) / size)))
+        taken = {cell for cells in dealt for cell in cells}
+        self._todo = [cell for cell in todo if cell not in taken]
+        return [self._part(cells, anchor) for cells in dealt]
+
+    def finish(self, number: int, card: str, visits: Sequence[PastVisit]) -> None:
+        """Take what a part leaves.
+
+        :param visits: of those of its kernels that may be the fastest.
+        """
+        part = self._flying.pop(number)
+        self._measured[card].update(part.cells)
+        self._out |= {*part.cells} - {visit.cell for visit in visits}
+        self.visits.extend(visits)
+
+    def repeat(self, number: int) -> Part:
+        """Return the part that takes the place of one that was not finished."""
+        part = self._flying.pop(number)
+        return self._part(part.cells, part.anchor)
+
+    def forget(self, cards: Iterable[str]) -> None:
+        """Have measured again what some cards have measured."""
+        slow = frozenset(cards)
+        again = {cell for card in slow for cell in self._measured.pop(card, ())}
+        self._out -= again
+        self._todo += [cell for cell in self.cells if cell in again]
+        self.visits = [visit for visit in self.visits if visit.card not in slow]
+
+    def screening(self) -> Screening:
+        """Say what is known by now of those that may be the fastest."""
+        visits = [visit for visit in self.visits if visit.cell not in self._out]
+        return compare_parts(visits, self.rounds)
+
+    @property
+    def finalists(self) -> tuple[KernelCell, ...]:
+        """What runs on one card in the end."""
+        out = self.screening().out | self._out
+        return tuple(cell for cell in self.cells if cell not in out)
+
+    def _part(self, cells: tuple[KernelCell, ...], anchor: Anchor | None) -> Part:
+        self._numbers += 1
+        if anchor is not None and anchor.cell not in cells:
+            # beside a fast kernel, slow ones leave early
+            cells = (anchor.cell, *cells)
+        rounds_before = self._numbers * round_numbers(self.rounds)
+        part = Part(number=self._numbers, cells=cells, anchor=anchor, rounds_before=rounds_before)
+        self._flying[part.number] = part
+        return part

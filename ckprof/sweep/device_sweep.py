@@ -1,0 +1,163 @@
+"""Sweeps: many kernels on many problems, in rounds, into a store, for as long as it takes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.kernels.build.jobs import available_cpus
+from ckprof.kernels.build_dir import build_dir_for
+from ckprof.measure.device import OpenedDevice
+from ckprof.measure.instance_strings import build_checked_library
+from ckprof.measure.observers import observers
+from ckprof.model.recipe import Purpose
+from ckprof.plugin.protocols import RoofTarget
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from ckprof.sweep.events import SweepPlanned
+from ckprof.sweep.identity import device_key, identify_device, new_session, shared_key
+from ckprof.sweep.opened_library import open_library, sweep_run_options
+from ckprof.sweep.plan import PlanRequest, make_plan
+from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
+from ckprof.sweep.roofs import evidence, measured_roofs
+from ckprof.sweep.sweep import Sweep, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.bench import KernelBench
+    from ckprof.measure.plugin_hooks import PluginHooks
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.problem import Problem
+    from ckprof.model.roof import Roof
+    from ckprof.plugin.protocols import Target
+    from ckprof.session import Session
+    from ckprof.store.key import DeviceKey
+    from ckprof.store.query import PastVisit, SharedKey
+    from ckprof.sweep.cluster.tally import ClusterSummary
+    from ckprof.sweep.plan import Plan
+    from ckprof.sweep.requests import SweepOptions
+    from ckprof.sweep.sweep import Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepResult:
+    """What a sweep did."""
+
+    plan: Plan
+    #: ``None`` after a dry run
+    summary: Summary | None
+    #: where the outcomes are: the store, or this session's shard; ``None`` after a dry run
+    path: Path | None
+    #: uid of the session in the store; empty on an engine, where each worker has its own
+    session: str = ""
+    #: what the cards of an engine did; ``None`` without one
+    cluster: ClusterSummary | None = None
+
+
+def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> Plan:
+    """Plan without building: earlier objects of an instance count as its own.
+
+    :raises CkprofError: the store cannot be read, or there is no toolchain.
+    """
+    build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
+    run = sweep_run_options(request.options, build_dir.recipe)
+    target = session.target(request.build.target)
+    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, OpenedDevice())
+    kernels = [candidate.selected() for candidate in request.selection.candidates]
+    path = Path(options.store)
+    if is_shard_folder(options.store) or not path.exists():
+        return make_plan(plan_request(request, options, kernels, shared), _nothing)
+    with Store(path) as store:
+        if target.embedded and options.on_engine:
+            from ckprof.sweep.cluster.local import cpus_per_worker
+
+            cpus = cpus_per_worker(available_cpus(), len(options.devices))
+            recipe = build_dir.recipe
+            identity = identify_device(
+                target, recipe.arch, recipe.machine_identity, run, OpenedDevice(), cpus
+            )
+            shared = replace(shared, device=device_key(recipe.target, recipe.arch, identity))
+        elif not target.embedded:
+            shared = replace(shared, device=only_device(store, shared))
+        return make_plan(plan_request(request, options, kernels, shared), store.past_visits)
+
+
+def only_device(store: Store, shared: SharedKey) -> DeviceKey:
+    """Return the store's device of that target and architecture, if there is just one.
+
+    A device says its name only to a library that is built.
+    """
+    wanted = (shared.device.target, shared.device.arch)
+    devices = [device for device in store.devices() if (device.target, device.arch) == wanted]
+    return devices[0] if len(devices) == 1 else shared.device
+
+
+def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
+    """Build what is missing, measure what is left, and store every outcome before the next begins.
+
+    :raises CkprofError: the store cannot be written, no toolchain, or a plugin broke its contract.
+    """
+    with ExitStack() as stack:
+        # The store first: who cannot write it need not build for hours.
+        sink = open_sink(session, options.store, wait=options.wait)
+        stack.callback(sink.close)
+        library = build_checked_library(session, request.selection, request.build)
+        run = sweep_run_options(request.options, library.recipe)
+        opened = stack.enter_context(open_library(session, library, run, observers(session)))
+        bench = opened.bench
+        past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
+        plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
+        session.tell(SweepPlanned(plan=plan, dry_run=False))
+        target = session.target(request.build.target)
+        roofs = _roofs(target, bench, library, run.device) if plan.open_contests else ()
+        further = evidence(opened.shared.device, roofs)
+        record = new_session(
+            session.manager, run, options.rounds.seed, options.tags, bench.device.text, further
+        )
+        recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)
+        summary = Sweep(plan, bench, recorder, _watch(session, options, opened.hooks)).run()
+    return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
+
+
+def _roofs(target: Target, bench: KernelBench, library: BuiltLibrary, device: int) -> tuple[Roof, ...]:
+    """Return what the device reaches: by its record, and measured now."""
+    recorded: Sequence[Roof] = ()
+    if isinstance(target, RoofTarget):
+        recorded = target.theoretical_roofs(library.recipe.arch, device)
+    dtypes = dict.fromkeys(kernel.dtype for kernel in library.kernels)
+    return (*recorded, *measured_roofs(bench.measure_roof, dtypes))
+
+
+def plan_request(
+    request: RunRequest, options: SweepOptions, kernels: Sequence[SelectedKernel], shared: SharedKey
+) -> PlanRequest:
+    return PlanRequest(
+        kernels=kernels,
+        problems=request.problems,
+        splits=request.options.splits,
+        shared=shared,
+        rounds=options.rounds,
+        fresh=options.fresh,
+        retry_failed=options.retry_failed,
+        one_card=options.on_engine,
+    )
+
+
+def _nothing(shared: SharedKey, problem: Problem) -> Sequence[PastVisit]:
+    """Say what was measured where there is no store to ask."""
+    del shared, problem
+    return ()
+
+
+def _watch(session: Session, options: SweepOptions, hooks: PluginHooks) -> Watch:
+    return Watch(
+        tell=session.tell,
+        on_stored=lambda sample, _: hooks.after_outcome(sample.group.problem, sample.outcome),
+        should_stop=options.should_stop,
+        max_time_s=options.max_time_s,
+    )

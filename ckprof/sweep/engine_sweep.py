@@ -1,0 +1,376 @@
+"""Sweeps on an engine: build once, hand problems to workers, merge what they leave."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from concurrent.futures import wait
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
+from ckprof.measure.host import cpu_model
+from ckprof.measure.instance_strings import build_checked_library
+from ckprof.measure.options import CacheMode
+from ckprof.measure.plugin_hooks import PluginHooks
+from ckprof.measure.sampling_settings import timing_settings
+from ckprof.model.problem_case import ProblemCase
+from ckprof.plugin.protocols.engines import EngineRequest, Pool
+from ckprof.store.writer import StoreWriter
+from ckprof.sweep.cluster.coordinator import Coordinator
+from ckprof.sweep.cluster.cost import describe_cost, estimate
+from ckprof.sweep.cluster.folder import SweepFolder
+from ckprof.sweep.cluster.leases import LeasePolicy
+from ckprof.sweep.cluster.merging import Merger
+from ckprof.sweep.cluster.messages import (
+    End,
+    Job,
+    ReferencePolicy,
+    Reply,
+    Task,
+    Unit,
+    answer_of,
+    decode_reply,
+    encode,
+)
+from ckprof.sweep.cluster.settings import ClusterSettings, read_settings
+from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided
+from ckprof.sweep.device_sweep import SweepResult, plan_request
+from ckprof.sweep.events import SweepMessage, SweepPlanned
+from ckprof.sweep.identity import new_session, shared_key_of
+from ckprof.sweep.opened_library import sweep_run_options
+from ckprof.sweep.pool_build import BUILD_HANDLER, PoolBuild
+from ckprof.sweep.recording import is_shard_folder, open_sink
+from ckprof.sweep.sweep_worker import HANDLER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols.engines import Engine, EngineSession
+    from ckprof.session import Session
+    from ckprof.store.attempt import Attempt
+    from ckprof.store.query import SharedKey
+    from ckprof.sweep.plan import Plan, PlannedContest
+    from ckprof.sweep.requests import SweepOptions
+
+#: what is used unless ``--engine`` or the settings file names another one
+_DEFAULT_ENGINE: Final = "local"
+#: workers that may fail in a row before the first one says who it is
+_MOST_PROBES: Final = 3
+_LOOK_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenEngine:
+    """The engine of a sweep with what it is opened for."""
+
+    engine: Engine
+    request: EngineRequest
+    #: what the settings file says
+    settings: ClusterSettings | None
+
+
+def choose_engine(session: Session, request: RunRequest, options: SweepOptions) -> ChosenEngine:
+    """Return the engine that the options ask for.
+
+    :raises UsageError: there is no such engine, or options contradict each other.
+    :raises InputError: the settings file is wrong.
+    """
+    if is_shard_folder(options.store):
+        raise UsageError(
+            f"--store {options.store}: an engine merges the shards of its workers itself; name a file"
+        )
+    repeated = sorted({str(device) for device in options.devices if options.devices.count(device) > 1})
+    if repeated:
+        raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
+    settings = read_settings(options.cluster) if options.cluster is not None else None
+    named = settings.engine if settings is not None else ""
+    engine = session.registry.engines.find(options.engine or named or _DEFAULT_ENGINE)
+    return ChosenEngine(
+        engine=engine,
+        settings=settings,
+        request=EngineRequest(
+            handler=HANDLER,
+            build_handler=BUILD_HANDLER,
+            devices=options.devices,
+            embedded=session.target(request.build.target).embedded,
+            settings=settings,
+            folder=sweep_folder(options, settings).root,
+            say=lambda text: session.tell(SweepMessage(text=text)),
+        ),
+    )
+
+
+def sweep_folder(options: SweepOptions, settings: ClusterSettings | None) -> SweepFolder:
+    """Return where the shards of a sweep are."""
+    store = Path(options.store)
+    if settings is not None and settings.folder is not None:
+        return SweepFolder.below(settings.folder, store)
+    return SweepFolder.beside(store)
+
+
+def describe_engine(session: Session, request: RunRequest, options: SweepOptions, plan: Plan) -> list[str]:
+    """Return tasks, bytes and hours of a plan on an engine, for people.
+
+    :raises CkprofError: as :func:`choose_engine`.
+    """
+    chosen = choose_engine(session, request, options)
+    pools = chosen.engine.pools(chosen.request)
+    cards = pools.get(Pool.RUN, 0)
+    parts = divided(plan.open_contests, options.rounds, cards)
+    cost = estimate(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=cards)
+    return describe_cost(cost)
+
+
+def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
+    """Build what is missing, hand what is left to an engine's workers, and merge what they measure.
+
+    :raises CkprofError: the store cannot be written, no toolchain, the engine cannot be used, or no worker
+        can measure anything.
+    """
+    chosen = choose_engine(session, request, options)
+    # what is wrong with the settings shows before anything is built
+    pools = chosen.engine.pools(chosen.request)
+    with ExitStack() as stack:
+        writer = open_sink(session, options.store, wait=options.wait)
+        stack.callback(writer.close)
+        if not isinstance(writer, StoreWriter):
+            raise UsageError(f"--store {options.store}: name a file")
+        folder = sweep_folder(options, chosen.settings)
+        folder.make()
+        merger = Merger(writer, folder.shards, folder.merged)
+        left = merger.merge()
+        if left.added:
+            session.tell(
+                SweepMessage(text=f"merged {len(left.added)} outcomes of workers of an earlier call")
+            )
+        if pools.get(Pool.BUILD, 0):
+            _build_in_pool(session, request, options, chosen)
+        library = build_checked_library(session, request.selection, request.build)
+        return _Sweep(session, request, options, chosen, folder).run(library, writer, merger)
+
+
+def _build_in_pool(
+    session: Session, request: RunRequest, options: SweepOptions, chosen: ChosenEngine
+) -> None:
+    """Have the build pool compile what the cache lacks, and give its workers back before devices are used."""
+    settings = chosen.settings
+    shared = settings is not None and settings.folder is not None
+    build = PoolBuild(session, request, sweep_folder(options, settings) if shared else None)
+    tasks = build.missing()
+    if not tasks:
+        return
+    engine = chosen.engine.open(replace(chosen.request, wanted=(Pool.BUILD,)))
+    try:
+        build.run(tasks, engine, options.should_stop)
+    finally:
+        engine.close(now=True)
+
+
+class _Sweep:
+    """One sweep on an engine."""
+
+    def __init__(
+        self,
+        session: Session,
+        request: RunRequest,
+        options: SweepOptions,
+        chosen: ChosenEngine,
+        folder: SweepFolder,
+    ) -> None:
+        self._session = session
+        self._request = request
+        self._options = options
+        self._chosen = chosen
+        self._folder = folder
+        settings = chosen.settings
+        self._reference = settings.reference if settings is not None else ReferencePolicy()
+        self._leases = settings.lease if settings is not None else LeasePolicy()
+        #: objects and shards travel through the engine
+        self._sends = False
+
+    def run(self, library: BuiltLibrary, writer: StoreWriter, merger: Merger) -> SweepResult:
+        """Open the engine, and coordinate its workers."""
+        run = self._run_options(library)
+        kernels = library.kernels
+        job = self._folder.objects.put(encode(self._job(library, run)))
+        reference = self._reference_unit(kernels)
+        engine = self._chosen.engine.open(self._chosen.request)
+
+        settings = self._chosen.settings
+        self._sends = not engine.shares_files and (settings is None or settings.folder is None)
+        try:
+            first = _probe(self._probe_task(job, reference), engine, self._folder, self._options)
+            shared = self._shared(library, run, first)
+            planning = plan_request(self._request, self._options, kernels, shared)
+            units = Units(planning, writer.reader.past_visits)
+            self._session.tell(SweepPlanned(plan=units.plan, dry_run=False))
+            opened = units.open()
+            planned = [unit.planned for unit in opened]
+            work = Work(
+                job=job,
+                shared=shared,
+                units=opened,
+                rankings=len(units.plan.contests),
+                plans=units,
+                parts=divided(planned, planning.rounds, engine.slots(Pool.RUN)),
+                reference=self._reference,
+                reference_problem=reference,
+                leases=self._leases,
+                folder=self._folder,
+                sends=self._sends,
+            )
+            coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
+            coordinator.note_card(first)
+            coordinator.run()
+        finally:
+            engine.close(now=True)
+        # the devices are free while the rest is merged
+        summary = coordinator.finish()
+        if not coordinator.outstanding and not merger.merge().bad:
+            # everything is in the store; a new store of that name shall not begin with these outcomes
+            self._folder.remove()
+        return SweepResult(plan=units.plan, summary=summary.sweep, path=writer.path, cluster=summary)
+
+    def _run_options(self, library: BuiltLibrary) -> RunOptions:
+        run = sweep_run_options(self._request.options, library.recipe)
+        if run.cache is CacheMode.COLD:
+            # the same for all workers, whatever the caches of their hosts
+            run = replace(run, flush_bytes=timing_settings(run).flush_bytes)
+        return run
+
+    def _job(self, library: BuiltLibrary, run: RunOptions) -> Job:
+        recipe, session, rounds = library.recipe, self._session, self._options.rounds
+        digest = ""
+        if library.path is not None:
+            try:
+                digest = self._folder.objects.put(library.path.read_bytes())
+            except OSError as exc:
+                raise InputError(f"cannot be read: {exc.strerror}", library.path) from None
+        return Job(
+            direction=library.direction.id,
+            target=recipe.target,
+            arch=recipe.arch,
+            machine_identity=recipe.machine_identity,
+            cpu_model=cpu_model() if session.target(self._request.build.target).embedded else "",
+            library=digest,
+            kernels=library.kernels,
+            rejections=tuple(rejection.outcome for rejection in library.rejected),
+            options=run,
+            rounds=rounds,
+            reference=self._reference,
+            # equal for equal calls, so that workers that live know the job
+            session=replace(
+                new_session(session.manager, run, rounds.seed, self._options.tags), uid="", started=0.0
+            ),
+            plugins=tuple(
+                _absolute(plugin.location)
+                for plugin in session.manager.plugins
+                if plugin.is_loose and not plugin.error
+            ),
+            architectures=tuple(_absolute(name) for name in session.settings.architectures),
+        )
+
+    def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> Unit | None:
+        """Return the problem of middling work with kernels: it is measured on every card."""
+
+        def fits(kernel: SelectedKernel, run: ProblemCase) -> bool:
+            return kernel.ndim == run.problem.ndim and run.takes(kernel)
+
+        problems = [
+            problem for problem in self._request.problems if any(fits(kernel, problem) for kernel in kernels)
+        ]
+        if not problems:
+            return None
+        ordered = sorted(problems, key=lambda problem: problem.problem.real_flop)
+        chosen = ordered[len(ordered) // 2]
+        kernel = next(kernel for kernel in kernels if fits(kernel, chosen))
+        return Unit(
+            id="reference",
+            problem=chosen.problem,
+            problem_index=0,
+            types=kernel.types,
+            layout=kernel.layout,
+            splits=(1,),
+            fresh=True,
+        )
+
+    def _probe_task(self, job: str, reference: Unit | None) -> Task:
+        return Task(
+            id=uuid.uuid4().hex,
+            run="probe",
+            job=job,
+            unit=None,
+            folder="" if self._sends else str(self._folder.root),
+            reference_problem=reference,
+        )
+
+    def _shared(self, library: BuiltLibrary, run: RunOptions, first: Reply) -> SharedKey:
+        card = first.card
+        if card is None:
+            raise ToolchainError(f"no worker can be used: {first.message or 'it does not say why'}")
+        how = (card.driver, card.clock)
+        return shared_key_of(library.direction.id, library.recipe, run, card.device, how)
+
+    def _watch(self, library: BuiltLibrary) -> ClusterWatch:
+        session, options = self._session, self._options
+        hooks = PluginHooks(session, library)
+        problems = {run.problem: index for index, run in enumerate(self._request.problems)}
+        announced: set[Problem] = set()
+
+        def before(planned: PlannedContest) -> None:
+            if planned.problem not in announced:
+                announced.add(planned.problem)
+                hooks.before_problem(planned.problem, planned.problem_index)
+
+        def after(attempt: Attempt) -> None:
+            problem = attempt.key.problem
+            hooks.after_outcome(problem, attempt.outcome(problems.get(problem, 0)))
+
+        return ClusterWatch(
+            tell=session.tell,
+            on_unit=before,
+            on_attempt=after,
+            should_stop=options.should_stop,
+            max_time_s=options.max_time_s,
+        )
+
+
+def _absolute(name: str) -> str:
+    path = Path(name).expanduser()
+    return str(path.absolute()) if path.suffix == ".py" or "/" in name else name
+
+
+def _probe(task: Task, engine: EngineSession, folder: SweepFolder, options: SweepOptions) -> Reply:
+    """Ask one worker who it is; it also opens the library, and checks its card.
+
+    :raises ToolchainError: several workers in a row cannot be used.
+    :raises Interrupted: a stop was requested meanwhile.
+    """
+    reason = ""
+    for _ in range(_MOST_PROBES):
+        future = engine.submit(Pool.RUN, encode(task))
+        while not wait([future], timeout=_LOOK_S).done:
+            if options.should_stop():
+                raise Interrupted
+        reply = answer_of(future, decode_reply)
+        if isinstance(reply, str):
+            reason = reply.splitlines()[-1]
+        elif reply.end is End.MISSING:
+            task = replace(
+                task, objects={digest: folder.objects.get(digest) or b"" for digest in reply.missing}
+            )
+            reason = "a worker did not get what it was sent"
+        elif reply.end is End.ERROR:
+            reason = reply.message
+            time.sleep(0.1)
+        else:
+            return reply
+    raise ToolchainError(f"no worker can measure: {reason}")

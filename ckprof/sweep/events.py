@@ -1,0 +1,83 @@
+"""Events of a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.events import Event
+
+if TYPE_CHECKING:
+    from ckprof.measure.rounds import KernelCell, RoundReport
+    from ckprof.store.attempt import Attempt
+    from ckprof.sweep.plan import Plan, PlannedContest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlanned(Event):
+    """What a sweep is about to do, or what it would do."""
+
+    plan: Plan
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepProgress(Event):
+    """One attempt of a sweep is stored: how far it is."""
+
+    planned: PlannedContest
+    #: rankings that are finished, and all of them
+    contests_done: int
+    contests: int
+    #: attempts of this session, and those of them that failed
+    attempts: int
+    failures: int
+    #: attempts that are left at most
+    left: int
+    #: seconds that are left, from what the last attempts took
+    eta_s: float | None
+    last: Attempt
+    #: name and time in milliseconds of the fastest attempt on the problem so far
+    best: tuple[str, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProgress(Event):
+    """How far the workers of an engine are together."""
+
+    units_done: int
+    units: int
+    #: outcomes that this coordinator stored
+    attempts: int
+    failures: int
+    #: cards that have answered, and those among them that are quarantined
+    cards: int
+    quarantined: int
+    #: tasks that are handed out
+    running: int
+    #: seconds that are left, from what finished units took
+    eta_s: float | None
+    #: seconds of a device for one outcome; ``None`` before there is one
+    device_s_per_attempt: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRound(Event):
+    """A round of a sweep is over."""
+
+    planned: PlannedContest
+    report: RoundReport[KernelCell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepWarning(Event):
+    """Something disturbs the times of a sweep."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepMessage(Event):
+    """A sweep waits, or says what else its user should know."""
+
+    text: str

@@ -1,0 +1,258 @@
+"""Compiling on the workers of a build pool: what is missing in this machine's cache comes from there."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import CkprofError, Interrupted, ToolchainError
+from ckprof.files import scratch_folder
+from ckprof.kernels.build.builder import BuildLimits, build_tree
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.entries import pack, unpack
+from ckprof.kernels.build.keys import Keys
+from ckprof.kernels.build.plan import kernel_unit
+from ckprof.kernels.build.sources import KernelFolder, KernelSources
+from ckprof.kernels.build.units import locate
+from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.events import BuildProgress
+from ckprof.kernels.generate import generate
+from ckprof.kernels.library import build_limits
+from ckprof.model.architecture import use_files
+from ckprof.model.recipe import BuildRequest, Product, Purpose
+from ckprof.paths import object_cache_dir
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols.engines import Pool
+from ckprof.session import Session, ignore
+from ckprof.settings import Settings
+from ckprof.sweep.cluster.folder import SweepFolder
+from ckprof.sweep.cluster.messages import (
+    BuildReply,
+    BuildTask,
+    KernelText,
+    answer_of,
+    decode_build_reply,
+    decode_build_task,
+    decode_entry,
+    encode,
+)
+from ckprof.sweep.events import SweepMessage, SweepWarning
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
+
+    from ckprof.kernels.build.plan import Unit
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.plugin.protocols.engines import EngineSession, Slot
+    from ckprof.session import Session
+    from ckprof.sweep.cluster.folder import SweepFolder
+    from ckprof.sweep.cluster.messages import BuildTask
+
+
+#: tasks per worker: enough that all end at about the same time
+_TASKS_PER_WORKER: Final = 4
+#: kernels of one task: what is lost with a worker
+_MOST_KERNELS: Final = 32
+#: times that a task is handed out
+_ATTEMPTS: Final = 3
+_LOOK_S: Final = 0.5
+
+
+class PoolBuild:
+    """The kernels of a sweep that the cache of this machine lacks.
+
+    What cannot be compiled by the pool is left to the build that follows, which also says why.
+
+    :param folder: what workers and coordinator see; ``None`` if everything travels through the engine.
+    """
+
+    def __init__(self, session: Session, request: RunRequest, folder: SweepFolder | None) -> None:
+        self._session = session
+        self._request = request
+        self._folder = folder
+        self._cache = ObjectCache(object_cache_dir())
+
+    def missing(self) -> list[BuildTask]:
+        """Return what has to be compiled, one task per kernel."""
+        session, request = self._session, self._request
+        candidates = request.selection.candidates
+        build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
+        recipe = build_dir.recipe
+        with build_dir.lock:
+            tree, _ = generate(candidates, build_dir, keep_invalid=request.selection.keep_invalid)
+            keys = Keys(recipe, FolderDigests(self._cache.folder_digests))
+            units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
+            compiled = locate(units, self._cache, recipe.product)
+            texts = [_text(unit) for unit in units if unit.key not in compiled]
+        plugins = [
+            plugin.location for plugin in session.manager.plugins if plugin.is_loose and not plugin.error
+        ]
+        limits = build_limits(session, request.build)
+        return [
+            BuildTask(
+                target=recipe.target,
+                arch=recipe.arch,
+                api_level=recipe.api_level,
+                compiler=request.build.compiler or session.settings.compiler or "",
+                ck_root=str(request.build.ck_root.absolute()) if request.build.ck_root else "",
+                library_name=tree.library_name,
+                kernels=(text,),
+                timeout_s=limits.timeout_s,
+                folder=str(self._folder.root) if self._folder is not None else "",
+                plugins=tuple(plugins),
+                architectures=tuple(
+                    str(Path(name).expanduser().absolute()) for name in session.settings.architectures
+                ),
+            )
+            for text in texts
+        ]
+
+    def run(self, tasks: Sequence[BuildTask], engine: EngineSession, should_stop: Callable[[], bool]) -> None:
+        """Have the pool compile, and put what it made into the cache of this machine.
+
+        :raises Interrupted: a stop was requested; what came until then is in the cache.
+        """
+        slots = max(1, engine.slots(Pool.BUILD))
+        waiting = deque((task, 1) for task in combined(tasks, slots))
+        self._say(f"{len(tasks)} kernels are compiled by {slots} workers in {len(waiting)} tasks")
+        flying: dict[Future[bytes], tuple[BuildTask, int]] = {}
+        done = 0
+        while waiting or flying:
+            if should_stop():
+                raise Interrupted
+            while waiting and len(flying) <= slots:
+                task, attempt = waiting.popleft()
+                flying[engine.submit(Pool.BUILD, encode(task))] = task, attempt
+            wait(flying, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            for future in [future for future in flying if future.done()]:
+                task, attempt = flying.pop(future)
+                reply = answer_of(future, decode_build_reply)
+                if isinstance(reply, BuildReply) and not reply.message:
+                    self._keep(reply)
+                    done += len(task.kernels)
+                    name = task.kernels[-1].name
+                    self._session.tell(BuildProgress(done=done, total=len(tasks), name=name))
+                elif attempt < _ATTEMPTS:
+                    waiting.append((task, attempt + 1))
+                else:
+                    why = reply if isinstance(reply, str) else reply.message
+                    self._session.tell(
+                        SweepWarning(text=f"{len(task.kernels)} kernels are left to this machine: {why}")
+                    )
+
+    def _keep(self, reply: BuildReply) -> None:
+        unpack(self._cache, reply.entries)
+        if self._folder is not None:
+            entries = (self._folder.objects.get(digest) for digest in reply.kept)
+            unpack(self._cache, (decode_entry(data) for data in entries if data is not None))
+
+    def _say(self, text: str) -> None:
+        self._session.tell(SweepMessage(text=text))
+
+
+def combined(tasks: Sequence[BuildTask], slots: int) -> list[BuildTask]:
+    """Put kernels together, such that each worker gets some tasks and none of them is large."""
+    size = min(_MOST_KERNELS, max(1, math.ceil(len(tasks) / (slots * _TASKS_PER_WORKER))))
+    parts = [tasks[start : start + size] for start in range(0, len(tasks), size)]
+    return [
+        replace(part[0], kernels=tuple(kernel for task in part for kernel in task.kernels)) for part in parts
+    ]
+
+
+def _text(unit: Unit) -> KernelText:
+    kernel = unit.kernel
+    assert kernel is not None  # noqa: S101 - only units of kernels are asked
+    header, entry = (path.relative_to(unit.root).as_posix() for path in (kernel.header, kernel.entry))
+    return KernelText(
+        instance=kernel.key,
+        object_key=unit.key,
+        name=kernel.name,
+        symbol=kernel.symbol,
+        weight=kernel.weight,
+        header=(header, kernel.header.read_text(encoding="utf-8")),
+        entry=(entry, kernel.entry.read_text(encoding="utf-8")),
+    )
+
+
+#: what engines call in their workers
+BUILD_HANDLER = "ckprof.sweep.pool_build:handle"
+
+
+def handle(payload: bytes, slot: Slot) -> bytes:
+    """Compile the kernels of one task. Errors of ckprof are answers."""
+    del slot
+    task = decode_build_task(payload)
+    try:
+        reply = _compile(task)
+    except CkprofError as exc:
+        reply = BuildReply(message=f"{platform.node()}: {exc}")
+    return encode(reply)
+
+
+def _compile(task: BuildTask) -> BuildReply:
+    if task.version != __version__:
+        raise ToolchainError(
+            f"this worker has ckprof {__version__}, the coordinator {task.version}: install the same version"
+        )
+    use_files(Path(name) for name in task.architectures)
+    manager = PluginManager()
+    manager.load_all(configured=task.plugins)
+    target = Session(settings=Settings(), manager=manager, tell=ignore).target(task.target)
+    recipe = target.recipe(
+        BuildRequest(
+            arch=task.arch,
+            api_level=task.api_level or None,
+            compiler=task.compiler or None,
+            ck_root=Path(task.ck_root) if task.ck_root else None,
+        )
+    )
+    cache = ObjectCache(object_cache_dir())
+    wanted = {kernel.instance: kernel.object_key for kernel in task.kernels}
+    with scratch_folder() as folder:
+        result = build_tree(
+            _write(task, folder),
+            # objects are wanted, no library
+            replace(recipe, product=Product.CODE_OBJECTS),
+            BuildLimits(timeout_s=task.timeout_s),
+            work_dir=folder / "build",
+            cache=cache,
+        )
+    differing = [built for built, key in result.object_keys.items() if wanted.get(built) != key]
+    if differing:
+        raise ToolchainError(
+            f"compiler, flags or headers are others here than where the sweep was begun "
+            f"(here: {recipe.compiler.description}); use the same image or modules on all machines"
+        )
+    entries = pack(cache, (wanted[instance] for instance in result.objects))
+    if not task.folder:
+        return BuildReply(entries=tuple(entries))
+    shared = SweepFolder(root=Path(task.folder)).objects
+    return BuildReply(kept=tuple(shared.put(encode(entry)) for entry in entries))
+
+
+def _write(task: BuildTask, root: Path) -> KernelFolder:
+    files = []
+    for kernel in task.kernels:
+        header, entry = root / kernel.header[0], root / kernel.entry[0]
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text(kernel.header[1], encoding="utf-8")
+        entry.write_text(kernel.entry[1], encoding="utf-8")
+        files.append(
+            KernelSources(
+                key=kernel.instance,
+                name=kernel.name,
+                header=header,
+                entry=entry,
+                symbol=kernel.symbol,
+                weight=kernel.weight,
+            )
+        )
+    return KernelFolder(root=root, library_name=task.library_name, kernels=tuple(files))

@@ -1,0 +1,183 @@
+"""Where a sweep resumes: what the store has of a ranking, and what that leaves to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from ckprof.measure.processes import ProcessShares
+from ckprof.measure.round_times import Timing
+from ckprof.measure.rounds import Contest, Ending, KernelCell
+from ckprof.model.outcome import Status
+from ckprof.store.attempt import Mark
+from ckprof.store.query import PastVisit
+from ckprof.sweep.screening import Screening, screen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ckprof.measure.rounds import RoundOptions
+    from ckprof.model.kernel import SelectedKernel
+    from ckprof.sweep.plan import PlanRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredBefore:
+    """Earlier attempts of a ranking, as far as they count."""
+
+    #: oldest first
+    visits: tuple[PastVisit, ...] = ()
+    #: the card that they ran on, where rankings are of one card alone
+    card: str = ""
+    #: cells that have an outcome already
+    cells: frozenset[KernelCell] = frozenset()
+    #: those among them that failed or are not supported
+    failed: frozenset[KernelCell] = frozenset()
+    #: cells that need not run any more: several cards measured parts of them, see
+    #: :mod:`ckprof.sweep.screening`
+    out: frozenset[KernelCell] = frozenset()
+    #: median wall seconds of an attempt on any card; ``None`` if nothing was measured
+    visit_s: float | None = None
+
+
+def resumed(
+    past: Sequence[PastVisit],
+    cells: Sequence[KernelCell],
+    kernels: Mapping[str, SelectedKernel],
+    request: PlanRequest,
+) -> tuple[Contest[KernelCell], ProcessShares | None, MeasuredBefore]:
+    """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
+
+    Left out are attempts with other builds of a kernel, on cards that were found slow afterwards, and those
+    that ended before the kernel was launched.
+
+    :param past: attempts on the problem, oldest first.
+    :param cells: what competes.
+    :param kernels: content key -> kernel.
+    """
+    visits = usable(past, kernels)
+    seconds = [visit.wall_s for visit in visits if visit.wall_s]
+    visit_s = median(seconds) if seconds else None
+    last_round = max((visit.round for visit in visits), default=0)
+    screening = Screening()
+    parts = [visit for visit in visits if visit.marks and Mark.PART in visit.all_marks]
+    if parts:
+        visits = [visit for visit in visits if Mark.PART not in visit.all_marks]
+        if not request.fresh:
+            screening = screen(parts, cells, request.rounds, retry_failed=request.retry_failed)
+            cells = tuple(cell for cell in cells if cell not in screening.out)
+    card = ""
+    if request.one_card and visits:
+        card, visits = _of_one_card(visits, cells, request)
+    if request.fresh:
+        contest: Contest[KernelCell] = Contest(cells, request.rounds, rounds_before=last_round)
+        before = MeasuredBefore(visits=tuple(visits), card=card, visit_s=visit_s)
+        return contest, request.rounds.shares, before
+    history = _History(visits, request)
+    measured = frozenset(cell for cell in cells if cell in history.visits) if visits else frozenset()
+    before = MeasuredBefore(
+        visits=tuple(visits),
+        card=card,
+        cells=measured | screening.out,
+        failed=screening.failed
+        | {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])},
+        out=screening.out,
+        visit_s=visit_s,
+    )
+    return *_in_enough_processes(history, cells, request.rounds), before
+
+
+def _of_one_card(
+    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+) -> tuple[str, list[PastVisit]]:
+    """Return a card and its attempts: one that finished the ranking, else the one with most attempts."""
+    groups: dict[str, list[PastVisit]] = {}
+    for visit in visits:
+        groups.setdefault(visit.card, []).append(visit)
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    if len(ordered) > 1:
+        for card, group in ordered:
+            if _History(group, request).resumed(cells, request.rounds).ending is not None:
+                return card, group
+    return ordered[0]
+
+
+#: marks of attempts that say nothing of their kernels
+_UNCOUNTED: Final = frozenset({Mark.SLOW_CARD, Mark.NOT_LAUNCHED})
+
+
+def usable(past: Iterable[PastVisit], kernels: Mapping[str, SelectedKernel]) -> list[PastVisit]:
+    """Return the attempts that count: not of other builds, nor with marks that say they do not."""
+    return [
+        visit for visit in past if _same_object(visit, kernels) and _UNCOUNTED.isdisjoint(visit.all_marks)
+    ]
+
+
+def _same_object(visit: PastVisit, kernels: Mapping[str, SelectedKernel]) -> bool:
+    kernel = kernels.get(visit.instance)
+    return kernel is not None and kernel.object_digest in (None, visit.object_digest)
+
+
+_OK: Final = Status.OK.value
+
+
+class _History:
+    """Earlier attempts as rounds: what each visit gave, the marked rounds, and who left after which round."""
+
+    def __init__(self, visits: Iterable[PastVisit], request: PlanRequest) -> None:
+        self.visits: dict[KernelCell, list[tuple[int, Timing | None]]] = {}
+        self.drifted: set[int] = set()
+        self.dropped: dict[KernelCell, int] = {}
+        self._processes: dict[KernelCell, set[tuple[str, int]]] = {}
+        for visit in visits:
+            if visit.marks:
+                if Mark.DRIFT in visit.all_marks:
+                    self.drifted.add(visit.round)
+                if Mark.DROPPED in visit.all_marks:
+                    self.dropped[visit.cell] = visit.round
+            if visit.status != _OK:
+                if not request.retry_failed:
+                    self.visits.setdefault(visit.cell, []).append((visit.round, None))
+            elif visit.median_ms and visit.wrong_elements == 0:
+                timing = Timing(
+                    median_ms=visit.median_ms,
+                    min_ms=visit.min_ms or visit.median_ms,
+                    spread=(visit.spread_ms or 0.0) / visit.median_ms,
+                    process=f"{visit.session}/{visit.process}",
+                )
+                self.visits.setdefault(visit.cell, []).append((visit.round, timing))
+                if Mark.DRIFT not in visit.all_marks:
+                    self._processes.setdefault(visit.cell, set()).add((visit.session, visit.process))
+
+    def resumed(self, cells: Sequence[KernelCell], rounds: RoundOptions) -> Contest[KernelCell]:
+        """Return the rounds that go on from there."""
+        contest: Contest[KernelCell] = Contest(cells, rounds)
+        if self.visits:
+            contest.resume(self.visits, self.drifted, self.dropped)
+        if not cells:
+            contest.ending = Ending.NO_CONTEST
+        return contest
+
+    def processes(self, cells: Iterable[KernelCell]) -> int:
+        """Return in how many processes each of some cells was measured at least, in rounds that count."""
+        return min((len(self._processes.get(cell, ())) for cell in cells), default=0)
+
+
+def _in_enough_processes(
+    history: _History, cells: Sequence[KernelCell], rounds: RoundOptions
+) -> tuple[Contest[KernelCell], ProcessShares | None]:
+    """Return the rounds that are left, and how they are dealt so that the processes are as many as asked for.
+
+    Where all rounds there may be were measured in fewer processes, each that is missing gets a round.
+    """
+    contest = history.resumed(cells, rounds)
+    if rounds.shares is None:
+        return contest, None
+    missing = rounds.sessions - history.processes(contest.active)
+    if missing <= 0 or contest.ending is Ending.NO_CONTEST:
+        return contest, rounds.shares
+    least = max(rounds.least_rounds, contest.rounds + missing)
+    more = replace(rounds, min_rounds=least, max_rounds=max(rounds.max_rounds, least))
+    shares = ProcessShares(processes=missing, rounds=least - contest.rounds)
+    return history.resumed(cells, more), shares

@@ -1,0 +1,171 @@
+"""Which kernels of a problem may be the fastest, by what several cards have measured of parts of them.
+
+Each card runs some of the kernels, and all run one of them, the anchor, at the beginning of each round:
+times are compared as ratios to it on the same card and in the same round (see
+:func:`ckprof.store.attempt.marked_round_time`). If ratios were the same on all cards, that would settle the
+ranking. They are not quite: kernels that memory limits and kernels that arithmetic limits do not slow down
+alike. So parts only say who surely is not the fastest. All others then run beside each other on one card,
+whose rounds count as they were measured; by what that card may differ from the first one, the margin of
+screening allows for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.outcome import Status
+from ckprof.model.ranking import Field, kernel_time
+from ckprof.store.attempt import Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.measure.rounds import KernelCell, RoundOptions
+    from ckprof.model.outcome import RoundTime
+    from ckprof.store.query import PastVisit
+
+#: two cards may differ by so much more for one kernel than for the anchor: as much as they may differ at all
+#: before one of them counts as slow
+BETWEEN_CARDS: Final = 0.05
+#: times of the anchor agree that differ by no more than this factor; it is measured so often at most
+_AGREE: Final = 1.02
+#: and one that is slower than expected by this factor was disturbed
+_DISTURBED: Final = 1.1
+_MOST_VISITS: Final = 8
+#: kernels are left out at this confidence: among thousands, none of the good ones should
+_CONFIDENCE: Final = 0.998
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """The kernel that all cards run which share a problem."""
+
+    cell: KernelCell
+    #: its time in milliseconds on the card that began, to which all times are scaled
+    time_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screening:
+    """What the parts of a problem say so far."""
+
+    #: cells that need not run beside the others: surely slower than the best, or failed
+    out: frozenset[KernelCell] = frozenset()
+    #: those among them that failed or are not supported
+    failed: frozenset[KernelCell] = frozenset()
+    #: cells that no card has measured to the end
+    missing: tuple[KernelCell, ...] = ()
+    #: the best so far; ``None`` before a kernel has a time
+    anchor: Anchor | None = None
+
+
+def anchor_time(measure: Callable[[], float | None], expected_ms: float) -> float | None:
+    """Return the time of the anchor in a round in milliseconds.
+
+    What disturbs a measurement makes it slower; were it the anchor's, everything else in the round would seem
+    faster than it is. So the least time counts, when a second one agrees with it and it is about what is
+    expected. If it still is not after several attempts, it is the card that is slow.
+
+    :param measure: measures it once.
+    :param expected_ms: the least time that was seen so far.
+    :returns: ``None`` if it cannot be ranked.
+    """
+    times: list[float] = []
+    while len(times) < _MOST_VISITS and (
+        len(times) < 2 or times[1] > times[0] * _AGREE or times[0] > expected_ms * _DISTURBED
+    ):
+        time = measure()
+        if time is None:
+            return None
+        times = sorted([*times, time])
+    return times[0]
+
+
+def part_rounds(rounds: RoundOptions) -> RoundOptions:
+    """Return the rounds of a part: enough to see who is surely slower; who is tied shows later."""
+    return replace(rounds, max_rounds=rounds.min_rounds, sessions=1)
+
+
+def round_numbers(rounds: RoundOptions) -> int:
+    """Return how many numbers of rounds are left to a part: as many as a problem that one card has may take.
+
+    They tell parts from one another that one worker has measured.
+    """
+    return rounds.max_rounds + rounds.max_repeats + rounds.sessions
+
+
+def screen(
+    visits: Sequence[PastVisit],
+    cells: Sequence[KernelCell],
+    rounds: RoundOptions,
+    *,
+    retry_failed: bool = False,
+) -> Screening:
+    """Say who may be the fastest, and who was not measured yet.
+
+    Kernels are left out by what ran beside them in their part, and those that are not by all other parts.
+
+    :param visits: attempts of parts of the problem, oldest first; those on slow cards left out.
+    :param cells: what competes.
+    :param retry_failed: what failed is to be measured again.
+    """
+    by_cell: dict[KernelCell, list[PastVisit]] = defaultdict(list)
+    by_part: dict[tuple[str, int], list[PastVisit]] = defaultdict(list)
+    for visit in visits:
+        by_cell[visit.cell].append(visit)
+        by_part[visit.session, (visit.round - 1) // round_numbers(rounds)].append(visit)
+    failed: set[KernelCell] = set()
+    left: set[KernelCell] = set()
+    missing: list[KernelCell] = []
+    for cell in cells:
+        own = by_cell.get(cell, ())
+        counted = {(visit.session, visit.round) for visit in own if Mark.DRIFT not in visit.all_marks}
+        if any(visit.status != Status.OK.value for visit in own):
+            (missing.append if retry_failed else failed.add)(cell)
+        elif any(Mark.DROPPED in visit.all_marks for visit in own):
+            # surely slower than somebody who did not leave
+            left.add(cell)
+        elif len(counted) < part_rounds(rounds).least_rounds:
+            missing.append(cell)
+    aside = failed.union(left, missing)
+    slower: set[KernelCell] = set()
+    for part in by_part.values():
+        slower |= _slower([visit for visit in part if visit.cell not in aside], rounds)[0]
+    slower_than_all, anchor = _slower(
+        [visit for visit in visits if visit.cell not in aside and visit.cell not in slower], rounds
+    )
+    return Screening(
+        out=frozenset(failed.union(left, slower, slower_than_all)),
+        failed=frozenset(failed),
+        missing=tuple(missing),
+        anchor=anchor,
+    )
+
+
+def compare_parts(visits: Sequence[PastVisit], rounds: RoundOptions) -> Screening:
+    """Say who may be the fastest of those that their parts have left.
+
+    :param visits: attempts on these.
+    """
+    out, anchor = _slower(visits, rounds)
+    return Screening(out=frozenset(out), anchor=anchor)
+
+
+def _slower(visits: Sequence[PastVisit], rounds: RoundOptions) -> tuple[set[KernelCell], Anchor | None]:
+    """Return the kernels that surely are slower than the best of them, and that one."""
+    by_cell: dict[KernelCell, list[RoundTime]] = defaultdict(list)
+    # the same again, in whatever order parts were finished
+    for visit in sorted(visits, key=lambda visit: (visit.session, visit.round)):
+        if (measured := visit.round_time) is not None:
+            by_cell[visit.cell].append(measured)
+    times = {cell: time for cell, own in by_cell.items() if (time := kernel_time(own)) is not None}
+    if not times:
+        return set(), None
+    ordered = sorted(times, key=lambda cell: (times[cell].time_ms, cell))
+    leads = Field([times[cell] for cell in ordered]).leads(_CONFIDENCE)
+    margin = math.log1p(rounds.tie) + math.log1p(BETWEEN_CARDS)
+    slower = {cell for cell, lead in zip(ordered, leads, strict=True) if lead.low > margin}
+    return slower, Anchor(cell=ordered[0], time_ms=times[ordered[0]].time_ms)

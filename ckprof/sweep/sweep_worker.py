@@ -1,0 +1,175 @@
+"""What a worker of an engine runs: opens plugins, library and device once, then serves unit after unit."""
+
+from __future__ import annotations
+
+import atexit
+import platform
+import time
+import uuid
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.errors import CkprofError, ToolchainError
+from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.device import DeviceUse
+from ckprof.measure.host import cpu_model, host_properties
+from ckprof.measure.observers import observers
+from ckprof.model.architecture import use_files
+from ckprof.paths import cache_dir
+from ckprof.plugin.manager import PluginManager
+from ckprof.session import Session as ProfilerSession
+from ckprof.session import ignore
+from ckprof.settings import Settings
+from ckprof.store.attempt import CARD, SOURCES, Session
+from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
+from ckprof.sweep.cluster.messages import Card, End, Reply, decode_job, decode_task, decode_task_head, encode
+from ckprof.sweep.cluster.unit_runner import UnitRunner
+from ckprof.sweep.identity import device_key, identify_device, source_digests
+from ckprof.version import __version__
+
+if TYPE_CHECKING:
+    from ckprof.measure.options import RunOptions
+    from ckprof.plugin.protocols.engines import Slot
+    from ckprof.sweep.cluster.messages import Job, TaskHead
+
+#: what engines call in their workers
+HANDLER = "ckprof.sweep.sweep_worker:handle"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Opened:
+    """What a worker keeps from task to task."""
+
+    job: str
+    runner: UnitRunner
+    stack: ExitStack
+
+
+_opened: _Opened | None = None
+
+
+def handle(payload: bytes, slot: Slot) -> bytes:
+    """Serve one task.
+
+    Errors of ckprof are answers: another worker may do better. Whatever else is raised costs the task, and
+    the engine decides what becomes of the worker.
+    """
+    task = decode_task_head(payload)
+    try:
+        # problems of plugins are known as soon as these are loaded
+        runner = _runner(task, slot)
+        reply = runner.serve(decode_task(payload))
+    except _MissingObjects as exc:
+        reply = Reply(task=task.id, end=End.MISSING, missing=exc.digests)
+    except CkprofError as exc:
+        # whatever is broken, the next task begins from scratch
+        close()
+        reply = Reply(task=task.id, end=End.ERROR, message=f"{platform.node()}: {exc}")
+    return encode(reply)
+
+
+def close() -> None:
+    """Give the device back and close the shard."""
+    global _opened
+    opened, _opened = _opened, None
+    if opened is not None:
+        opened.stack.close()
+
+
+class _MissingObjects(Exception):
+    def __init__(self, *digests: str) -> None:
+        super().__init__(", ".join(digests))
+        self.digests = digests
+
+
+def _runner(task: TaskHead, slot: Slot) -> UnitRunner:
+    global _opened
+    if _opened is not None and _opened.job != task.job:
+        close()
+    if _opened is None:
+        with ExitStack() as stack:
+            runner = _open(task, slot, stack)
+            _opened = _Opened(job=task.job, runner=runner, stack=stack.pop_all())
+            atexit.register(close)
+    return _opened.runner
+
+
+def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
+    own_folder = cache_dir() / "sweep-worker"
+    shared = SweepFolder(root=Path(task.folder)).objects if task.folder else None
+    source = ObjectSource(ObjectFolder(own_folder / "objects"), shared)
+    path = source.find(task.job, task.objects)
+    if path is None:
+        raise _MissingObjects(task.job)
+    job = decode_job(path.read_bytes())
+    library: Path | None = None
+    if job.library:
+        library = source.find(job.library, task.objects)
+        if library is None:
+            raise _MissingObjects(task.job, job.library)
+    _check_same_program(job)
+    use_files(Path(name) for name in job.architectures)
+    manager = PluginManager()
+    manager.load_all(configured=job.plugins)
+    session = ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
+    options = replace(job.options, device=slot.device)
+    built = BenchLibrary(
+        path=library,
+        operation=session.registry.operation(job.direction),
+        target=job.target,
+        arch=job.arch,
+        rejections={rejection.key: rejection for rejection in job.rejections},
+    )
+    device = DeviceUse(label=slot.label)
+    bench = stack.enter_context(KernelBench(built, options, observers(session), device=device))
+    target = session.target(job.target)
+    identity = identify_device(target, job.arch, job.machine_identity, options, bench.device)
+    card = Card(
+        id=f"{platform.node()}:{slot.label}",
+        host=platform.node(),
+        device=device_key(job.target, job.arch, identity),
+        driver=identity.driver,
+        clock=identity.clock,
+        text=bench.device.text,
+    )
+    own_session = _session(job, card, options, manager)
+    runner = UnitRunner(
+        job=job, bench=bench, card=card, session=own_session, own_shards=own_folder / "shards"
+    )
+    stack.callback(runner.close)
+    return runner
+
+
+def _check_same_program(job: Job) -> None:
+    """Refuse to measure with another version, or to run code of another CPU.
+
+    :raises ToolchainError: something differs.
+    """
+    if job.version != __version__:
+        raise ToolchainError(
+            f"this worker has ckprof {__version__}, the coordinator {job.version}: install the same version"
+        )
+    if job.cpu_model and job.cpu_model != cpu_model():
+        raise ToolchainError(
+            f"the kernels were built for {job.cpu_model}, this worker runs on {cpu_model()}: use machines "
+            "of one kind"
+        )
+
+
+def _session(job: Job, card: Card, options: RunOptions, manager: PluginManager) -> Session:
+    """Return the session of what this worker measures: that of the job, with what is its own."""
+    return replace(
+        job.session,
+        uid=uuid.uuid4().hex,
+        started=time.time(),
+        host=platform.node(),
+        environment={
+            "host": host_properties(),
+            "options": options.as_plain(),
+            "device": card.text,
+            SOURCES: source_digests(manager),
+            CARD: {"id": card.id, "partition": card.device.partition},
+        },
+    )

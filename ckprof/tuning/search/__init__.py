@@ -1,0 +1,1 @@
+"""Searches: what to measure next, and when it is enough."""

@@ -1,0 +1,1 @@
+"""A time model: its training, its judgement, and the choice among kernels by it."""

@@ -1,0 +1,109 @@
+"""Forward lines of the old library, in full spelling."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.fields import (
+    BLOCK_SIZE,
+    COMPUTE_TYPES,
+    MERGED_GROUPS,
+    MMA,
+    NDIM,
+    REPEATS,
+    RESULT,
+    SCHEDULER,
+    SPECIALIZATION,
+    TILE,
+    VERSION,
+    Field,
+    layouts,
+    number,
+    operand,
+    operations,
+    unread,
+)
+from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
+
+#: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments
+_HEAD: Final = (
+    NDIM,
+    *layouts("input", "weight", "output", with_extra=True),
+    Field("type_a", kinds.ELEMENT_TYPE),
+    Field("type_b", kinds.ELEMENT_TYPE),
+    unread("type_accumulator", kinds.ELEMENT_TYPE),
+    unread("type_shuffle", kinds.ELEMENT_TYPE),
+    unread("type_extra", kinds.TUPLE),
+    Field("type_output", kinds.ELEMENT_TYPE),
+    *operations("a", "b", "output"),
+    SPECIALIZATION,
+    unread("gemm_padding", kinds.GEMM_PADDING),
+)
+
+#: from the block size to the store of the result: 28 arguments
+_BODY: Final = (
+    BLOCK_SIZE,
+    *TILE,
+    number("k1"),
+    unread("k1_b", kinds.INT),
+    *MMA,
+    *REPEATS,
+    *operand("a"),
+    *operand("b"),
+    *RESULT,
+)
+
+_CLASSIC: Final = (
+    *_HEAD,
+    unread("prefetch_stages", kinds.INT),
+    *_BODY,
+    *COMPUTE_TYPES,
+    unread("loop_scheduler", kinds.LOOP_SCHEDULER),
+)
+
+_COMMON: Final[dict[str, Any]] = {
+    "direction": "fwd",
+    "variant": "forward",
+    "record_type": GemmRecord,
+    "ndim_field": "ndim",
+    "layout_fields": ("layout_input", "layout_weight", "layout_output"),
+    "dtype_fields": ("type_a", "type_b", "type_output"),
+    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
+}
+
+FAMILIES: Final = (
+    ConfFamily(
+        id="forward",
+        title="forward XDL",
+        names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
+        fields=(*_CLASSIC, MERGED_GROUPS),
+        fixed=GEMM_DEFAULTS,
+        **_COMMON,
+    ),
+    ConfFamily(
+        id="forward_large_tensor",
+        title="forward large tensor",
+        names=("DeviceGroupedConvFwdMultipleD_Xdl_CShuffle_Large_Tensor",),
+        fields=_CLASSIC,
+        fixed={**GEMM_DEFAULTS, "split_image": True},
+        **_COMMON,
+    ),
+    ConfFamily(
+        id="forward_v3",
+        title="forward XDL V3",
+        names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3",),
+        fields=(
+            *_HEAD,
+            *_BODY,
+            SCHEDULER,
+            VERSION,
+            *COMPUTE_TYPES,
+            Field("direct_load", kinds.FLAG),
+            MERGED_GROUPS,
+        ),
+        fixed=GEMM_DEFAULTS,
+        **_COMMON,
+    ),
+)

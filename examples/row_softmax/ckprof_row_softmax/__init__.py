@@ -1,0 +1,1 @@
+"""The operation ``row_softmax`` and a kernel family for it."""

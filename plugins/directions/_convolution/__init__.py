@@ -1,0 +1,1 @@
+"""What the directions of convolution share: problems, lines, layouts, references, C interface."""

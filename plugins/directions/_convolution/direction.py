@@ -1,0 +1,161 @@
+"""What all directions of convolution are as operations: everything but what each computes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ckprof.errors import InputError
+from ckprof.model.types import TypeSet
+from ckprof_plugins.directions._convolution.c_interface import conv_interface
+from ckprof_plugins.directions._convolution.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
+from ckprof_plugins.directions._convolution.miopen import looks_like_miopen, parse_miopen
+from ckprof_plugins.directions._convolution.miopen_flags import BASES
+from ckprof_plugins.directions._convolution.positional import parse_positional
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.model.problem_line import ProblemLine
+    from ckprof.model.types import DataType
+    from ckprof.plugin.protocols import LibraryInterface, Operation
+    from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
+    from ckprof_plugins.directions._convolution.kernel import ConvOperation
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.sample import SampleSpec
+
+#: how first arguments begin that ask for convolutions, be they misspelt or shell variables
+_BEGINNINGS = ("conv", "grouped_conv", "$")
+#: numbers of dimensions, with which convolution parameters alone begin
+_DIMENSIONS = ("1", "2", "3")
+
+
+class Direction(ABC):
+    """A direction of convolution: an :class:`~ckprof.plugin.protocols.Operation` on :class:`ConvProblem`."""
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    #: bit of MIOpenDriver's ``-F`` that asks for this direction
+    miopen_flag: ClassVar[int]
+    #: how ckProfiler is called for it
+    positional_form: ClassVar[PositionalForm]
+    #: how CK Tile's dispatcher is called for it; ``None`` if it does not know it
+    dispatcher_form: ClassVar[DispatcherForm | None] = None
+    #: its kernels' C++ names
+    operation: ClassVar[ConvOperation]
+
+    problem_types: ClassVar[tuple[type[object], ...]] = (ConvProblem,)
+    default_problem: ClassVar[Mapping[int, ConvProblem]] = DEFAULT_PROBLEMS
+    layouts: ClassVar[tuple[ConvLayout, ...]] = LAYOUTS
+    line_forms = ("miopen", "ckprofiler")
+    programs = ("MIOpenDriver", "ckProfiler")
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Which of ``input``, ``weight``, ``output`` are first operand, second operand, result."""
+        return self.operation.tensors
+
+    @property
+    def host_args_type(self) -> str:
+        """CK Tile's type of the host arguments."""
+        return self.operation.host_args
+
+    @property
+    def interface(self) -> LibraryInterface:
+        """The dispatcher's C interface and ckprof's own."""
+        return conv_interface(self.id, self.tensors, self.dispatcher_form)
+
+    @property
+    def line_words(self) -> tuple[str, ...]:
+        """ckProfiler's operations for this direction, and MIOpenDriver's for all."""
+        return (*self.positional_form.operations, *BASES)
+
+    def types(self, dtype: DataType) -> TypeSet:
+        """Return one type for all tensors, with sums in fp32."""
+        return TypeSet.shared(dtype)
+
+    def parse_problem(self, line: ProblemLine) -> ProblemCase:
+        """Parse a line of MIOpenDriver or ckProfiler, or the convolution parameters alone.
+
+        :raises InputError: it is wrong, with the position and the expected form.
+        :raises OtherOperationError: it is in order, but asks for another direction.
+        """
+        tokens = line.tokens()
+        if not tokens:
+            raise line.error(
+                "the problem is empty; expected a MIOpenDriver conv line or ckProfiler's arguments"
+            )
+        return parse_miopen(line, self) if looks_like_miopen(tokens) else parse_positional(line, self)
+
+    def is_command(self, program: str, word: str) -> bool:
+        """Say whether a program's first argument asks for convolutions."""
+        words = BASES if program == "MIOpenDriver" else self.positional_form.operations
+        return program in self.programs and (word in (*words, *_DIMENSIONS) or word.startswith(_BEGINNINGS))
+
+    def problem_line(self, case: ProblemCase, form: str) -> str:
+        """Return the MIOpenDriver or the ckProfiler line of a problem.
+
+        :raises InputError: the form cannot say it.
+        """
+        from ckprof_plugins.directions._convolution.line_writing import to_miopen, to_positional
+
+        if not isinstance(case.problem, ConvProblem):
+            raise InputError(f"{case.problem.describe()}: expected a problem of a convolution")
+        direction = self if case.direction else None
+        write = to_miopen if form == self.line_forms[0] else to_positional
+        return write(case, case.problem, direction)
+
+    def is_table(self, lines: Sequence[str]) -> bool:
+        """Say whether lines are a CSV table of convolutions."""
+        from ckprof_plugins.directions._convolution.csv_problems import looks_like_csv
+
+        return looks_like_csv(lines)
+
+    def read_table(
+        self, lines: Sequence[str], path: Path | str, operations: Sequence[Operation]
+    ) -> tuple[list[ProblemCase], list[InputError]]:
+        """Read a CSV table, such as the one that CK Tile's own sweep writes."""
+        from ckprof_plugins.directions._convolution.csv_problems import read_csv
+
+        return read_csv(lines, path, operations)
+
+    def random_problem(self, draw: random.Random, ndim: int) -> ConvProblem:
+        """Return a small convolution; see :func:`.sample.random_convolution`."""
+        from ckprof_plugins.directions._convolution.sample import random_convolution
+
+        return random_convolution(draw, ndim)
+
+    @property
+    def sample_options(self) -> type[SampleSpec]:
+        """What :meth:`sample` takes."""
+        from ckprof_plugins.directions._convolution.sample import SampleSpec
+
+        return SampleSpec
+
+    def sample(self, spec: SampleSpec) -> list[ProblemCase]:
+        """Draw convolutions as networks have them; they are for all directions.
+
+        :raises InputError: the options leave too few problems.
+        """
+        from ckprof_plugins.directions._convolution.sample import sample
+
+        return sample(spec)
+
+    @abstractmethod
+    def reduction_length(self, problem: ConvProblem) -> int:
+        """Return how many products are accumulated into one element of the result."""
+
+    @abstractmethod
+    def reference(
+        self, problem: ConvProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Compute the result in double precision; see :meth:`ckprof.plugin.protocols.Operation.reference`."""

@@ -1,0 +1,240 @@
+"""MIOpenDriver's ``conv`` command lines, also as MIOpen's logs print them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.directions._convolution.miopen_flags import (
+    BASES,
+    EXPLICIT_PADS,
+    FIXED,
+    IGNORED,
+    INTEGER_FLAGS,
+    LAYOUT_FLAGS,
+    LAYOUTS,
+    NO_PADS,
+    PAD_MODE_FLAGS,
+    SAME_PADS,
+    SIZES,
+    UNSUPPORTED_BASES,
+    USUAL_DTYPE,
+    Flag,
+)
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+if TYPE_CHECKING:
+    from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof_plugins.directions._convolution.direction import Direction
+
+#: What a correct line looks like, for messages.
+FORM: Final = (
+    "conv -n N -c C -H H -W W -k K -y Y -x X -p PAD_H -q PAD_W "
+    "-u STRIDE_H -v STRIDE_W -l DIL_H -j DIL_W -g GROUPS -F 1"
+)
+
+#: the program, with any folder in front
+_PROGRAM: Final = re.compile(r"(?:.*[/\\])?MIOpenDriver(?:\.exe)?")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Given:
+    """What a line says."""
+
+    #: short flag -> value and its token
+    numbers: dict[str, tuple[int, Token]] = field(default_factory=dict)
+    pad_mode: str = "default"
+    #: memory orders of input and output, with the token of the first
+    layouts: dict[str, Token] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
+
+
+def looks_like_miopen(tokens: list[Token]) -> bool:
+    """Say whether the line calls MIOpenDriver, with or without the program's name, or is a log line of it."""
+    if tokens and tokens[0].text in {*BASES, *UNSUPPORTED_BASES}:
+        return True
+    return _program(tokens) is not None
+
+
+def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
+    """Parse ``[... .../MIOpenDriver] conv -n ... -F 1``. ``-c`` and ``-k`` count the channels of all groups.
+
+    What is not given has the driver's own default. In the pad mode ``same`` the output has
+    ``ceil(input / stride)`` elements along each axis; an odd pad is larger at the end.
+
+    :raises InputError: a flag is unknown, lacks its value, or asks for something that is not computed here.
+    :raises OtherOperationError: it asks for another direction.
+    """
+    tokens = line.tokens()
+    program = _program(tokens)
+    if program is not None:
+        tokens = tokens[program + 1 :]
+    if not tokens or tokens[0].text not in BASES:
+        if tokens and tokens[0].text in UNSUPPORTED_BASES:
+            raise line.error(
+                f"no kernel has the type of {tokens[0].text}; supported are {', '.join(BASES)}",
+                tokens[0].column,
+            )
+        column = tokens[0].column if tokens else None
+        raise line.error(f"expected one of {', '.join(BASES)} after MIOpenDriver; form: {FORM}", column)
+    given = _read_flags(line, tokens[1:])
+    _check_direction(line, given, direction)
+    problem = _problem(line, given)
+    base = BASES[tokens[0].text]
+    return ProblemCase(
+        problem=problem,
+        direction=direction.id if _value(given, SIZES["forw"][0]) else None,
+        dtype=base,
+        usual_dtype=USUAL_DTYPE if base is None else None,
+        layout=_layout(line, given),
+        ignored=tuple(given.ignored),
+    )
+
+
+def _program(tokens: list[Token]) -> int | None:
+    """Return the position of the program's name in front of a convolution."""
+    for position, token in enumerate(tokens):
+        if _PROGRAM.fullmatch(token.text):
+            following = tokens[position + 1 : position + 2]
+            # a log line may name the program in its prefix as well
+            if position == 0 or (following and following[0].text.startswith("conv")):
+                return position
+    return None
+
+
+def _value(given: _Given, flag: Flag) -> int:
+    return given.numbers[flag.short][0] if flag.short in given.numbers else flag.default
+
+
+def _check_direction(line: ProblemLine, given: _Given, direction: Direction) -> None:
+    forw = _value(given, SIZES["forw"][0])
+    if forw and not forw & direction.miopen_flag:
+        raise line.other_operation(
+            f"-F {forw} does not ask for {direction.id} (that is {direction.miopen_flag}; 0 asks for all)",
+            given.numbers["-F"][1].column,
+        )
+
+
+def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
+    ndim = _value(given, SIZES["spatial_dim"][0])
+    if ndim not in (1, 2, 3):
+        raise line.error(f"spatial_dim must be 1, 2 or 3, not {ndim}", given.numbers["-_"][1].column)
+
+    def axes(name: str) -> tuple[int, ...]:
+        # what is said of further axes has no meaning: MIOpen's own lists say in_d of 2D problems
+        return tuple(_value(given, flag) for flag in SIZES[name][3 - ndim :])
+
+    groups = _value(given, SIZES["groups"][0])
+    channels = {}
+    for name in ("in_channels", "out_channels"):
+        flag = SIZES[name][0]
+        total = _value(given, flag)
+        if groups < 1 or total % groups:
+            at = given.numbers.get(flag.short) or given.numbers.get("-g")
+            raise line.error(
+                f"{flag.short} {total} ({name} of all groups) is not a multiple of -g {groups}",
+                at[1].column if at else None,
+            )
+        channels[name] = total // groups
+    left, right = _pads(given, axes("pads"), axes("input"), axes("filter"), axes("strides"))
+    try:
+        return ConvProblem(
+            groups=groups,
+            batch=_value(given, SIZES["batch"][0]),
+            in_channels=channels["in_channels"],
+            out_channels=channels["out_channels"],
+            filter=axes("filter"),
+            input=axes("input"),
+            strides=axes("strides"),
+            dilations=axes("dilations"),
+            left_pads=left,
+            right_pads=right,
+        )
+    except InputError as exc:
+        raise line.error(exc.message) from None
+
+
+def _pads(
+    given: _Given,
+    explicit: tuple[int, ...],
+    lengths: tuple[int, ...],
+    filters: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return left and right pads in the line's pad mode."""
+    if given.pad_mode == NO_PADS:
+        zeros = (0,) * len(explicit)
+        return zeros, zeros
+    if given.pad_mode == SAME_PADS:
+        total = tuple(
+            max(size - ((length % stride) or stride), 0) if stride > 0 else 0
+            for length, size, stride in zip(lengths, filters, strides, strict=True)
+        )
+        left = tuple(pad // 2 for pad in total)
+        return left, tuple(pad - half for pad, half in zip(total, left, strict=True))
+    return explicit, explicit
+
+
+def _layout(line: ProblemLine, given: _Given) -> str | None:
+    """Return the layout that input and output agree on; ``None`` if the line names none.
+
+    :raises InputError: they contradict each other, or no such order is known.
+    """
+    names = {}
+    for text, token in given.layouts.items():
+        if text not in LAYOUTS:
+            raise line.error(f"unknown layout {text} (known: {', '.join(LAYOUTS)})", token.column)
+        names[LAYOUTS[text]] = token
+    if len(names) > 1:
+        said = " and ".join(given.layouts)
+        raise line.error(f"input and output have different layouts: {said}", list(names.values())[1].column)
+    return next(iter(names), None)
+
+
+def _read_flags(line: ProblemLine, tokens: list[Token]) -> _Given:
+    given = _Given()
+    position = 0
+    while position < len(tokens):
+        flag = tokens[position]
+        if not _is_known(flag.text):
+            raise line.error(f"unknown MIOpenDriver flag {flag.text!r}; form: {FORM}", flag.column)
+        if position + 1 == len(tokens):
+            raise line.error(f"{flag.text} needs a value; form: {FORM}", flag.column)
+        _read_flag(line, given, flag, tokens[position + 1])
+        position += 2
+    return given
+
+
+def _is_known(flag: str) -> bool:
+    return any(flag in flags for flags in (INTEGER_FLAGS, FIXED, IGNORED, PAD_MODE_FLAGS, LAYOUT_FLAGS))
+
+
+def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> None:
+    if flag.text in INTEGER_FLAGS:
+        flag_of = INTEGER_FLAGS[flag.text]
+        if flag_of.short in given.numbers:
+            raise line.error(f"{flag.text} is given twice", flag.column)
+        given.numbers[flag_of.short] = (line.integer(value, flag_of.long[2:]), value)
+    elif flag.text in FIXED:
+        if value.text != FIXED[flag.text]:
+            raise line.error(
+                f"{flag.text} {value.text} is not supported, only {FIXED[flag.text]}", value.column
+            )
+    elif flag.text in PAD_MODE_FLAGS:
+        mode = value.text.lower()
+        if mode not in {*EXPLICIT_PADS, SAME_PADS, NO_PADS}:
+            raise line.error(
+                f"{flag.text} {value.text} is not supported, only default, {SAME_PADS} and {NO_PADS}",
+                value.column,
+            )
+        given.pad_mode = mode
+    elif flag.text in LAYOUT_FLAGS:
+        if flag.text not in LAYOUT_FLAGS[2:4]:
+            given.layouts.setdefault(value.text.upper(), value)
+        else:
+            given.ignored.append(f"{flag.text} {value.text}")
+    else:
+        given.ignored.append(f"{flag.text} {value.text}")

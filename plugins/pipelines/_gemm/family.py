@@ -1,0 +1,68 @@
+"""What the families of convolution kernels that multiply matrices have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from ckprof.model.gemm_work import Reduction, Schedule
+from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
+from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.traits import gemm_traits
+from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
+from ckprof_plugins.pipelines._gemm.work import gemm_work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import GemmWork, KernelTraits
+    from ckprof.model.instance import Instance
+    from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.pipelines._base.rules import Rule
+
+GemmInstanceT = TypeVar("GemmInstanceT", bound=GemmInstance)
+
+
+class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstanceT]):
+    """A family whose instances are read from records of GEMM kernels."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (*GEMM_RULES, WAVE_SIZE_RULE)
+    schedule: ClassVar[Schedule] = Schedule.TILES
+    reduction: ClassVar[Reduction] = Reduction.ATOMIC
+    #: the records that are the family's: those with two stages, or without; stream-K has its own
+    two_stage: ClassVar[bool] = False
+
+    def claims(self, variant: str, record: GemmRecord) -> bool:
+        """Say whether the record is an instance of this family; one that asks for stream-K is no other's."""
+        return variant in VARIANTS and record.two_stage == self.two_stage and not record.streamk_enabled
+
+    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> GemmInstanceT:
+        """Return the instance that a claimed record describes.
+
+        :raises InputError: a value is unknown, out of range or contradicts another one.
+        """
+        reject_stream_k_fields(record)
+        return cast("GemmInstanceT", self.instance_type(**gemm_fields(catalog, direction, record)))
+
+    def name_of(self, instance: GemmInstanceT) -> str:
+        """Return the name of the instance's kernel."""
+        return gemm_kernel_name(instance, two_stage=self.two_stage)
+
+    def string_of(self, instance: GemmInstanceT) -> str:
+        """Return CK Builder's text for the instance."""
+        return gemm_instance_string(instance, self.operation_of(instance).string_kind)
+
+    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+        """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
+        if self.schedule is Schedule.STREAM:
+            return None
+        return gemm_work(self.checked(instance), self.operation_of(instance).kernel, problem, splits)
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields, schedule=self.schedule, reduction=self.reduction)

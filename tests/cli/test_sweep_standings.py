@@ -1,0 +1,21 @@
+"""What the summary of a sweep says of its bests."""
+
+from __future__ import annotations
+
+from ckprof.cli.sweep_messages import standing_lines
+from ckprof.model.ranking import Order, Standing
+
+
+def test_the_summary_says_which_bests_are_open_and_what_it_would_take() -> None:
+    clear = Standing(order=Order.CLEAR, first=1, processes=1)
+    tie = Standing(order=Order.TIE, first=3, processes=1)
+    rounds = Standing(order=Order.OPEN, first=4, processes=1, rounds=17)
+    never = Standing(order=Order.OPEN, first=2, processes=1)
+    lines = standing_lines(
+        [(0, clear), (1, rounds), (2, tie), (3, never), *((n, never) for n in range(4, 9))]
+    )
+    assert lines[0] == "the best is decided in 2 of 9 finished rankings"
+    assert lines[1] == "open: problem 1: 4 kernels may be the fastest; about 17 rounds would tell"
+    assert lines[2].startswith("open: problem 3: 2 kernels may be the fastest; more worker processes")
+    assert len(lines) == 7 and lines[-1] == "open: 2 more, which ckprof report shows"
+    assert standing_lines([]) == []

@@ -1,0 +1,116 @@
+"""A run, a store, a report and a comparison of the same measurements name the same winner, time and ties."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.compare.compare import compare
+from ckprof.compare.side import side_of
+from ckprof.model.outcome import Outcome, Status
+from ckprof.model.ranking import Order, ranking
+from ckprof.report.store.best import best_rows
+from ckprof.report.store.options import ReportOptions
+from ckprof.store.attempt import Attempt, Mark
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from tests.store.samples import make_attempt, make_session
+
+ROUNDS = 5
+
+
+@st.composite
+def measured(draw: st.DrawFn) -> list[Attempt]:
+    """Any rounds of some kernels: noisy, disturbed, drifting, with kernels that leave or fail."""
+    kernels = draw(st.integers(1, 6))
+    # few different values, so that some are equal
+    times = st.sampled_from([1.0, 1.01, 1.02, 1.05, 1.3, 2.0])
+    spreads = st.sampled_from([0.0, 0.01, 0.2])
+    sessions = [make_session(number) for number in range(draw(st.integers(1, 2)))]
+    drifted = draw(st.sets(st.integers(1, ROUNDS), max_size=2))
+    attempts: list[Attempt] = []
+    for session in sessions:
+        for kernel in range(kernels):
+            # the first kernel shows drift: it runs twice in a round
+            visits = [number for number in range(1, draw(st.integers(1, ROUNDS)) + 1)]
+            for number in sorted(visits * 2) if kernel == 0 else visits:
+                attempt = make_attempt(
+                    kernel,
+                    len(attempts),
+                    draw(times),
+                    session=session,
+                    round=number,
+                    verified=draw(st.booleans()),
+                )
+                marks = (Mark.DRIFT,) if number in drifted else ()
+                assert attempt.measurement is not None
+                spread = replace(attempt.measurement, spread_ms=draw(spreads))
+                attempts.append(replace(attempt, measurement=spread, marks=marks))
+            if draw(st.integers(0, 9)) == 0:
+                failed = make_attempt(kernel, len(attempts), session=session, status=Status.RUN_ERROR)
+                attempts.append(failed)
+    return attempts
+
+
+def outcomes_of(attempts: list[Attempt]) -> list[Outcome]:
+    """Return what a run of these measurements reports."""
+    kernels: dict[str, list[Attempt]] = {}
+    for one in attempts:
+        kernels.setdefault(one.key.kernel.instance, []).append(one)
+    found = []
+    for key, some in kernels.items():
+        last = max(some, key=lambda one: (one.conditions.started, one.session.uid, one.sequence))
+        rounds = tuple(one.round_time for one in some if one.round_time is not None)
+        verified = next((one.verification for one in some if one.ranked), None)
+        found.append(
+            Outcome(
+                key=key,
+                problem_index=0,
+                status=last.status,
+                measurement=next((one.measurement for one in some if one.ranked), None),
+                verification=verified,
+                rounds=rounds,
+            )
+        )
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(attempts=measured())
+def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) -> None:
+    path = tmp_path_factory.mktemp("store") / "results.db"
+    marks = [(one.session.uid, one.sequence, mark) for one in attempts for mark in one.marks]
+    with StoreWriter(path) as writer:
+        # as rounds do it: marks come after what they are about
+        writer.append_many(replace(one, marks=()) for one in attempts)
+        writer.add_marks(marks)
+    with Store(path) as store:
+        stored = store.best()
+        summaries = {one.key.kernel.instance: one.median_ms for one in store.measurements()}
+        side = side_of("x", store.attempts(samples=False))
+    outcomes = outcomes_of(attempts)
+    ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
+    (problem,) = side.by_problem
+    rows = best_rows(side, ReportOptions())
+    compared = compare(side, side).problems
+    if ranked[0].rank is None:
+        assert (stored, side.best(problem), rows, compared) == ([], None, [], ())
+        return
+    winner = ranked[0].outcome.key
+    times = {row.key.instance: row.time_ms for row in side.rows.values() if row.ranked}
+    assert times == {key: time for key, time in summaries.items() if time is not None}
+    assert set(times) == {one.outcome.key for one in ranked if one.rank is not None}
+    assert {one.outcome.key: one.ratio for one in ranked if one.rank is not None} == {
+        key: time / times[winner] for key, time in times.items()
+    }
+    assert [one.key.kernel.instance for one in stored] == [winner]
+    assert [(row.best.key.instance, row.best.time_ms) for row in rows] == [(winner, times[winner])]
+    assert [(one.old.key.instance, one.new.time_ms, one.changed) for one in compared] == [
+        (winner, times[winner], False)
+    ]
+    first = [one.outcome.key for one in ranked if one.rank == 1]
+    assert [row.key.instance for row in side.first_places(problem)] == first
+    assert rows[0].standing.first == len(first)
+    assert (rows[0].standing.order in (Order.TIE, Order.OPEN)) == (len(first) > 1)

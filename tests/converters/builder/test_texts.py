@@ -1,0 +1,96 @@
+"""How many kernels a log names, however untidy it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.model.conversion import ConversionRequest
+from ckprof_converters.builder.texts import kernel_texts
+
+ONE, TWO = "GroupedConvolutionForwardKernel<1,a>", "GroupedConvolutionForwardKernel<2,a>"
+EXPLICIT = "DeviceGroupedConvBwdWeight_Explicit_Xdl<DeviceBatchedGemmXdlUniversal<Default, CRR> BlkSize: 256>"
+
+
+def texts(*lines, end="\n"):
+    request = ConversionRequest(path=Path("x.log"), data=(end.join(lines) + end).encode())
+    found = kernel_texts(request, {"Winograd"}.__contains__)
+    return [(text.text, text.line) for text in found.texts], found
+
+
+def test_a_log_of_the_tile_profiler():
+    found, whole = texts(
+        "IMPORTANT: Generate instances using generate_instances.py",
+        f"[Valid] Perf:     0.5 ms, 1.5 TFlops, 20 GB/s, {ONE} (instance 0)",
+        f"[Not supported] {TWO}",
+        "Best configuration parameters:",
+        f"\tname: {ONE} (instance 0)",
+        "\tavg_time: 0.5ms",
+    )
+    assert found == [(ONE, 2), (TWO, 3)]
+    assert whole.is_output
+
+
+def test_a_log_of_the_old_profiler():
+    found, _ = texts(
+        "found 2 instances",
+        f"Perf: 0.1 ms, 3 TFlops, 9 GB/s, {ONE}, SplitK 1",
+        f"Perf: 0.2 ms, 3 TFlops, 9 GB/s, {ONE}, SplitK 2",
+        f"{TWO} does not support this problem",
+        f"Fail info: splitK: 2 {ONE}",
+        f"Perf: 0.2 ms, 3 TFlops, 9 GB/s, {EXPLICIT}, SplitK 7 (best occupancy)",
+        "std::vector<int> is no kernel",
+    )
+    assert found == [(ONE, 2), (TWO, 4), (EXPLICIT, 6)]
+
+
+def test_kernels_of_plugins_are_known_by_name():
+    found, _ = texts("Perf: 1 ms, Winograd<4,1>", "note: std::vector<int>, Other<2>")
+    assert found == [("Winograd<4,1>", 1)]
+
+
+def test_several_instances_with_one_string_are_several():
+    found, _ = texts(*(f"[Valid] Perf: 1 ms, {ONE} (instance {number})" for number in (0, 4, 0)))
+    assert found == [(ONE, 1), (ONE, 2)]
+    found, _ = texts(f"Perf: 1 ms, {ONE}", f"Perf: 1 ms, {ONE}")
+    assert found == [(ONE, 1), (ONE, 2)]
+
+
+def test_a_second_run_repeats_the_instances():
+    run = ["found 3 instances", f"Perf: 1 ms, {ONE}", f"Perf: 1 ms, {ONE}", f"Perf: 1 ms, {TWO}"]
+    found, _ = texts(*run, *run)
+    assert found == [(ONE, 2), (ONE, 3), (TWO, 4)]
+
+
+def test_what_is_only_said_again_counts_once():
+    found, _ = texts("Best configuration parameters:", f"name: {ONE}", f"name: {ONE}")
+    assert found == [(ONE, 2)]
+
+
+def test_colours_line_ends_and_lines_run_together():
+    found, _ = texts(
+        f"\x1b[36m[Valid] Perf: 1 ms, {ONE} (instance 0)\x1b[0m[Not supported] {TWO}",
+        f"\x1b]0;title\x07[Not supported] {TWO.replace('2', '3')}",
+        end="\r\n",
+    )
+    assert found == [(ONE, 1), (TWO, 1), (TWO.replace("2", "3"), 2)]
+
+
+def test_a_last_line_that_is_cut_off_is_noted():
+    found, whole = texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {TWO[:-3]}", end="\n")
+    assert found == [(ONE, 1)]
+    assert whole.notes == ("line 2 is cut off within a kernel, which is not counted",)
+
+
+@pytest.mark.parametrize("broken", [TWO[:-3], f"{TWO[:-3]}[Valid] Perf: 1 ms, {ONE}"])
+def test_lines_that_break_off_are_rejected_by_number(broken):
+    with pytest.raises(InputError, match=r"x\.log:2:21: the text of Grouped.*breaks off"):
+        texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {broken}", f"[Valid] Perf: 1 ms, {ONE}")
+
+
+def test_a_list_is_read_line_by_line():
+    found, whole = texts(f"  {ONE}", "# annotation", "", f"\x1b[1m{TWO}\x1b[0m # annotation", end="\r\n")
+    assert found == [(ONE, 1), (TWO, 4)]
+    assert not whole.is_output

@@ -1,1 +1,0 @@
-"""The kernel family ``naive_gather``."""

@@ -1,0 +1,115 @@
+"""Types and layouts that problem lines name choose the instances; what does not fit is counted."""
+
+from __future__ import annotations
+
+import pytest
+
+import ckprof
+from ckprof.errors import ExitCode, InputError
+from ckprof.kernels.fitting import Fitting
+from ckprof.problems.events import ProblemNote
+
+MIOPEN = "-n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
+POSITIONAL = "grouped_conv_fwd {dtype} {layout} 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
+BOTH = ("forward/tests/nhwgc_fp16", "forward/tests/nhwgc_bf16")
+
+
+@pytest.fixture
+def opened():
+    told = []
+
+    def note(event):
+        if isinstance(event, ProblemNote):
+            told.append(event.message)
+
+    return ckprof.Profiler(on_event=note), told
+
+
+def test_a_type_selects_instances(opened):
+    profiler, told = opened
+    plan = profiler.plan(ckprof.InstanceQuery(conf=BOTH), [f"convbfp16 {MIOPEN}", f"conv {MIOPEN}"])
+    taken = [
+        {one.instance.dtype.value for one in plan.selection.candidates if problem.takes(one.instance)}
+        for problem in plan.problems
+    ]
+    assert taken == [{"bf16"}, {"bf16", "fp16"}]
+    assert told == [
+        "1 problem line names no type, which means fp32 to MIOpen: all instances (bf16, fp16) are run"
+    ]
+
+
+def test_a_layout_that_no_instance_has(opened):
+    profiler, told = opened
+    query = ckprof.InstanceQuery(conf=BOTH[0])
+    lines = [
+        f"convfp16 {MIOPEN} -I NCHW",
+        f"convfp16 {MIOPEN} -I NHWC",
+        f"convfp16 {MIOPEN} --out_layout NCHW",
+    ]
+    plan = profiler.plan(query, lines)
+    assert [problem.layout for problem in plan.problems] == [None, "nhwgc", None]
+    assert told == ["2 problem lines say ngchw, all instances have nhwgc: the sizes are used"]
+    with pytest.raises(InputError, match="says ngchw, the list has nhwgc instances"):
+        profiler.plan(query, lines, strict_layout=True)
+
+
+def test_a_named_problem_must_fit(opened):
+    profiler, _ = opened
+    with pytest.raises(InputError, match="says bf16, the list has fp16 instances"):
+        profiler.plan(ckprof.InstanceQuery(conf=BOTH[0]), [f"convbfp16 {MIOPEN}"])
+
+
+def test_lines_of_a_file_are_counted_by_reason(opened, tmp_path):
+    profiler, told = opened
+    path = tmp_path / "problems.txt"
+    path.write_text(
+        "\n".join(
+            [
+                f"convfp16 {MIOPEN} -t 1 -V 0",
+                f"convbfp16 {MIOPEN} -t 1",
+                f"convfp16 {MIOPEN.replace('-F 1', '-F 2')}",
+                POSITIONAL.format(dtype=1, layout=1),
+            ]
+        )
+    )
+    query = ckprof.InstanceQuery(conf=BOTH[0])
+    assert len(profiler.plan(query, files=[path]).problems) == 2
+    assert told[:2] == [
+        "left out 1 problem line: not for fwd",
+        "left out 1 problem line: the problem line says bf16, the list has fp16 instances",
+    ]
+    assert told[2].startswith("not used of 3 problem lines: -t (2), -V (1)") or "-t (2)" in told[2]
+    path.write_text(f"convbfp16 {MIOPEN}\n")
+    with pytest.raises(InputError, match="no problem is left"):
+        profiler.plan(query, files=[path])
+
+
+def test_each_line_keeps_its_own_splits(opened):
+    profiler, _ = opened
+    query = ckprof.InstanceQuery(conf="backward_weight/tests/nhwgc_fp16")
+    line = "grouped_conv_bwd_weight 1 2 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 {}"
+    plan = profiler.plan(query, [line.format(2), line.format("all"), line.format(0)])
+    assert [len(problem.splits) for problem in plan.problems] == [1, 9, 1]
+    assert plan.problems[2].splits == (-1,)
+    plan = profiler.plan(query, [line.format(2), line.format(4)], splits=(1, 8))
+    assert [problem.splits for problem in plan.problems] == [(), ()] and plan.options.splits == (1, 8)
+
+
+def test_no_instance_of_the_dimensions_is_no_misfit(opened):
+    profiler, _ = opened
+    selection = profiler.instances(ckprof.InstanceQuery(conf=BOTH[0]))
+    (parsed,) = profiler.problems("fwd", ["3 1 1 8 8 1 1 1 4 4 4 1 1 1 1 1 1 0 0 0 0 0 0"])
+    assert Fitting(selection.candidates).misfit_of(parsed) == ""
+
+
+def test_the_direction_comes_from_the_list(tmp_path, capsys, monkeypatch):
+    from ckprof.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "problems.txt"
+    path.write_text(f"conv {MIOPEN}\nconv {MIOPEN.replace('-F 1', '-F 4')}\n")
+    arguments = ["run", "--conf", "backward_weight/tests/nhwgc_fp16", "--problems", str(path), "--dry-run"]
+    assert main(arguments) == ExitCode.OK
+    seen = capsys.readouterr()
+    assert "bwd_weight kernels" in seen.out and "and run them on 1 problem:" in seen.out
+    assert "left out 1 problem line: not for bwd_weight" in seen.err

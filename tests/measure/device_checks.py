@@ -1,0 +1,69 @@
+"""What device targets verify with, compiled as plain C++, and problems to try it on."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.device_checks import DeviceChecks
+from ckprof.measure.worker.guards import CHUNK_BYTES
+from ckprof.measure.worker.remote import RemoteLibrary
+from ckprof.measure.worker.session import KernelSession
+
+from .fakes import ABI_FOLDER, HERE, find_compiler
+from .local_worker import KEY, HostTarget, LocalLine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.measure.prepare import PreparedProblem
+
+FLAGS = ("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{ABI_FOLDER}")
+
+
+def build_checks(folder: Path) -> DeviceChecks:
+    """Compile ``plain_checks.cpp``."""
+    library = folder / "libchecks.so"
+    command = [find_compiler(), *FLAGS, str(HERE / "plain_checks.cpp"), "-o", str(library)]
+    subprocess.run(command, check=True, timeout=300)
+    checks = DeviceChecks.of(ctypes.CDLL(str(library)))
+    assert checks is not None
+    return checks
+
+
+class CheckedWorker:
+    """A worker in this process whose device is the host.
+
+    :param kernel: has the methods of :class:`~ckprof.measure.worker.abi.Kernel`.
+    """
+
+    def __init__(self, checks: DeviceChecks, kernel: object = None) -> None:
+        shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
+        library = SimpleNamespace(target=HostTarget(), kernels={KEY: kernel}, info=None, checks=checks)
+        self.session = KernelSession(library, shared)
+        self.remote = RemoteLibrary(LocalLine(self.session, shared))
+
+    def load(self, prepared: PreparedProblem) -> PreparedProblem:
+        """Have operands and reference made."""
+        reply = self.remote.load(prepared.request, 1.0)
+        assert isinstance(reply, messages.ProblemLoaded)
+        return prepared.loaded(reply)
+
+    def values(self, name: str, dtype: np.dtype) -> np.ndarray:
+        """Return a view of a tensor's memory."""
+        return array_at(self.session._tensors[name], dtype)
+
+    @property
+    def reference(self) -> np.ndarray:
+        """A view of the reference's memory."""
+        return array_at(self.session._reference._reference, np.dtype(np.float64))
+
+
+def array_at(tensor: object, dtype: np.dtype) -> np.ndarray:
+    raw = (ctypes.c_uint8 * tensor.size_bytes).from_address(tensor.address)
+    return np.frombuffer(raw, dtype=np.uint8).view(dtype)

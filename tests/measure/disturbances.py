@@ -1,0 +1,243 @@
+"""Simulated machines that break what statistics assume, and how often rounds on them find the true best.
+
+``python -m tests.measure.disturbances [TRIALS]`` prints it for every machine, also those that were held back.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ckprof.measure.options import RunOptions
+from ckprof.measure.round_times import Timing
+from ckprof.measure.rounds import Contest, RoundOptions
+from ckprof.measure.sampling_settings import round_options
+from ckprof.model.ranking import shares_first_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ckprof.model.ranking import Field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """What makes a visit's time differ from the true one. Sizes are standard deviations of logarithms."""
+
+    #: independent from visit to visit
+    noise: float = 0.005
+    #: share of the visits that something slows down, each by a factor of its own, 1 to 3
+    contention: float = 0.0
+    #: every visit is slowed down, by up to this share
+    slowed: float = 0.0
+    #: share of the visits, eight in a row, that something slows down 1.2 to 3 times
+    bursts: float = 0.0
+    #: of the factor that a kernel has in a process
+    sticky: float = 0.0
+    #: rounds that a process measures
+    process_rounds: int = 1000
+    #: degrees of freedom of Student's distribution in place of the normal one
+    freedom: float = math.inf
+    #: of noise of which a visit keeps 0.8
+    lasting: float = 0.0
+    #: of the steps of a random walk
+    walk: float = 0.0
+    #: step of the clock in milliseconds, where the fastest kernels take 1 ms
+    quantum: float = 0.0
+    #: the clock has two speeds that differ by this share; it changes after ten visits or so
+    two_speeds: float = 0.0
+    #: the noise of kernels differs by up to this factor
+    uneven: float = 1.0
+
+
+CASES: Final = {
+    "quiet, 0.3 %": Disturbance(noise=0.003),
+    "quiet, 1 %": Disturbance(noise=0.01),
+    "noise of 3 %": Disturbance(noise=0.03),
+    "10 % of visits disturbed": Disturbance(contention=0.1),
+    "20 % of visits disturbed": Disturbance(contention=0.2),
+    "40 % of visits disturbed": Disturbance(contention=0.4),
+    "the same, noise of 3 %": Disturbance(contention=0.4, noise=0.03),
+    "all slower by up to 40 %": Disturbance(slowed=0.4),
+    "bursts, 10 % of the time": Disturbance(bursts=0.1),
+    "bursts, 40 % of the time": Disturbance(bursts=0.4),
+    "heavy tails (t with 2)": Disturbance(noise=0.02, freedom=2),
+    "AR(0.8) of 10 %": Disturbance(lasting=0.1),
+    "random walk": Disturbance(walk=0.01),
+    "timer of 4 %": Disturbance(quantum=0.04),
+    "15 % per process of 1 round": Disturbance(sticky=0.15, noise=0.01, process_rounds=1),
+    "15 % per process of 2 rounds": Disturbance(sticky=0.15, noise=0.01, process_rounds=2),
+}
+#: what one process measured cannot show
+ONE_PROCESS: Final = {
+    "2 % per process, one": Disturbance(sticky=0.02),
+    "15 % per process, one": Disturbance(sticky=0.15, noise=0.01),
+    "the same, 40 % disturbed": Disturbance(sticky=0.15, contention=0.4),
+}
+#: not looked at before the rules were final
+HELD_BACK: Final = {
+    "held back: two speeds": Disturbance(two_speeds=0.08),
+    "held back: uneven noise": Disturbance(noise=0.003, uneven=30),
+}
+
+
+class DisturbedDevice:
+    """Gives times of kernels with known ones.
+
+    :param times_ms: cell -> true time.
+    """
+
+    def __init__(self, times_ms: Mapping[int, float], by: Disturbance, seed: int) -> None:
+        self.times_ms = times_ms
+        self._by = by
+        self._chance = random.Random(f"{seed}/{by}")
+        self._lasting = self._chance.gauss(0, by.lasting)
+        self._walk = self._busy = 0.0
+        self._slow_clock = False
+        self._sticky: dict[tuple[int, int], float] = {}
+        uneven = math.log(by.uneven)
+        self._noise = {cell: by.noise * math.exp(self._chance.uniform(0, uneven)) for cell in times_ms}
+        self.visits = 0
+
+    def measure(self, cell: int, number: int) -> Timing:
+        """Return the time of a cell in a round."""
+        by, chance = self._by, self._chance
+        self.visits += 1
+        process = (number - 1) // by.process_rounds
+        if (cell, process) not in self._sticky:
+            self._sticky[cell, process] = chance.gauss(0, by.sticky)
+        self._lasting = 0.8 * self._lasting + 0.6 * chance.gauss(0, by.lasting)
+        self._walk += chance.gauss(0, by.walk)
+        log = self._own(self._noise[cell]) + self._from_others()
+        log += self._sticky[cell, process] + self._lasting + self._walk
+        time_ms = self.times_ms[cell] * math.exp(log)
+        if by.quantum:
+            time_ms = max(1, round(time_ms / by.quantum)) * by.quantum
+        return Timing(
+            median_ms=time_ms, min_ms=0.99 * time_ms, spread=self._noise[cell] / 2, process=str(process)
+        )
+
+    def _own(self, noise: float) -> float:
+        by, log = self._by, self._chance.gauss(0, noise)
+        if not math.isinf(by.freedom):
+            log /= math.sqrt(self._chance.gammavariate(by.freedom / 2, 2) / by.freedom)
+        return log + math.log1p(self._chance.uniform(0, by.slowed))
+
+    def _from_others(self) -> float:
+        by, chance, log = self._by, self._chance, 0.0
+        if chance.random() < by.contention:
+            log += math.log1p(min(2.0, chance.expovariate(2)))
+        if by.bursts:
+            share = 1 / 8 if self._busy else by.bursts / (1 - by.bursts) / 8
+            if chance.random() < share:
+                self._busy = 0.0 if self._busy else math.log(chance.uniform(1.2, 3))
+            log += self._busy
+        if by.two_speeds:
+            self._slow_clock ^= chance.random() < 0.1
+            log += by.two_speeds * self._slow_clock
+        return log
+
+
+def play(
+    times_ms: Mapping[int, float], by: Disturbance, options: RoundOptions, seed: int
+) -> tuple[Contest[int], DisturbedDevice]:
+    """Run rounds on a disturbed device until they end."""
+    device = DisturbedDevice(times_ms, by, seed)
+    contest = Contest(list(times_ms), replace(options, seed=seed))
+    for visit in contest.visits():
+        contest.record(visit, device.measure(visit.cell, visit.round))
+    return contest, device
+
+
+def field_of(contest: Contest[int]) -> tuple[list[int], Field]:
+    """Return the cells of a contest, the fastest first, and their times, as a store has them."""
+    return contest._times.field(contest.cells)
+
+
+def first_places(contest: Contest[int]) -> list[int]:
+    """Return the cells that share the first place, the fastest first."""
+    cells, field = field_of(contest)
+    return [cell for cell, lead in zip(cells, field.leads(), strict=True) if shares_first_place(lead)]
+
+
+def spread(count: int, seed: int, slowest: float) -> dict[int, float]:
+    """Return log-uniform times."""
+    chance = random.Random(seed)
+    return {number: math.exp(chance.uniform(0, math.log(slowest))) for number in range(count)}
+
+
+#: kernels and rounds of a run, and of a sweep
+FIELDS: Final = {
+    "run": (round_options(RunOptions()), lambda seed: spread(25, seed, 5)),
+    "sweep": (RoundOptions(), lambda seed: spread(40, seed, 12)),
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """How often rounds found what is true."""
+
+    trials: int = 0
+    #: the true best shares the first place
+    first: int = 0
+    #: it has it for itself, and another kernel has
+    alone: int = 0
+    wrong: int = 0
+    #: it left the rounds
+    dropped: int = 0
+    #: kernels that share the first place, visits per kernel, rounds
+    ties: float = 0.0
+    visits: float = 0.0
+    rounds: float = 0.0
+    #: the best is decided when the rounds end; and that though it is more than 3 % slower than the true one
+    decided: int = 0
+    wrongly_decided: int = 0
+
+
+def tally(
+    times_of: Callable[[int], Mapping[int, float]],
+    by: Disturbance,
+    options: RoundOptions,
+    seeds: Iterable[int],
+) -> Tally:
+    """Run rounds once per seed."""
+    found = Tally()
+    for seed in seeds:
+        times = times_of(seed)
+        contest, device = play(times, by, options, seed)
+        first, best = first_places(contest), min(times, key=times.__getitem__)
+        assert contest.standing is not None
+        found.trials += 1
+        found.first += best in first
+        found.alone += first == [best]
+        found.wrong += len(first) == 1 and first != [best]
+        found.dropped += best in contest.dropped
+        found.ties += len(first)
+        found.visits += device.visits / len(times)
+        found.rounds += contest.rounds
+        found.decided += contest.standing.decided
+        found.wrongly_decided += contest.standing.decided and times[first[0]] > 1.03 * times[best]
+    return found
+
+
+def main(trials: int) -> None:
+    """Print what rounds find on every machine."""
+    for name, (options, times_of) in FIELDS.items():
+        print(f"{name:28} first % alone %  ties  dropped  visits  rounds  decided %, wrongly")
+        for case, by in {**CASES, **ONE_PROCESS, **HELD_BACK}.items():
+            found = tally(times_of, by, options, range(trials))
+            shares = [100 * count / trials for count in (found.first, found.alone)]
+            means = [value / trials for value in (found.ties, found.visits, found.rounds)]
+            ends = [100 * count / trials for count in (found.decided, found.wrongly_decided)]
+            print(
+                f"{case:28} {shares[0]:6.1f} {shares[1]:7.1f} {means[0]:6.2f} {found.dropped:7} "
+                f"{means[1]:8.2f} {means[2]:7.2f} {ends[0]:8.1f} {ends[1]:8.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

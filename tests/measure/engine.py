@@ -1,0 +1,97 @@
+"""An engine for tests: multiplies with the single weight, in numpy, and misbehaves where the name says so."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import time
+
+import numpy as np
+
+from ckprof.measure.worker.baseline_engine import BaselineUnusable
+from ckprof.model.requirement import UnmetRequirement
+
+
+def make_good(device, on_host):
+    return Engine(f"numpy on {'the host' if on_host else 'a device'} {device.index}")
+
+
+def make_wrong(device, on_host):
+    return Engine("wrong", factor=1.5)
+
+
+def make_outside(device, on_host):
+    return Engine("outside", beyond=4)
+
+
+def make_crash(device, on_host):
+    return Engine("crash", action=lambda: os._exit(7))
+
+
+def make_raise(device, on_host):
+    def fail():
+        raise RuntimeError("no algorithm")
+
+    return Engine("raise", action=fail)
+
+
+def make_picky(device, on_host):
+    return Engine("picky", unmet=[UnmetRequirement(rule="baseline-odd", message="nothing odd")])
+
+
+def make_unusable(device, on_host):
+    raise BaselineUnusable("no such library; install it")
+
+
+def make_broken(device, on_host):
+    raise OSError("libsomething.so is missing")
+
+
+class Engine:
+    operations = ("scale",)
+
+    def __init__(self, description, *, factor=1.0, beyond=0, action=None, unmet=()):
+        self.description = description
+        self._factor, self._beyond, self._action, self._unmet = factor, beyond, action, list(unmet)
+        self._blocks = {}
+        self.flushed = 0
+
+    def allocate(self, size_bytes):
+        block = ctypes.create_string_buffer(size_bytes)
+        self._blocks[ctypes.addressof(block)] = block
+        return ctypes.addressof(block)
+
+    def release(self, address):
+        del self._blocks[address]
+
+    def copy_to_device(self, device, host, size_bytes):
+        ctypes.memmove(device, host, size_bytes)
+
+    def copy_to_host(self, host, device, size_bytes):
+        ctypes.memmove(host, device, size_bytes)
+
+    def flush_cache(self, size_bytes):
+        self.flushed += 1
+
+    def available_bytes(self):
+        return None
+
+    def unmet_requirements(self, work):
+        return self._unmet
+
+    def run(self, work, addresses):
+        start = time.perf_counter()
+        if self._action is not None:
+            self._action()
+        sizes = {view.name: math.prod(view.lengths) for view in work.tensors}
+        values, weight = (array(addresses[name], sizes[name]) for name in ("input", "weight"))
+        elements = sizes["output"]
+        result = array(addresses["output"], elements + self._beyond)
+        result[:elements] = self._factor * values * weight[0]
+        result[elements:] = 0
+        return (time.perf_counter() - start) * 1e3
+
+
+def array(address, size):
+    return np.ctypeslib.as_array((ctypes.c_float * size).from_address(address))

@@ -1,0 +1,89 @@
+"""A worker in this process: its session without pipes, for kernels that are Python objects."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest, Measured
+from ckprof.measure.sampling_settings import timing_settings
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.guards import CHUNK_BYTES
+from ckprof.measure.worker.remote import RemoteLibrary
+from ckprof.measure.worker.session import KernelSession
+from ckprof.model.types import SplitSum
+
+if TYPE_CHECKING:
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.prepare import PreparedProblem
+
+KEY = "kernel"
+
+
+class HostTarget:
+    """Target memory in this process."""
+
+    id = "host"
+    workspace_bytes = 0
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, ctypes.Array] = {}
+
+    def allocate(self, size_bytes: int) -> int:
+        block = ctypes.create_string_buffer(size_bytes)
+        self._blocks[ctypes.addressof(block)] = block
+        return ctypes.addressof(block)
+
+    def release(self, address: int) -> None:
+        del self._blocks[address]
+
+    def copy_to_device(self, device: int, host: int, size_bytes: int) -> None:
+        ctypes.memmove(device, host, size_bytes)
+
+    copy_to_host = copy_to_device
+
+    def flush_cache(self, size_bytes: int) -> None:
+        pass
+
+    def available_bytes(self) -> int | None:
+        return None
+
+    def identify_device(self):
+        return None
+
+
+class LocalLine:
+    """Carries requests to a session, through the same text as pipes do."""
+
+    def __init__(self, session: KernelSession, shared: np.ndarray) -> None:
+        self._session = session
+        self.shared = shared
+
+    def ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
+        nonce, received = messages.decode_request(messages.encode_line("1", request))
+        return messages.decode_reply(messages.encode_line(nonce, self._session.reply(received)), "1")
+
+    def check_silence(self) -> None:
+        pass
+
+
+def measured(
+    kernel: object,
+    prepared: PreparedProblem,
+    options: RunOptions,
+    *,
+    split_k: int = 1,
+    split_sum: SplitSum = SplitSum.RESULT_TYPE,
+) -> Measured:
+    """Measure a kernel that has the methods of :class:`~ckprof.measure.worker.abi.Kernel`."""
+    shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
+    library = SimpleNamespace(target=HostTarget(), kernels={KEY: kernel}, info=None)
+    remote = RemoteLibrary(LocalLine(KernelSession(library, shared), shared))
+    assert isinstance(remote.load(prepared.request, 1.0), messages.ProblemLoaded)
+    request = KernelRequest(
+        key=KEY, split_k=split_k, split_sum=split_sum, timing=timing_settings(options), own_limit_s=10.0
+    )
+    return KernelMeasurement(remote, prepared, request).measure()

@@ -1,0 +1,55 @@
+"""Runs instances of a library as ``ckprof run`` does, without lists and plugins."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.device import DeviceUse
+from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.model.kernel import SelectedKernel
+from ckprof.model.problem_case import as_case
+from ckprof.session import ignore
+
+
+def selected(instance):
+    """Return what measuring needs to know of an instance."""
+    return SelectedKernel(
+        key=instance.key,
+        name=instance.key,
+        dtype=instance.dtype,
+        layout=instance.layout.name,
+        ndim=instance.ndim,
+        types=instance.types,
+        split_sum=instance.split_sum,
+    )
+
+
+def run_instances(
+    library,
+    arch,
+    operation,
+    instances,
+    problems,
+    options,
+    on_event=ignore,
+    *,
+    lock_dir=None,
+    baselines=None,
+    on_open=ignore,
+):
+    """Yield the outcomes of instances on problems.
+
+    :param lock_dir: folder of the device locks.
+    :param on_open: called with what makes outcomes of visits.
+    """
+    kernels = [selected(instance) for instance in instances]
+    opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
+    use = DeviceUse(lock_folder=lock_dir)
+    with KernelBench(opened, options, (), on_event, device=use, baselines=baselines) as bench:
+        rounds = RunRounds(bench, options, on_event)
+        on_open(rounds)
+        with closing(
+            run_kernels(bench, rounds, kernels, [as_case(problem) for problem in problems])
+        ) as outcomes:
+            yield from outcomes

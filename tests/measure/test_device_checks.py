@@ -1,0 +1,459 @@
+"""What devices compute, run as plain C++, against what the CPU computes."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
+from ckprof.measure.options import ReferencePlace, RunOptions
+from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.sampling_settings import timing_settings
+from ckprof.measure.verify.comparison import compare, comparison_of
+from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.verify.storage import decode, encode, storage_type
+from ckprof.measure.worker import device_checks as mirrors
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.check_work import NotExpressibleError, element_number, lower
+from ckprof.measure.worker.device_checks import Limits
+from ckprof.measure.worker.guards import POISON_BYTE
+from ckprof.measure.worker.messages import AbiStatus
+from ckprof.model.computation import AffineIndex, Contraction
+from ckprof.model.device import DeviceIdentity
+from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
+from ckprof.model.tensor import TensorSpec
+from ckprof.model.tolerance import Tolerance
+from ckprof.model.types import DataType, TypeSet
+from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.directions.bwd_data import BackwardData
+from ckprof_plugins.directions.bwd_weight import BackwardWeight
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
+from ckprof_plugins.operations.gemm.layout import LAYOUTS as MATRIX_LAYOUTS
+from ckprof_plugins.operations.gemm.operation import Gemm
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+
+from .device_checks import FLAGS, CheckedWorker, build_checks
+from .fakes import ScaleDirection, find_compiler, make_problem
+from .local_worker import KEY, HostTarget
+
+DIRECTIONS = {one.id: one for one in (Forward(), BackwardData(), BackwardWeight())}
+ANYWHERE = RunOptions()
+ON_DEVICE = RunOptions(reference=ReferencePlace.DEVICE)
+ON_HOST = RunOptions(reference=ReferencePlace.HOST)
+FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
+SCALE = ConvProblem(
+    groups=1, batch=2, out_channels=3, in_channels=5, filter=(3, 3), input=(6, 5), strides=(1, 1),
+    dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
+)  # fmt: skip
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory):
+    if find_compiler() is None:
+        pytest.skip("no C++ compiler")
+    return build_checks(tmp_path_factory.mktemp("checks"))
+
+
+def test_mirrors_have_the_layout_of_the_header(tmp_path):
+    if find_compiler() is None:
+        pytest.skip("no C++ compiler")
+    lines = []
+    for name, mirror in mirrors.MIRRORS.items():
+        lines.append(f'std::printf("{name} %zu\\n", sizeof({name}));')
+        lines += [
+            f'std::printf("{name}.{field} %zu\\n", offsetof({name}, {field}));'
+            for field, *_ in mirror._fields_
+        ]
+    program = tmp_path / "layout.cpp"
+    program.write_text(
+        '#include <cstddef>\n#include <cstdio>\n#include "ckprof_checks.h"\nint main() {'
+        + "".join(lines)
+        + f"static_assert(CKPROF_CHECKS_VERSION == {mirrors.CHECKS_VERSION});}}"
+    )
+    executable = tmp_path / "layout"
+    flags = [flag for flag in FLAGS if flag not in ("-shared", "-Werror")]
+    subprocess.run([find_compiler(), *flags, str(program), "-o", str(executable)], check=True, timeout=120)
+    seen = subprocess.run([str(executable)], check=True, capture_output=True, text=True, timeout=20).stdout
+    expected = []
+    for name, mirror in mirrors.MIRRORS.items():
+        expected.append(f"{name} {ctypes.sizeof(mirror)}")
+        expected += [f"{name}.{field} {getattr(mirror, field).offset}" for field, *_ in mirror._fields_]
+    assert seen.split("\n")[:-1] == expected
+
+
+@st.composite
+def convolutions(draw):
+    ndim = draw(st.integers(1, 3))
+    most = {1: 12, 2: 7, 3: 5}[ndim]
+
+    def each(low, high):
+        return tuple(draw(st.integers(low, high)) for _ in range(ndim))
+
+    try:
+        return ConvProblem(
+            groups=draw(st.integers(1, 3)),
+            batch=draw(st.integers(1, 3)),
+            out_channels=draw(st.sampled_from((1, 2, 5, 17, 70))),
+            in_channels=draw(st.sampled_from((1, 3, 8, 20, 66))),
+            filter=each(1, 3),
+            input=each(1, most),
+            strides=each(1, 3),
+            dilations=each(1, 3),
+            left_pads=each(0, 2),
+            right_pads=each(0, 2),
+        )
+    except InputError:
+        assume(False)
+
+
+def same_on_both(checks, operation, problem, layout, types, folder, options=ANYWHERE):
+    """Have host and device make operands and reference, and compare all of it."""
+    device = prepare_problem(
+        ProblemTensors.of(operation, problem, layout, types),
+        replace(options, reference=ReferencePlace.DEVICE),
+        folder,
+        can_check=True,
+    )
+    host = prepare_problem(
+        ProblemTensors.of(operation, problem, layout, types),
+        replace(options, reference=ReferencePlace.HOST),
+        folder,
+    )
+    worker = CheckedWorker(checks)
+    loaded = worker.load(device)
+    assert device.on_device and not host.on_device
+    for tensor, dtype in zip(host.tensors[:-1], host.types.of_tensors, strict=False):
+        stored = worker.values(tensor.name, storage_type(dtype))
+        assert np.array_equal(stored.view(np.uint8), tensor.values[0 : stored.size].view(np.uint8))
+    expected = host.reference[0 : host.reference.size]
+    # sums of doubles in another order
+    bound = 1e-14 * max(1.0, host.reduction_length) * max(host.magnitude, 1e-30)
+    np.testing.assert_allclose(worker.reference, expected, rtol=0, atol=bound)
+    assert loaded.magnitude == pytest.approx(host.magnitude, abs=bound)
+    assert loaded.deviation == pytest.approx(host.deviation, rel=1e-12)
+    return worker, loaded
+
+
+@FEW
+@given(
+    problem=convolutions(),
+    direction=st.sampled_from(sorted(DIRECTIONS)),
+    dtype=st.sampled_from(FLOATS),
+    transposed=st.booleans(),
+)
+def test_references_of_convolutions_agree(checks, tmp_path, problem, direction, dtype, transposed):
+    layouts = [one for one in LAYOUTS if one.ndim == problem.ndim]
+    same_on_both(checks, DIRECTIONS[direction], problem, layouts[-transposed], dtype, tmp_path)
+
+
+@FEW
+@given(
+    m=st.integers(1, 90),
+    n=st.integers(1, 90),
+    k=st.integers(1, 70),
+    batch=st.integers(1, 3),
+    gaps=st.tuples(*(st.integers(0, 3),) * 3),
+    layout=st.sampled_from(MATRIX_LAYOUTS),
+    dtype=st.sampled_from((*FLOATS, DataType.FP8, DataType.BF8, DataType.INT8)),
+    ocp=st.booleans(),
+)
+def test_references_of_products_agree(checks, tmp_path, m, n, k, batch, gaps, layout, dtype, ocp):
+    packed = GemmProblem(m=m, n=n, k=k, batch=batch)
+    strides = {
+        f"stride_{name}": packed.tensor(name, layout).shape[-1] + gap
+        for name, gap in zip("abe", gaps, strict=True)
+    }
+    operation = Gemm()
+    types = replace(operation.types(dtype), ocp=ocp)
+    same_on_both(checks, operation, replace(packed, **strides), layout, types, tmp_path)
+
+
+@pytest.mark.parametrize("kind", InitKind)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_all_kinds_of_operands_are_the_same_on_devices(checks, tmp_path, kind, dtype):
+    options = RunOptions(init=kind, seed=7)
+    same_on_both(checks, Forward(), SCALE, find_layout("nhwgc"), dtype, tmp_path, options)
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
+def test_long_sums_in_slices_agree(checks, tmp_path, direction):
+    long = ConvProblem(
+        groups=1, batch=3, out_channels=4, in_channels=2500 if direction == "fwd" else 3, filter=(2,),
+        input=(1200 if direction == "bwd_weight" else 9,), strides=(1,), dilations=(1,), left_pads=(1,),
+        right_pads=(0,),
+    )  # fmt: skip
+    layout = find_layout("nwgc")
+    worker, _ = same_on_both(checks, DIRECTIONS[direction], long, layout, DataType.BF16, tmp_path)
+    assert worker.session._reference._work.slices > 1
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    size=st.integers(1, 700),
+    dtype=st.sampled_from((*FLOATS, DataType.INT32)),
+    tolerance=st.sampled_from(((0.0, 0.0), (1e-3, 0.0), (0.0, 1e-2), (1e-2, 1e-2))),
+    seed=st.integers(0, 2**32),
+    spoiled=st.lists(
+        st.tuples(st.integers(0, 699), st.sampled_from(("little", "much", "poison", "inf", "nan", "gap"))),
+        max_size=6,
+    ),
+)
+def test_a_device_finds_what_the_host_finds(checks, size, dtype, tolerance, seed, spoiled):
+    generator = np.random.default_rng(seed)
+    reference = np.rint(generator.normal(size=size) * 64)
+    raw = encode(reference, dtype)
+    reference = decode(raw, dtype)
+    for at, how in spoiled:
+        at %= size
+        value = {
+            "little": reference[at] * (1 + 9e-3) + 5e-3,
+            "much": 3 * reference[at] + 1,
+            "inf": np.inf,
+            "nan": np.nan,
+        }.get(how)
+        if how == "gap":
+            reference[at] = np.nan
+        if how in ("poison", "gap"):
+            raw.view(np.uint8).reshape(size, -1)[at] = POISON_BYTE
+        elif not (dtype is DataType.INT32 and not math.isfinite(value)):
+            raw[at] = encode(np.array([value]), dtype)[0]
+    rtol, atol = tolerance
+    expected = compare([raw], reference, dtype, Tolerance(rtol=rtol, atol=atol))
+    element = element_number(dtype, ocp=True)
+    found = checks.compare(
+        element, raw.ctypes.data, reference.ctypes.data, size, Limits(rtol=rtol, atol=atol)
+    )
+    # there is no result without elements
+    assume(found.gaps < size)
+    seen = comparison_of(found, size - found.gaps, Tolerance(rtol=rtol, atol=atol))
+    assert seen.verification == replace(expected.verification, reference=DEVICE_REFERENCE)
+    assert expected.verification.reference == HOST_REFERENCE
+    assert (seen.unwritten, seen.non_finite, seen.in_gaps) == (
+        expected.unwritten,
+        expected.non_finite,
+        expected.in_gaps,
+    )
+    assert repr(seen.first) == repr(expected.first)
+    line = spec("e", "N", (size,))
+    assert seen.reason(line) == expected.reason(line)
+
+
+def test_an_error_as_large_as_the_tolerance_passes_and_a_larger_one_does_not(checks):
+    reference = np.array([0.0, 8.0, -8.0, 1.0])
+    limits = Limits(rtol=0.25, atol=1.0)
+    bound = limits.atol + limits.rtol * np.abs(reference)
+    above = np.nextafter((reference + bound).astype(np.float32), np.float32(np.inf))
+    for result, wrong in (((reference + bound), 0), ((reference - bound), 0), (above, 4)):
+        stored = result.astype(np.float32)
+        seen = checks.compare(0, stored.ctypes.data, reference.ctypes.data, 4, limits)
+        assert seen.wrong == wrong and seen.first == (0 if wrong else None)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000, 300_001])
+def test_digests_and_counts_see_each_byte(checks, size):
+    memory = np.full(size + 16, 0xA5, dtype=np.uint8)
+    address = memory.ctypes.data
+    whole = checks.digest(address, size)
+    assert checks.count_others(address, 0xA5, size) == 0
+    for at in {0, size // 2, size - 1} if size else ():
+        memory[at] ^= 4
+        assert checks.digest(address, size) != whole
+        assert checks.count_others(address, 0xA5, size) == 1
+        memory[at] ^= 4
+    memory[size:] = 0
+    assert checks.digest(address, size) == whole
+    checks.fill(address, 3, size)
+    assert (memory[:size] == 3).all() and not memory[size:].any()
+
+
+class Kernel:
+    """Stores what it is told as its result, and may do harm."""
+
+    def __init__(self, worker=None, harm=None):
+        self.worker, self.harm, self.values = worker, harm, None
+
+    def is_supported(self, problem):
+        return messages.Support(status=AbiStatus.OK, split_k=1)
+
+    def run(self, problem, buffers, launches=1):
+        result = self.worker.values("output", np.dtype(np.float16))
+        result[...] = encode(self.worker.reference, DataType.FP16)
+        if self.harm is not None:
+            self.harm(self.worker, result)
+        return AbiStatus.OK, "", 1.0
+
+
+def measured(checks, tmp_path, harm=None):
+    kernel = Kernel(harm=harm)
+    kernel.worker = worker = CheckedWorker(checks, kernel)
+    options = replace(ON_DEVICE, min_samples=1, max_time_s=0.0)
+    layout = find_layout("nhwgc")
+    prepared = worker.load(
+        prepare_problem(
+            ProblemTensors.of(Forward(), SCALE, layout, DataType.FP16), options, tmp_path, can_check=True
+        )
+    )
+    request = KernelRequest(
+        key=KEY,
+        split_k=1,
+        split_sum=None,
+        timing=timing_settings(options),
+        own_limit_s=10.0,
+    )
+    return KernelMeasurement(worker.remote, prepared, request).measure()
+
+
+def test_a_right_kernel_is_verified_on_the_device(checks, tmp_path):
+    outcome = measured(checks, tmp_path)
+    assert outcome.status is Status.OK and outcome.measurement is not None
+    seen = outcome.verification
+    assert seen.passed and seen.elements == 2 * 3 * 6 * 5 and seen.reference == DEVICE_REFERENCE
+    assert 0 < seen.max_error < seen.atol
+
+
+def spoil_one(worker, result):
+    result[17] = 99
+
+
+def leave_some(worker, result):
+    result.view(np.uint8)[40:44] = POISON_BYTE
+
+
+def write_before(worker, result):
+    tensor = worker.session._tensors["output"]
+    ctypes.memset(tensor.address - 3, 1, 3)
+
+
+def write_behind_operand(worker, result):
+    tensor = worker.session._tensors["weight"]
+    ctypes.memset(tensor.address + tensor.size_bytes + 100, 1, 1)
+
+
+def change_operand(worker, result):
+    worker.values("input", np.dtype(np.uint8))[5] ^= 1
+
+
+def change_reference(worker, result):
+    worker.reference[5] = 0
+
+
+@pytest.mark.parametrize(
+    ("harm", "text", "tainted"),
+    [
+        (spoil_one, r"1 of 180 elements differ \(0.556 %\), first at \[n=0,h=1,w=0,g=0,k=2\]: got 99", False),
+        (leave_some, r"2 of 180 elements differ \(1.11 %, 2 never written\)", False),
+        (write_before, "wrote outside the output tensor, before its memory", True),
+        (write_behind_operand, "wrote outside the weight tensor, after its memory", True),
+        (change_operand, "changed its operand, the input tensor", True),
+        (change_reference, "into the reference that its result is compared with", True),
+    ],
+)
+def test_a_wrong_kernel_is_found_on_the_device(checks, tmp_path, harm, text, tainted):
+    outcome = measured(checks, tmp_path, harm)
+    assert outcome.status is Status.WRONG_RESULT
+    assert re.search(text, outcome.reason), outcome.reason
+    assert outcome.tainted is tainted
+
+
+def test_the_cpu_serves_where_the_device_cannot(tmp_path):
+    layout = find_layout("nhwgc")
+
+    def prepared(operation, problem, options, can_check=True):
+        return prepare_problem(
+            ProblemTensors.of(operation, problem, layout, DataType.FP32),
+            options,
+            tmp_path,
+            can_check=can_check,
+        )
+
+    assert prepared(Forward(), SCALE, RunOptions()).on_device
+    assert not prepared(Forward(), SCALE, ON_HOST).on_device
+    assert not prepared(Forward(), SCALE, RunOptions(), can_check=False).on_device
+    assert not prepared(ScaleDirection(), make_problem(), RunOptions()).on_device
+    with pytest.raises(UsageError, match=r"--reference device: operation scale does not describe its sums"):
+        prepared(ScaleDirection(), make_problem(), ON_DEVICE)
+    with pytest.raises(UsageError, match="the target of the kernels does not verify on its device"):
+        prepared(Forward(), SCALE, ON_DEVICE, can_check=False)
+
+
+def test_a_reference_that_is_not_finite_is_reported(tmp_path):
+    layout = find_layout("nhwgc")
+    prepared = prepare_problem(
+        ProblemTensors.of(Forward(), SCALE, layout, DataType.FP32), ON_DEVICE, tmp_path, can_check=True
+    )
+    for facts in ({"magnitude": None, "gaps": 0}, {"magnitude": 1.0, "gaps": 3}):
+        made = messages.ReferenceFacts(squares=(1.0, 1.0), digests=(1, 2, 3), **facts)
+        with pytest.raises(PluginError, match="the device's reference is not finite"):
+            prepared.loaded(messages.ProblemLoaded(reference=made))
+
+
+@pytest.mark.parametrize(("memory_bytes", "of_device"), [(0, False), (2**30, True)])
+def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memory_bytes, of_device):
+    worker = CheckedWorker(checks)
+
+    def allocate(self, size_bytes):
+        raise MemoryError("none left")
+
+    identity = DeviceIdentity(model="one", memory_bytes=memory_bytes)
+    monkeypatch.setattr(HostTarget, "allocate", allocate)
+    monkeypatch.setattr(HostTarget, "identify_device", lambda self: identity)
+    prepared = prepare_problem(
+        ProblemTensors.of(Forward(), SCALE, find_layout("nhwgc"), DataType.FP32),
+        ON_DEVICE,
+        tmp_path,
+        can_check=True,
+    )
+    reply = worker.remote.load(prepared.request, 1.0)
+    assert reply == messages.ProblemRejected(reason="none left", of_device=of_device)
+
+
+def spec(name, axes, shape):
+    return TensorSpec(name=name, axes=axes, shape=shape, drawing_order=axes, position=0)
+
+
+@pytest.mark.parametrize(
+    ("contraction", "text"),
+    [
+        (Contraction(summed=(("M", 4),)), "summed as well"),
+        (Contraction(summed=()), "reached from no axis K"),
+        (
+            Contraction(
+                summed=(("K", 4),),
+                indices={"a": {"M": AffineIndex(terms=(("M", 1),), offset=2**31)}},
+            ),
+            "too large",
+        ),
+    ],
+)
+def test_what_devices_cannot_be_told_is_said(contraction, text):
+    specs = spec("a", "MK", (3, 4)), spec("b", "KN", (4, 5)), spec("e", "MN", (3, 5))
+    with pytest.raises(NotExpressibleError, match=text):
+        lower(contraction, specs, TypeSet.shared(DataType.FP32))
+
+
+def test_products_that_devices_cannot_be_told_of_are_verified_by_the_host(tmp_path):
+    sizes = {"m": 4, "n": 5, "k": 6}
+    with_d = MultiDProblem(**sizes, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0,))
+    apart = StridedBatchProblem(**sizes, batch=3, batch_stride_b=40)
+    for problem, said in ((with_d, "combined with d0"), (apart, "at distances of their own")):
+        given = (Gemm(), problem, MATRIX_LAYOUTS[0], Gemm().types(DataType.FP16))
+        with pytest.raises(UsageError, match=f"--reference device: .*{said}"):
+            prepare_problem(ProblemTensors.of(*given), ON_DEVICE, tmp_path, can_check=True)
+        anywhere = replace(ON_DEVICE, reference=ReferencePlace.AUTO)
+        assert (
+            prepare_problem(ProblemTensors.of(*given), anywhere, tmp_path, can_check=True).reference
+            is not None
+        )

@@ -1,0 +1,80 @@
+"""On machines that break what statistics assume, the true best is hardly ever missed and never dropped."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pytest
+
+from ckprof.measure.rounds import Ending
+
+from .disturbances import (
+    CASES,
+    FIELDS,
+    ONE_PROCESS,
+    Disturbance,
+    field_of,
+    first_places,
+    play,
+    spread,
+    tally,
+)
+
+#: of each machine; 95 of 100 are asked for, which so few do not show: docs/sweep.md has 200 of each
+TRIALS = range(25)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", FIELDS)
+def test_the_true_best_shares_the_first_place(kind: str, case: str) -> None:
+    options, times_of = FIELDS[kind]
+    found = tally(times_of, CASES[case], options, TRIALS)
+    assert found.first >= 0.9 * len(TRIALS)
+    assert found.dropped == 0
+    assert found.wrongly_decided <= 0.05 * len(TRIALS)
+
+
+@pytest.mark.parametrize(("noise", "lead"), [(0.003, 0.04), (0.01, 0.07)])
+def test_a_leader_is_named_alone_on_a_quiet_machine(noise: float, lead: float) -> None:
+    options, _ = FIELDS["run"]
+
+    def times_of(seed: int) -> dict[int, float]:
+        return {0: 1.0, 1: 1 + lead, **{2 + n: (1 + lead) * t for n, t in spread(20, seed, 5).items()}}
+
+    found = tally(times_of, Disturbance(noise=noise), options, TRIALS)
+    assert found.alone >= 0.9 * len(TRIALS) and found.wrong == 0
+
+
+@pytest.mark.parametrize("case", ONE_PROCESS)
+def test_no_best_is_dropped_by_what_one_process_gives_kernels(case: str) -> None:
+    """That the true best is missed is another matter: one process cannot tell."""
+    options, times_of = FIELDS["sweep"]
+    assert tally(times_of, ONE_PROCESS[case], options, range(60)).dropped == 0
+
+
+@pytest.mark.parametrize("case", ["40 % of visits disturbed", "bursts, 40 % of the time", "AR(0.8) of 10 %"])
+def test_four_identical_runs_share_a_first_place(case: str) -> None:
+    options, times_of = FIELDS["run"]
+    shared = 0
+    for seed in range(15):
+        runs = (play(times_of(seed), CASES[case], options, 100 * seed + number)[0] for number in range(4))
+        shared += bool(reduce(set.intersection, (set(first_places(one)) for one in runs)))
+    assert shared == 15
+
+
+def test_ties_widen_with_what_disturbs() -> None:
+    options, times_of = FIELDS["run"]
+    quiet, some, much = (
+        tally(times_of, Disturbance(contention=share), options, TRIALS).ties for share in (0.0, 0.2, 0.4)
+    )
+    assert quiet < some < much < 10 * len(TRIALS)
+
+
+@pytest.mark.parametrize("case", ["quiet, 1 %", "20 % of visits disturbed", "15 % per process of 2 rounds"])
+def test_rounds_end_when_reports_call_the_best_decided(case: str) -> None:
+    options, times_of = FIELDS["sweep"]
+    for seed in range(10):
+        contest, _ = play(times_of(seed), CASES[case], options, seed)
+        _, field = field_of(contest)
+        assert field.standing() == contest.standing
+        assert (contest.ending is Ending.SETTLED) <= field.standing().decided

@@ -1,0 +1,83 @@
+"""The parent process must never load a kernel library."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import ckprof.measure
+
+FOLDER = Path(ckprof.measure.__file__).parent
+#: what the parent imports of this package
+ENTRY_POINTS = ("run", "bench", "instance_strings")
+
+
+def file_of(module):
+    return FOLDER / f"{module.replace('.', '/')}.py"
+
+
+def imported_modules(module):
+    """Return every module that the source names in an import, type checking included."""
+    tree = ast.parse(file_of(module).read_text())
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def parent_modules():
+    pending, seen = list(ENTRY_POINTS), set()
+    while pending:
+        module = pending.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        for name in imported_modules(module):
+            rest = name.removeprefix("ckprof.measure.")
+            if rest != name and file_of(rest).exists():
+                pending.append(rest)
+    return seen
+
+
+def test_parent_does_not_reach_the_loader():
+    reached = parent_modules()
+    assert {"executor", "worker.process", "prepare"} <= reached
+    assert {"kernel_measurement", "verify.comparison"} <= reached
+    child = ("abi", "device_checks", "device_reference", "memory", "session", "child")
+    assert not reached & {"timing", *(f"worker.{name}" for name in child)}
+
+
+def test_only_the_loader_uses_ctypes():
+    for path in FOLDER.rglob("*.py"):
+        module = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
+        uses = any(name == "ctypes" or name.startswith("ctypes.") for name in imported_modules(module))
+        assert uses is (module in ("worker.abi", "worker.device_checks")), path
+
+
+def test_options_need_no_numpy():
+    """They are imported for every ``--help``."""
+    modules = "ckprof.measure.options, ckprof.measure.verify.operands, ckprof.measure.events"
+    code = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_limit_on_files_is_named(tmp_path):
+    """Shared memory counts as a file: batch systems limit these."""
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from ckprof.measure.worker.process import WorkerFailure, WorkerProcess\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n"
+        "    WorkerProcess(Path(sys.argv[1]))\n"
+        "except WorkerFailure as failure:\n"
+        "    print(failure)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "no memory can be shared with a worker: File too large; 'ulimit -f' limits it\n"

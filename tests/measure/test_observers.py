@@ -1,0 +1,49 @@
+"""Observers of plugins are asked once per round, and what is none is reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.errors import PluginError
+from ckprof.measure.observers import combine, observers
+from ckprof.model.reading import Reading
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.markers import hookimpl
+from ckprof.session import Session
+from ckprof.settings import Settings
+
+
+class Power:
+    id = "power"
+
+    def read(self, target, device):
+        return (
+            Reading(clock_mhz=1500.0, extra={"power_w": 300, "device": device}) if target == "gpu" else None
+        )
+
+
+def session_with(added):
+    class Plugin:
+        @hookimpl
+        def ckprof_register_observers(self):
+            return added
+
+    manager = PluginManager()
+    manager.load_all()
+    manager.register(Plugin(), "extra")
+    return Session(settings=Settings(), manager=manager, tell=lambda event: None)
+
+
+def test_observers_of_plugins_add_evidence():
+    found = observers(session_with([Power()]))
+    assert [one.id for one in found] == ["host", "nvml", "power"]
+    readings = [reading for one in found if (reading := one.read("gpu", 3)) is not None]
+    reading = combine(readings)
+    assert reading.load is not None
+    assert (reading.clock_mhz, reading.extra) == (1500.0, {"power_w": 300, "device": 3})
+    assert found[2].read("elsewhere", 0) is None
+
+
+def test_what_is_no_observer_is_reported():
+    with pytest.raises(PluginError, match=r"plugin extra: .* type object, which has no id"):
+        observers(session_with([object()]))

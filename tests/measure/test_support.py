@@ -1,0 +1,86 @@
+"""Questions about support: random ones, where two libraries disagree, libraries that cannot be asked."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.measure.support import (
+    SupportAnswer,
+    SupportQuery,
+    SupportTable,
+    for_kernels,
+    query_library,
+    random_queries,
+)
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.operations.gemm.operation import Gemm
+from tests.plugins.pipelines.universal_gemm.products import FAMILY, make_product
+
+
+def test_random_questions_are_the_same_for_the_same_seed():
+    first = random_queries(50, 2, 7, Forward())
+    assert first == random_queries(50, 2, 7, Forward())
+    assert first != random_queries(50, 2, 8, Forward())
+    assert len({query.problem for query in first}) > 40
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_random_questions_are_well_formed_and_varied(ndim):
+    queries = random_queries(300, ndim, 0, Forward())
+    assert len(queries) == 300
+    for query in queries:
+        assert query.problem.ndim == ndim
+        assert min(query.problem.output) >= 1
+    # conditions of all kinds are met by some and not by others
+    met = [all(length == 1 for length in query.problem.filter) for query in queries]
+    assert 0 < sum(met) < 300
+    assert {query.split_k for query in queries} == {1, 2, 4}
+    assert {query.problem.in_channels % 8 == 0 for query in queries} == {True, False}
+
+
+def test_kernels_are_asked_about_what_they_compute():
+    queries = random_queries(5, 0, 3, Gemm())
+    kernels = [make_product(), make_product(elementwise_op="MultiDAdd", num_d_tensors=2)]
+    found = for_kernels(queries, [SimpleNamespace(pipeline=FAMILY, instance=one) for one in kernels])
+    assert [type(one.problem).__name__ for one in found] == [
+        *("GemmProblem", "MultiDProblem", "GemmProblem", "MultiDProblem", "GemmProblem")
+    ]
+    assert found[::2] == queries[::2]
+    for old, new in zip(queries, found, strict=True):
+        assert (new.problem.m, new.problem.n, new.problem.k, new.split_k) == (
+            *(old.problem.m, old.problem.n, old.problem.k, old.split_k),
+        )
+
+
+def candidate(key):
+    return SimpleNamespace(instance=SimpleNamespace(key=key))
+
+
+def table(model):
+    yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False, reason="C = 3")
+    return SupportTable(
+        queries=tuple(random_queries(2, 2, 0, Forward())),
+        candidates=(candidate("a"), candidate("b")),
+        answers={"a": (yes, no), "b": (yes, yes)},
+        model=model,
+    )
+
+
+def test_disagreements_are_found():
+    yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False)
+    found = table({"a": (yes, yes), "b": (yes, no)}).disagreements()
+    assert [(one.instance.key, index) for one, index in found] == [("a", 1), ("b", 1)]
+    assert table({"a": (yes, no), "b": (yes, yes)}).disagreements() == []
+    assert table(None).disagreements() == []
+    assert table(None).supporters(1) == 1
+
+
+def test_a_library_that_cannot_be_loaded_is_told(tmp_path):
+    path = tmp_path / "lib.so"
+    path.write_text("no library")
+    (query,) = random_queries(1, 2, 0, Forward())
+    with pytest.raises(ToolchainError, match="cannot be asked: cannot load kernel library"):
+        query_library(path, "gfx942", [SupportQuery(problem=query.problem, split_k=1)])

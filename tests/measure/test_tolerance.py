@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.measure.verify.storage import decode, encode
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance, unit_roundoff
+from ckprof.model.tolerance import Tolerance
+from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
+
+magnitudes = st.floats(min_value=-(2.0**100), max_value=2.0**100, width=32)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "floor"), [(DataType.FP32, 5.96e-8), (DataType.FP16, 4.9e-4), (DataType.BF16, 3.9e-3)]
+)
+def test_floor_is_the_rounding_of_the_type(dtype, floor):
+    tolerance = derive_tolerance(dtype, Sums(reduction_length=1, magnitude=10.0))
+    assert tolerance.rtol == pytest.approx(floor, rel=0.01) == unit_roundoff(dtype)
+    assert tolerance.atol == pytest.approx(10 * tolerance.rtol)
+
+
+def test_long_reductions_widen_it():
+    tolerance = derive_tolerance(DataType.FP16, Sums(reduction_length=100_000, magnitude=1.0))
+    assert tolerance.rtol == pytest.approx(100_000 * 2.0**-24)
+
+
+def test_splits_that_meet_in_the_accumulator_get_no_slack():
+    whole = derive_tolerance(DataType.BF16, Sums(reduction_length=6400, magnitude=2.0, deviation=0.5))
+    split = derive_tolerance(
+        DataType.BF16,
+        Sums(reduction_length=6400, magnitude=2.0, deviation=0.5),
+        split_k=64,
+        split_sum=SplitSum.ACCUMULATOR,
+    )
+    assert split == whole == Tolerance(rtol=2.0**-8, atol=2.0**-7)
+
+
+def test_all_zero_reference_must_be_met_exactly():
+    assert derive_tolerance(DataType.FP16, Sums(reduction_length=9, magnitude=0.0)).atol == 0
+
+
+@given(
+    st.lists(magnitudes, min_size=1, max_size=20),
+    st.sampled_from([DataType.FP16, DataType.BF16]),
+)
+def test_covers_rounding_to_nearest(values, dtype):
+    reference = np.clip(np.array(values), -6e4, 6e4) if dtype is DataType.FP16 else np.array(values)
+    assert_covered(reference, decode(encode(reference, dtype), dtype), dtype)
+
+
+@given(st.lists(magnitudes, min_size=1, max_size=20))
+def test_covers_truncation_to_bf16(values):
+    reference = np.array(values, dtype=np.float32)
+    truncated = (reference.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    assert_covered(reference.astype(float), truncated.astype(float), DataType.BF16)
+
+
+def assert_covered(reference, values, dtype):
+    magnitude = float(np.abs(reference).max())
+    tolerance = derive_tolerance(dtype, Sums(reduction_length=1, magnitude=magnitude))
+    smallest_normal = 2.0**-126 if dtype is DataType.BF16 else 2.0**-14
+    if magnitude >= smallest_normal * 2**9:
+        assert (np.abs(values - reference) <= tolerance.atol + tolerance.rtol * np.abs(reference)).all()
+
+
+#: elements of a simulated result
+ELEMENTS = 4000
+#: products in each of them
+LENGTH = 896
+
+
+def simulated(dtype, length, splits, seed):
+    """Return reference, parts in fp32 and the deviation of sums of products as operands give them."""
+    draw = np.random.default_rng(seed)
+    per_split = length // splits
+    exact = np.empty((splits, ELEMENTS))
+    parts = np.empty((splits, ELEMENTS), dtype=np.float32)
+    squares = np.zeros(2)
+    for split in range(splits):
+        a = decode(encode(draw.random((per_split, ELEMENTS), dtype=np.float32), dtype), dtype)
+        b = decode(encode(draw.random((per_split, ELEMENTS), dtype=np.float32) - 0.5, dtype), dtype)
+        exact[split] = (a * b).sum(axis=0)
+        parts[split] = (a.astype(np.float32) * b.astype(np.float32)).sum(axis=0, dtype=np.float32)
+        squares += [np.mean(a * a), np.mean(b * b)]
+    deviation = float(np.sqrt(length * np.prod(squares / splits)))
+    return exact.sum(axis=0), parts, deviation
+
+
+def stored(values, dtype, *, truncated):
+    if not truncated:
+        return decode(encode(values, dtype), dtype)
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
+    return bits.view(np.float32).astype(float)
+
+
+def added_in_the_results_type(parts, dtype, *, truncated, seed=0):
+    total = np.zeros(parts.shape[1])
+    for part in np.random.default_rng(seed).permutation(parts):
+        total = stored(total + stored(part, dtype, truncated=truncated), dtype, truncated=truncated)
+    return total
+
+
+def within(values, reference, deviation, dtype, length, splits, split_sum):
+    tolerance = derive_tolerance(
+        dtype,
+        Sums(reduction_length=length, magnitude=float(np.abs(reference).max()), deviation=deviation),
+        split_k=splits,
+        split_sum=split_sum,
+    )
+    return np.abs(values - reference) <= tolerance.atol + tolerance.rtol * np.abs(reference)
+
+
+WAYS = [(DataType.FP16, False), (DataType.BF16, False), (DataType.BF16, True)]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from(WAYS),
+    st.sampled_from([2, 3, 8, 32, 64, 128]),
+    st.sampled_from([1, 9]),
+    st.integers(0, 99),
+)
+def test_right_results_pass_however_they_are_added_up(way, splits, per_split, seed):
+    dtype, truncated = way
+    length = splits * per_split
+    reference, parts, deviation = simulated(dtype, length, splits, seed)
+    many = added_in_the_results_type(parts, dtype, truncated=truncated, seed=seed)
+    assert within(many, reference, deviation, dtype, length, splits, SplitSum.RESULT_TYPE).all()
+    once = stored(parts.sum(axis=0, dtype=np.float32), dtype, truncated=truncated)
+    assert within(once, reference, deviation, dtype, length, splits, SplitSum.ACCUMULATOR).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_single_element_does_not_narrow_it(way):
+    """One element may be close to 0 by chance; its running sums are not."""
+    dtype, truncated = way
+    reference, parts, deviation = simulated(dtype, 576, 64, seed=5)
+    computed = added_in_the_results_type(parts, dtype, truncated=truncated)
+    for at in np.argsort(np.abs(reference))[:100]:
+        one = slice(at, at + 1)
+        args = (reference[one], deviation, dtype, 576, 64, SplitSum.RESULT_TYPE)
+        assert within(computed[one], *args).all()
+
+
+@pytest.mark.parametrize(
+    ("splits", "split_sum"),
+    [(64, SplitSum.RESULT_TYPE), (64, SplitSum.ACCUMULATOR), (128, SplitSum.ACCUMULATOR)],
+)
+def test_an_error_of_a_quarter_of_the_largest_value_is_found(splits, split_sum):
+    """It is what one unit of roundoff per split allows with 64 splits: about 4.4 here."""
+    reference, _, deviation = simulated(DataType.BF16, LENGTH, splits, seed=1)
+    error = np.abs(reference).max() / 4
+    assert 4 < error < 5.5
+    typical = np.abs(reference) < deviation / 2
+    passed = within(reference + error, reference, deviation, DataType.BF16, LENGTH, splits, split_sum)
+    assert not passed[typical].any()
+    if split_sum is SplitSum.ACCUMULATOR:
+        # not even a twentieth of that
+        assert not within(
+            reference + error / 20, reference, deviation, DataType.BF16, 640, splits, split_sum
+        ).any()
+
+
+def test_a_lost_part_is_found():
+    reference, parts, deviation = simulated(DataType.FP16, LENGTH, 64, seed=2)
+    computed = added_in_the_results_type(parts[1:], DataType.FP16, truncated=False)
+    passed = within(computed, reference, deviation, DataType.FP16, LENGTH, 64, SplitSum.RESULT_TYPE)
+    assert np.mean(passed) < 0.1
+    for dtype in (DataType.FP16, DataType.BF16):
+        once = stored(parts[1:].sum(axis=0, dtype=np.float32), dtype, truncated=False)
+        passed = within(once, reference, deviation, dtype, LENGTH, 64, SplitSum.ACCUMULATOR)
+        assert np.mean(passed) < 0.2
+
+
+def test_no_number_of_splits_excuses_everything():
+    limits = [
+        derive_tolerance(
+            DataType.FP16, Sums(reduction_length=10**9, magnitude=1.0, deviation=0.2), split_k=splits
+        ).atol
+        for splits in (1024, 2**20, 2**30)
+    ]
+    assert limits[0] == limits[1] == limits[2]
+
+
+def sums_of_rounded(mantissa_bits_dropped, length, seed):
+    """Return exact sums of products, those of rounded operands, and what derives the tolerance."""
+    draw = np.random.default_rng(seed)
+    a, b = (draw.uniform(low, 1 + low, (2000, length)).astype(np.float32) for low in (0.0, -0.5))
+    exact = np.einsum("ij,ij->i", a.astype(float), b.astype(float))
+    half, odd = np.uint32((1 << mantissa_bits_dropped - 1) - 1), np.uint32(mantissa_bits_dropped)
+    mask = np.uint32(0xFFFFFFFF << mantissa_bits_dropped & 0xFFFFFFFF)
+    a, b = (
+        ((one.view(np.uint32) + half + (one.view(np.uint32) >> odd & 1)) & mask).view(np.float32)
+        for one in (a, b)
+    )
+    found = np.einsum("ij,ij->i", a.astype(float), b.astype(float))
+    deviation = float(np.sqrt(length * (a.astype(float) ** 2).mean() * (b.astype(float) ** 2).mean()))
+    return exact, found, deviation
+
+
+@pytest.mark.parametrize("length", [1, 8, 64, 576])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_covers_operands_that_are_rounded_to_tf32(length, seed):
+    types = TypeSet(
+        operands=(DataType.FP32,) * 2, acc=DataType.FP32, result=DataType.FP32, compute_type=ComputeType.TF32
+    )
+
+    def within(dropped):
+        exact, found, deviation = sums_of_rounded(dropped, length, seed)
+        tolerance = derive_tolerance(
+            types, Sums(reduction_length=length, magnitude=float(np.abs(exact).max()), deviation=deviation)
+        )
+        assert tolerance.rtol == unit_roundoff(ComputeType.TF32) == 2.0**-11
+        return np.abs(found - exact) <= tolerance.atol + tolerance.rtol * np.abs(exact)
+
+    assert within(13).all()
+    # bf16 drops three bits more
+    assert not within(16).all()
+
+
+def test_operands_of_fp32_are_held_to_more_unless_they_are_rounded():
+    plain = TypeSet.shared(DataType.FP32)
+    rounded = replace(plain, compute_type=ComputeType.TF32)
+    given = {"reduction_length": 9, "magnitude": 1.0, "deviation": 0.5}
+    assert derive_tolerance(plain, Sums(**given)).atol < derive_tolerance(rounded, Sums(**given)).atol / 100
+    assert derive_tolerance(rounded, Sums(reduction_length=9, magnitude=0.0)).atol == 0

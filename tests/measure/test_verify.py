@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.measure.verify.comparison import compare
+from ckprof.measure.verify.storage import encode
+from ckprof.model.tensor import TensorSpec
+from ckprof.model.tolerance import Tolerance
+from ckprof.model.types import DataType
+
+EXACT = Tolerance(rtol=0.0, atol=0.0)
+LOOSE = Tolerance(rtol=0.01, atol=0.1)
+
+
+def tensor(axes, *shape):
+    return TensorSpec(name="result", axes=axes, shape=shape, drawing_order=axes, position=0)
+
+
+def compared(values, reference, tolerance=EXACT, dtype=DataType.FP32, pieces=1):
+    raw = encode(np.asarray(values, dtype=np.float64).reshape(-1), dtype)
+    return compare(np.array_split(raw, pieces), np.asarray(reference, dtype=np.float64), dtype, tolerance)
+
+
+values = st.floats(min_value=-100, max_value=100, width=16)
+vectors = st.lists(values, min_size=1, max_size=40)
+
+
+@given(vectors, st.sampled_from(DataType), st.integers(1, 5))
+def test_a_result_equals_itself(numbers, dtype, pieces):
+    stored = encode(np.array(numbers), dtype)
+    from ckprof.measure.verify.storage import decode
+
+    comparison = compare(np.array_split(stored, pieces), decode(stored, dtype), dtype, EXACT)
+    assert comparison.verification.passed
+    assert comparison.verification.elements == len(numbers)
+    assert comparison.reason(tensor("N", len(numbers))) == ""
+
+
+@given(st.lists(st.tuples(values, values), min_size=1, max_size=40), st.integers(1, 5))
+def test_counts_what_the_formula_says(pairs, pieces):
+    got, expected = np.array(pairs).T
+    comparison = compared(got, expected, LOOSE, pieces=pieces)
+    wrong = np.abs(got - expected) > 0.1 + 0.01 * np.abs(expected)
+    assert comparison.verification.wrong_elements == wrong.sum()
+    assert comparison.verification.max_error == np.abs(got - expected).max()
+    if wrong.any():
+        assert comparison.first is not None
+        assert comparison.first.position == np.argmax(wrong)
+
+
+@given(vectors, st.data())
+def test_any_element_that_is_not_finite_is_wrong(numbers, data):
+    at = data.draw(st.integers(0, len(numbers) - 1))
+    bad = list(numbers)
+    bad[at] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    comparison = compared(bad, numbers, Tolerance(rtol=1e9, atol=1e9))
+    assert comparison.verification.wrong_elements == comparison.non_finite == 1
+    assert np.isfinite(comparison.verification.max_error)
+
+
+def test_infinity_does_not_match_an_infinite_reference():
+    assert not compared([np.inf], [np.inf], LOOSE).verification.passed
+
+
+@pytest.mark.parametrize("dtype", DataType)
+def test_poison_is_reported_as_never_written(dtype):
+    raw = encode(np.ones(6), dtype)
+    raw.view(np.uint8)[-2 * raw.itemsize :] = 0xFF
+    comparison = compare([raw], np.ones(6), dtype, LOOSE)
+    assert comparison.unwritten == comparison.verification.wrong_elements == 2
+    assert comparison.non_finite == 0
+
+
+def test_reason_names_count_share_and_first_element():
+    got = np.zeros((2, 3, 4))
+    got[1, 0, 2] = 1.5
+    got[1, 2, 3] = np.nan
+    reason = compared(got, np.zeros((2, 3, 4))).reason(tensor("NHC", 2, 3, 4))
+    assert reason.startswith("2 of 24 elements differ (8.33 %, 1 not finite), first at [n=1,h=0,c=2]: ")
+    assert "got 1.5, expected 0; largest error 1.5, rtol 0, atol 0" in reason
+
+
+@pytest.mark.parametrize("length", [3, 5])
+def test_lengths_must_agree(length):
+    with pytest.raises(ValueError, match="elements"):
+        compared(np.zeros(length), np.zeros(4))

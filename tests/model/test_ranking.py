@@ -1,0 +1,251 @@
+"""A kernel's time, and who shares the first place: measured by how often that is right."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
+from ckprof.model.ranking import (
+    Field,
+    KernelTime,
+    Order,
+    Standing,
+    is_noisy,
+    kernel_time,
+    leads,
+    ranking,
+    shares_first_place,
+)
+
+
+def rounds_of(times: list[float], session: str = "s", **changes: object) -> list[RoundTime]:
+    return [
+        RoundTime(median_ms=time, place=(session, number), **changes)  # type: ignore[arg-type]
+        for number, time in enumerate(times, 1)
+    ]
+
+
+def time_of(times: list[float], session: str = "s", **changes: object) -> KernelTime:
+    found = kernel_time(rounds_of(times, session, **changes))
+    assert found is not None
+    return found
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=12))
+def test_the_time_is_the_first_quartile_of_all_rounds(times: list[float]) -> None:
+    found = time_of(times)
+    assert found.time_ms == np.quantile(times, 0.25, method="inverted_cdf")
+    assert len(found.rounds) == len(times)
+
+
+def test_a_kernel_that_ran_twice_in_a_round_has_one_time_in_it() -> None:
+    twice = [*rounds_of([1.0, 1.05]), *rounds_of([1.0, 1.05])]
+    found = kernel_time(twice)
+    assert found is not None and len(found.rounds) == 2 and found.time_ms == pytest.approx(1.0)
+    # what has no round stands for itself
+    alone = kernel_time([RoundTime(median_ms=1.0), RoundTime(median_ms=1.05)])
+    assert alone is not None and len(alone.rounds) == 2
+
+
+def test_doubtful_rounds_count_where_there_are_no_others() -> None:
+    doubtful = rounds_of([0.5, 0.5], "t", doubtful=True)
+    assert kernel_time([*doubtful, *rounds_of([1.0])]) == time_of([1.0])
+    parted = rounds_of([0.9], "p", doubtful=1)
+    assert kernel_time([*parted, *rounds_of([0.5], "t", doubtful=2)]) == kernel_time(parted)
+    only = kernel_time(doubtful)
+    assert only is not None and only.time_ms == 0.5
+    assert kernel_time([]) is None and kernel_time([RoundTime(median_ms=0.0)]) is None
+
+
+def test_the_spread_is_that_of_samples_or_of_rounds() -> None:
+    assert time_of([1.0, 1.0, 1.0], spread_ms=0.2).spread_ms == 0.2
+    assert time_of([1.0, 1.04, 1.08], spread_ms=0.001).spread_ms == pytest.approx(0.02)
+    assert is_noisy(time_of([1.0], spread_ms=0.051)) and not is_noisy(time_of([1.0], spread_ms=0.049))
+
+
+def machine(
+    chance: random.Random,
+    ratios: list[float],
+    rounds: int,
+    noise: float,
+    *,
+    shared: float = 0.03,
+    session: str = "s",
+) -> list[KernelTime]:
+    """Measure kernels in rounds that share a state, and return them fastest first."""
+    states = [chance.gauss(0, shared) for _ in range(rounds)]
+    times = [[ratio * math.exp(state + chance.gauss(0, noise)) for state in states] for ratio in ratios]
+    return sorted((time_of(some, session) for some in times), key=lambda one: one.time_ms)
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.01, 0.03])
+@pytest.mark.parametrize("rounds", [3, 5, 10])
+def test_kernels_that_are_equal_are_hardly_ever_told_apart(noise: float, rounds: int) -> None:
+    chance = random.Random(rounds)
+    shares = [
+        fmean(shares_first_place(one) for one in leads(machine(chance, [1.0] * 8, rounds, noise)))
+        for _ in range(200)
+    ]
+    # the best was lucky: it is compared with the others because of that
+    assert fmean(shares) > 0.92
+
+
+def test_ties_widen_with_noise_and_narrow_with_rounds() -> None:
+    chance = random.Random(1)
+    ratios = [1 + 0.01 * number for number in range(20)]
+
+    def ties(rounds: int, noise: float) -> float:
+        return fmean(
+            sum(shares_first_place(one) for one in leads(machine(chance, ratios, rounds, noise)))
+            for _ in range(50)
+        )
+
+    assert ties(5, 0.002) < 4 < 1.5 * ties(5, 0.01) < ties(5, 0.03)
+    # one process measured, which more rounds do not make up for
+    assert ties(20, 0.03) < 0.9 * ties(5, 0.03)
+
+
+def test_what_rounds_share_does_not_count_as_noise() -> None:
+    states = [1.0, 1.06, 1.02, 1.08, 1.01]
+    kernels = [time_of([ratio * state for state in states]) for ratio in (1.0, 1.04, 1.06)]
+    assert not any(shares_first_place(one) for one in leads(kernels)[1:])
+    # in rounds of their own, they cannot be told apart
+    apart = [time_of([ratio * state for state in states], str(ratio)) for ratio in (1.0, 1.04, 1.06)]
+    assert all(shares_first_place(one) for one in leads(apart))
+
+
+def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that() -> None:
+    states = [1.2, 1.2, 1.0, 1.0, 1.0]
+    fast = [time_of([ratio * state for state in states]) for ratio in (1.0, 1.1, 1.3)]
+    early = time_of([1.01 * state for state in states[:2]])
+    kernels = sorted([*fast, early], key=lambda one: one.time_ms)
+    lead = leads(kernels)[kernels.index(early)]
+    assert lead.ratio == pytest.approx(1.01) and shares_first_place(lead)
+
+
+def test_without_rounds_the_middle_halves_of_the_samples_decide() -> None:
+    near, far = (
+        leads([time_of([1.0], "", spread_ms=0.02), time_of([time], "", spread_ms=0.02)])[1]
+        for time in (1.05, 1.1)
+    )
+    assert shares_first_place(near) and not shares_first_place(far)
+
+
+def outcome(key: str, time_ms: float, *, verified: bool = True, split_k: int = 1) -> Outcome:
+    return Outcome(
+        key=key,
+        problem_index=0,
+        status=Status.OK,
+        split_k=split_k,
+        measurement=Measurement(
+            median_ms=time_ms, spread_ms=0, min_ms=time_ms, mean_ms=time_ms, samples=9, stopped_by="x"
+        ),
+        verification=Verification(max_error=0, wrong_elements=0, elements=1, rtol=0, atol=0)
+        if verified
+        else None,
+    )
+
+
+def test_the_order_does_not_depend_on_that_of_the_input() -> None:
+    outcomes = [outcome("b", 1.0), outcome("a", 1.0, split_k=2), outcome("a", 1.0), outcome("c", 2.0)]
+    outcomes += [
+        outcome("d", 0.1, verified=False),
+        Outcome(key="e", problem_index=0, status=Status.RUN_ERROR),
+    ]
+    positions = {one.key: number for number, one in enumerate(outcomes)}
+    for some in (outcomes, outcomes[::-1]):
+        found = ranking(some, positions)
+        assert [(one.outcome.key, one.outcome.split_k, one.rank) for one in found] == [
+            *(("a", 1, 1), ("a", 2, 1), ("b", 1, 1), ("c", 1, 4), ("d", 1, None), ("e", 1, None))
+        ]
+        assert [one.tied for one in found] == [False, True, True, False, False, False]
+        assert [one.ratio for one in found] == [1, 1, 1, 2, None, None]
+
+
+# --- intervals against simulations --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.05])
+@pytest.mark.parametrize("rounds", [2, 3, 5, 10])
+def test_intervals_hold_the_truth_at_least_as_often_as_they_say(rounds: int, noise: float) -> None:
+    """95 of 100 are asked for; what a process may do to kernels is allowed for beside it."""
+    chance = random.Random(rounds)
+    trials = 150
+    ratios = [1.0, 1.1, *(1.5,) * 18]
+    held = 0
+    for _ in range(trials):
+        kernels = [time_of(one) for one in measured(chance, ratios, rounds, noise)]
+        lead = Field(kernels).leads()[1]
+        held += lead.low <= math.log(1.1) <= lead.high
+    assert held / trials > 0.95
+
+
+def measured(chance: random.Random, ratios: list[float], rounds: int, noise: float) -> list[list[float]]:
+    states = [chance.gauss(0, 0.01) for _ in range(rounds)]
+    return [[ratio * math.exp(state + chance.gauss(0, noise)) for state in states] for ratio in ratios]
+
+
+def test_processes_that_disagree_widen_intervals() -> None:
+    chance = random.Random(1)
+    ratios = [1.0, 1.15, *(1.5,) * 10]
+    offsets = [[chance.gauss(0, 0.1) for _ in range(3)] for _ in ratios]
+
+    def kernels(*, named: bool, offset: bool) -> list[KernelTime]:
+        found = []
+        for ratio, own in zip(ratios, offsets, strict=True):
+            rounds = [
+                RoundTime(
+                    median_ms=ratio * math.exp(offset * own[number % 3] + chance.gauss(0, 0.003)),
+                    place=("s", number),
+                    process=str(number % 3) if named else "0",
+                )
+                for number in range(9)
+            ]
+            time = kernel_time(rounds)
+            assert time is not None
+            found.append(time)
+        return found
+
+    def reach(**how: bool) -> float:
+        lead = Field(kernels(**how)).leads()[1]
+        return lead.high - lead.low
+
+    # those of one process were measured in one: what it gives a kernel is allowed for
+    assert reach(named=True, offset=False) < reach(named=False, offset=False) < 0.05
+    assert reach(named=True, offset=True) > 0.2
+
+
+def test_the_standing_says_what_it_would_take() -> None:
+    def standing(second: float, noise: float, rounds: int = 5) -> Standing:
+        chance = random.Random(1)
+        times = measured(chance, [1.0, second, 3.0, 3.1, 3.2, 3.3], rounds, noise)
+        return Field(sorted(map(time_of, times), key=lambda one: one.time_ms)).standing()
+
+    assert (standing(1.1, 0.002).order, standing(1.1, 0.002).first) == (Order.CLEAR, 1)
+    assert (standing(1.005, 0.002).order, standing(1.005, 0.002).first) == (Order.TIE, 2)
+    unsure = standing(1.01, 0.04)
+    assert (unsure.order, unsure.first, unsure.decided) == (Order.OPEN, 2, False)
+    assert unsure.rounds is None or unsure.rounds > 5
+    assert Field([time_of([1.0])]).standing().order is Order.ALONE
+    assert Field([]).standing().order is Order.ALONE
+
+
+def test_rounds_as_many_as_the_standing_asks_for_decide_every_second_time() -> None:
+    """It is what is expected: half of the time more are needed."""
+    chance = random.Random(3)
+    decided = asked = 0
+    for _ in range(40):
+        times = measured(chance, [1.0, 1.02, *(2.0,) * 20], 40, 0.02)
+        few = Field(sorted((time_of(one[:4]) for one in times), key=lambda one: one.time_ms)).standing()
+        if few.rounds is not None and few.rounds <= 40:
+            enough = [time_of(one[: few.rounds]) for one in times]
+            asked += 1
+            decided += Field(sorted(enough, key=lambda one: one.time_ms)).standing().decided
+    assert asked >= 10 and decided >= 0.4 * asked

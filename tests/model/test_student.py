@@ -1,0 +1,35 @@
+"""The distributions agree with scipy's."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ckprof.model.student import normal_tail, quick_t_quantile, t_quantile, t_tail
+
+
+@given(st.floats(-40, 40), st.floats(0.5, 400))
+def test_tails(t: float, df: float) -> None:
+    assert t_tail(t, df) == pytest.approx(stats.t.sf(t, df), rel=1e-8, abs=1e-14)
+
+
+@given(st.floats(0.001, 0.999), st.floats(1, 200))
+def test_quantiles(probability: float, df: float) -> None:
+    assert t_quantile(probability, df) == pytest.approx(stats.t.ppf(probability, df), rel=1e-7, abs=1e-9)
+
+
+@given(st.floats(0.001, 0.999), st.floats(8, 1000))
+def test_quick_quantiles_are_close(probability: float, df: float) -> None:
+    assert quick_t_quantile(probability, df) == pytest.approx(
+        stats.t.ppf(probability, df), rel=0.05, abs=1e-3
+    )
+
+
+@given(st.floats(-8, 8))
+def test_the_normal_distribution_is_the_limit(z: float) -> None:
+    assert normal_tail(z) == pytest.approx(stats.norm.sf(z), rel=1e-9)
+    assert t_tail(z, math.inf) == normal_tail(z)

@@ -1,0 +1,349 @@
+"""Objects of every kind that work, and for some member of each a command that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ckprof.model.catalog import CatalogRecord
+from ckprof.model.conversion import Conversion
+from ckprof.model.parity import BuilderList
+from ckprof.model.strings.argument_kinds import POSITIVE
+from ckprof.model.strings.fields import Field
+from ckprof.model.strings.kind import Spelling, StringKind
+from ckprof.plugin.protocols import (
+    CatalogVariant,
+    ComparisonFormat,
+    Operation,
+    ParityFormat,
+    ReportFormat,
+    Search,
+    SearchStrategy,
+    StoreFormat,
+    StoreReportFormat,
+)
+from ckprof.plugin.protocols.engines import Pool
+from ckprof.plugin.protocols.formats import ExportResult
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
+from ckprof_plugins.directions.fwd import Forward
+from tests.measured import Made, attempts
+
+from .stubs import StubConverter, StubOperation, StubPipeline, StubRuleSet
+
+#: what the plugin that commands load returns from its hook
+REGISTERED: list[Any] = []
+
+LIST = "forward/tests/nhwgc_fp16.conf"
+TABLE = Path(__file__).parent.parent / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
+
+
+CATALOG = """
+{"variant": "mine", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp16",
+ "instances": [{"id": 0, "tile": 1}]}
+"""
+FILES = {"mine.txt": "mine 1\n", "mine.json": CATALOG, "tree/forward/a_nhwgc_fp16.conf": "nothing\n"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A member of a kind of objects, and a command that calls it.
+
+    The command's folder has the files of :data:`FILES` and a store ``a.db``.
+    """
+
+    hook: str
+    #: makes an object that works
+    make: Callable[[], Any]
+    member: str
+    command: tuple[str, ...]
+    #: exit code with an object that works
+    code: int = 0
+    #: what the member belongs to, where that is not the object which is registered
+    protocol: type | None = None
+    #: makes the object that is registered of the one that has the member
+    within: Callable[[Any], Any] | None = None
+
+    def registered(self, item):
+        """What a plugin registers."""
+        return item if self.within is None else self.within(item)
+
+
+class MyDirection(Forward):
+    id, label, aliases, miopen_flag, dispatcher_form = "mine", "mine", (), 64, None
+
+
+class MyOperation(StubOperation):
+    id = "mine"
+    line_words = ("mine",)
+
+
+class MyConverter(StubConverter):
+    id = "mine"
+
+    def recognises(self, request):
+        return request.data.startswith(b"mine")
+
+    def convert(self, request):
+        return Conversion(path=request.path, converter="mine", catalogs=(), lines=0)
+
+
+class MyReader:
+    id, label = "mine", ""
+
+    def recognises(self, request):
+        return request.data.startswith(b"mine")
+
+    def read(self, request, strings, revision):
+        return BuilderList(path=request.path, reader=self.id, strings=())
+
+
+class MyTarget:
+    id, label, embedded, default_arch = "mine", "mine", False, "gfx942"
+
+    def findings(self):
+        return []
+
+    def recipe(self, request): ...
+
+
+class MyBaseline:
+    id, label, entry = "mine", "mine", "nowhere:engine"
+
+    def missing(self):
+        return "mine is not installed"
+
+
+class MyEngine:
+    id, label = "mine", "mine"
+
+    def pools(self, request):
+        return {Pool.RUN: 1}
+
+    def open(self, request): ...
+
+
+class MyObserver:
+    id = "mine"
+
+    def read(self, target, device):
+        return None
+
+
+class MyExtractor:
+    id, label, options = "mine", "mine", ()
+
+    def extract(self, request): ...
+
+    def compare(self, file, kept): ...
+
+
+class MySearch:
+    def propose(self, knowledge):
+        return []
+
+
+class MySpelling:
+    def recognises(self, text):
+        return text.startswith("Mine")
+
+    def read(self, text):
+        return {"tile": "1"}
+
+    def write(self, values):
+        return "Mine"
+
+    def generated(self, request): ...
+
+
+class MyRecord(CatalogRecord, forbid_unknown_fields=True):
+    tile: int
+
+
+def pipeline():
+    return StubPipeline("mine")
+
+
+def rule_set():
+    return StubRuleSet("mine")
+
+
+def string_kind(spelling):
+    return StringKind(
+        id="mine", title="mine", name="Mine", fields=(Field("tile", POSITIVE),), spelling=spelling
+    )
+
+
+def variant():
+    return CatalogVariant(
+        name="mine", direction="fwd", record_type=MyRecord, layouts=LAYOUTS, native=lambda catalog: ["mine"]
+    )
+
+
+def strategy(search):
+    return SearchStrategy(id="mine", label="mine", start=lambda request: search)
+
+
+def run_format():
+    return ReportFormat(id="mine", label="mine", render=str, render_batch=lambda results: "mine")
+
+
+def simple_format(kind, **further):
+    return lambda: kind(id="mine", label="mine", render=lambda content: "mine", **further)
+
+
+def write(store, query, path):
+    path.write_text("mine")
+    return ExportResult(rows=1)
+
+
+def store_format():
+    return StoreFormat(
+        id="mine",
+        label="mine",
+        suffixes=(".mine",),
+        read=lambda path, hints: attempts(Made(rounds=1)),
+        write=write,
+        recognises=lambda head: head.startswith(b"mine"),
+    )
+
+
+TUNE = ("tune", "fwd", "--dtype", "bf16", "--replay", str(TABLE), "--strategy", "mine")
+IMPORT = ("results", "import", "mine.txt", "--store", "new.db")
+RUN = ("run", "fwd", "--conf", LIST, "--instance", "0")
+PLUGIN = "from ckprof import hookimpl\nfrom tests.plugin import hostile\n"
+
+CASES: dict[str, Case] = {
+    "direction": Case(
+        hook="ckprof_register_directions", make=MyDirection, member="label", command=("list", "directions")
+    ),
+    "operation": Case(
+        hook="ckprof_register_operations",
+        make=MyOperation,
+        protocol=Operation,
+        member="parse_problem",
+        command=("problems", "convert", "--problem", "mine 3"),
+        code=4,
+    ),
+    "pipeline": Case(
+        hook="ckprof_register_pipelines",
+        make=pipeline,
+        member="claims",
+        command=("list", "instances", "--conf", LIST),
+    ),
+    "target": Case(hook="ckprof_register_targets", make=MyTarget, member="findings", command=("doctor",)),
+    "baseline": Case(
+        hook="ckprof_register_baselines",
+        make=MyBaseline,
+        member="missing",
+        command=(*RUN, "--baseline", "mine"),
+        code=5,
+    ),
+    "rule set": Case(
+        hook="ckprof_register_rule_sets",
+        make=rule_set,
+        member="enumerate",
+        command=("list", "instances", "--rule-set", "mine", "--arch", "gfx942"),
+        code=1,
+    ),
+    "engine": Case(
+        hook="ckprof_register_engines",
+        make=MyEngine,
+        member="pools",
+        command=("sweep", *RUN[1:], "--store", "new.db", "--engine", "mine", "--dry-run"),
+    ),
+    "strategy": Case(
+        hook="ckprof_register_strategies",
+        make=lambda: strategy(MySearch()),
+        member="start",
+        command=TUNE,
+    ),
+    "search": Case(
+        hook="ckprof_register_strategies",
+        make=MySearch,
+        protocol=Search,
+        within=strategy,
+        member="propose",
+        command=TUNE,
+    ),
+    "string kind": Case(
+        hook="ckprof_register_string_kinds",
+        make=MySpelling,
+        protocol=Spelling,
+        within=string_kind,
+        member="recognises",
+        command=("parity", "fwd", "--conf", LIST, "--from", "catalog"),
+    ),
+    "format": Case(
+        hook="ckprof_register_report_formats",
+        make=run_format,
+        member="render_batch",
+        command=("run", "--tree", "tree", "--format", "mine"),
+        code=3,
+    ),
+    "parity format": Case(
+        hook="ckprof_register_parity_formats",
+        make=simple_format(ParityFormat),
+        member="render",
+        command=("parity", "fwd", "--conf", LIST, "--from", "catalog", "--format", "mine"),
+    ),
+    "comparison format": Case(
+        hook="ckprof_register_comparison_formats",
+        make=simple_format(ComparisonFormat),
+        member="render",
+        command=("compare", "a.db", "a.db", "--format", "mine"),
+    ),
+    "store report format": Case(
+        hook="ckprof_register_store_report_formats",
+        make=simple_format(StoreReportFormat, suffix=".mine"),
+        member="render",
+        command=("report", "a.db", "-o", "new.mine"),
+    ),
+    "store format that reads": Case(
+        hook="ckprof_register_store_formats", make=store_format, member="read", command=IMPORT
+    ),
+    "store format that recognises": Case(
+        hook="ckprof_register_store_formats", make=store_format, member="recognises", command=IMPORT
+    ),
+    "store format that writes": Case(
+        hook="ckprof_register_store_formats",
+        make=store_format,
+        member="write",
+        command=("results", "export", "a.db", "-o", "new.mine"),
+    ),
+    "extractor": Case(
+        hook="ckprof_register_extractors",
+        make=MyExtractor,
+        member="extract",
+        command=("extract", "--extractor", "mine", "--stdout"),
+        code=4,
+    ),
+    "catalog variant": Case(
+        hook="ckprof_register_catalog_variants",
+        make=variant,
+        member="native",
+        command=("convert", "mine.json", "--to", "native"),
+    ),
+    "converter that recognises": Case(
+        hook="ckprof_register_converters",
+        make=MyConverter,
+        member="recognises",
+        command=("list", "instances", "--conf", "mine.txt"),
+        code=3,
+    ),
+    "converter that converts": Case(
+        hook="ckprof_register_converters",
+        make=MyConverter,
+        member="convert",
+        command=("list", "instances", "--conf", "mine.txt"),
+        code=3,
+    ),
+    "builder reader": Case(
+        hook="ckprof_register_builder_readers",
+        make=MyReader,
+        member="recognises",
+        command=("diff", "mine.txt", "mine.txt"),
+        code=3,
+    ),
+}

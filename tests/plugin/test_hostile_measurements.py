@@ -1,0 +1,232 @@
+"""Objects that misbehave while kernels are measured: what was measured before is not lost."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.cli.main import main
+from ckprof.errors import ExitCode
+from ckprof.plugin.manager import DISABLE_VARIABLE, PluginManager
+from ckprof.plugin.protocols import ReportFormat
+from ckprof.plugin.registry import Registry
+from ckprof.store.maintenance import check
+from ckprof.store.store import Store
+from ckprof_plugins.directions.fwd import Forward
+
+from . import hostile
+from .test_hostile_commands import ACTS, Acting, Odd, command, raising  # noqa: F401 - a fixture
+
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
+
+PROBLEMS = [
+    part
+    for size in (4, 6)
+    for part in ("--problem", f"conv -n 1 -c 16 -H {size} -W {size} -k 16 -y 1 -x 1 -F 1")
+]
+QUICK = ("--round-time", "0.02", "--min-rounds", "2", "--max-rounds", "2")
+RUN = ("run", "fwd", *hostile.RUN[2:], *PROBLEMS, "--max-time", "0.02")
+SWEEP = ("sweep", "fwd", *hostile.RUN[2:], *PROBLEMS, *QUICK, "--store", "new.db")
+
+#: what an observer may not do; to return nothing is right
+ACTIONS = [name for name in ACTS if name not in {"returns nothing"}]
+
+
+@pytest.fixture
+def measured(command, tmp_path):  # noqa: F811 - a fixture
+    """Calls ckprof as the fixture of commands does; what stays behind is complete."""
+
+    def call(hook, item, *arguments):
+        done = command(SimpleNamespace(hook=hook, command=arguments, code=None), item)
+        store = tmp_path / "new.db"
+        if store.exists():
+            assert check(store) == []
+        return done
+
+    return call
+
+
+def outcomes(folder):
+    with Store(folder / "new.db") as store:
+        return len(store)
+
+
+def late(act, calls=2):
+    """An action that works at first."""
+    left = iter(range(calls))
+
+    def acting():
+        return None if next(left, None) is not None else act()
+
+    return acting
+
+
+@pytest.mark.parametrize("act", ACTIONS)
+def test_an_observer_that_misbehaves(act, measured):
+    function, said = ACTS[act]
+    done = measured("ckprof_register_observers", Acting(hostile.MyObserver(), "read", function), *RUN)
+    assert done.code == ExitCode.PLUGIN
+    assert "hostile.py: observer 'mine': read " in done.err and said in done.err
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_direction_whose_reference_misbehaves(act, measured, monkeypatch):
+    monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.directions.plugin")
+    function, said = ACTS[act]
+    done = measured("ckprof_register_directions", Acting(Forward(), "reference", function), *RUN)
+    assert done.code == ExitCode.PLUGIN
+    assert "hostile.py: direction 'fwd': reference " in done.err and said in done.err
+
+
+def test_what_was_measured_before_an_observer_misbehaves_is_kept(measured, tmp_path):
+    observer = Acting(hostile.MyObserver(), "read", late(raising(ValueError("boom"))))
+    done = measured("ckprof_register_observers", observer, *SWEEP)
+    assert done.code == ExitCode.PLUGIN and "observer 'mine': read raised ValueError: boom" in done.err
+    assert 0 < outcomes(tmp_path) < 4
+    done = measured("ckprof_register_observers", hostile.MyObserver(), *SWEEP)
+    assert done.code == ExitCode.OK and outcomes(tmp_path) == 4
+
+
+def test_a_format_that_fails_costs_the_report_alone(measured):
+    run_format = ReportFormat(id="mine", label="mine", render=lambda results: results.no_such_thing)
+    done = measured("ckprof_register_report_formats", run_format, *RUN, "--format", "mine")
+    assert done.code == ExitCode.PLUGIN and not done.out
+    assert "hostile.py: format 'mine': render raised AttributeError: " in done.err
+    assert "the results follow as a table" in done.err and "1 ok" in done.err
+
+
+BASELINES = """
+import os
+
+def raises(device, on_host):
+    raise ValueError("boom")
+
+def exits(device, on_host):
+    raise SystemExit(0)
+
+def closes(device, on_host):
+    raise GeneratorExit
+
+def ends(device, on_host):
+    os._exit(3)
+
+def nothing(device, on_host):
+    return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("raises", "ValueError: boom"),
+        ("exits", "the worker exited with status 0"),
+        ("closes", "GeneratorExit"),
+        ("ends", "the worker exited with status 3"),
+        ("nothing", "'NoneType' object has no attribute"),
+        ("missing", "has no attribute 'missing'"),
+    ],
+)
+def test_a_baseline_that_cannot_be_opened_is_named(entry, said, measured, tmp_path):
+    (tmp_path / "engine.py").write_text(BASELINES)
+    baseline = SimpleNamespace(id="mine", label="", entry=f"{tmp_path}/engine.py:{entry}", missing=lambda: "")
+    done = measured("ckprof_register_baselines", baseline, *RUN, "--baseline", "mine")
+    # a library that is not usable here and a mistake look alike
+    assert done.code == ExitCode.TOOLCHAIN
+    assert "ckprof: baseline mine cannot be used: " in done.err and said in done.err
+
+
+class Engine:
+    """The engine for several devices of one machine, with a session that misbehaves."""
+
+    id, label = "mine", "mine"
+
+    def __init__(self, *acting):
+        manager = PluginManager()
+        manager.load_all()
+        self._engine = Registry(manager).engines.find("local")
+        self._acting = acting
+
+    def pools(self, request):
+        return self._engine.pools(request)
+
+    def open(self, request):
+        self.session = self._engine.open(request)
+        return Acting(self.session, *self._acting) if self._acting else self.session
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_an_engine_that_cannot_be_opened(act, measured):
+    function, said = ACTS[act]
+    engine = Acting(Engine(), "open", function)
+    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
+    assert done.code == ExitCode.PLUGIN
+    assert "hostile.py: engine 'mine': open" in done.err
+    assert said in done.err or "open(): lacks outlives_coordinator, shares_files, slots(pool)" in done.err
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_an_engine_that_takes_no_payloads(act, measured):
+    function, said = ACTS[act]
+    done = measured("ckprof_register_engines", Engine("submit", function), *SWEEP, "--engine", "mine")
+    assert done.code == ExitCode.PLUGIN
+    assert "hostile.py: engine 'mine': open(): submit " in done.err and said in done.err
+
+
+def test_an_engine_that_cannot_be_closed_loses_nothing(measured, tmp_path):
+    def close():
+        engine.session.close(now=True)
+        raise ValueError("boom")
+
+    engine = Engine("close", close)
+    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
+    assert done.code == ExitCode.PLUGIN
+    assert "engine 'mine': open(): close raised ValueError: boom" in done.err
+    done = measured("ckprof_register_engines", Engine(), *SWEEP, "--engine", "mine")
+    assert done.code == ExitCode.OK and outcomes(tmp_path) == 4
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"text", Odd()], ids=type)
+def test_an_engine_whose_answers_are_none(answer, measured):
+    answered = Future()
+    answered.set_result(answer)
+    engine = Engine("submit", lambda: answered)
+    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
+    assert done.code == ExitCode.TOOLCHAIN
+    assert "no worker can measure: the engine returned an object of type " in done.err
+
+
+ENDS = """
+import os
+from ckprof import hookimpl
+
+class Observer:
+    id = "mine"
+
+    def read(self, target, device):
+        if os.getpid() != {parent}:
+            {act}
+
+@hookimpl
+def ckprof_register_observers():
+    return [Observer()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("os._exit(3)", "the worker of device 0 ended with status 3"),
+        ("raise ValueError('boom')", "ends.py: observer 'mine': read raised ValueError: boom"),
+        ("raise SystemExit(0)", "ends.py: observer 'mine': read called sys.exit(0)"),
+    ],
+)
+def test_an_observer_that_misbehaves_in_the_workers_of_an_engine(act, said, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ends.py").write_text(ENDS.format(parent=os.getpid(), act=act))
+    assert main(["--plugin", "ends.py", *SWEEP, "--devices", "0"]) == ExitCode.TOOLCHAIN
+    shown = capfd.readouterr().err
+    assert "ckprof: no worker can measure: " in shown and said in shown and "Traceback" not in shown
+    assert check(tmp_path / "new.db") == []

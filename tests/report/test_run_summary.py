@@ -1,0 +1,206 @@
+"""Tables on a terminal: they fit, and what they leave out is named."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import re
+from dataclasses import replace
+
+import pytest
+
+from ckprof.cli.console import Console
+from ckprof.model.outcome import Status
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.results import RunResults
+from ckprof.model.same_kernels import Substitution
+from ckprof.report.run_data import as_json
+from ckprof.report.run_summary import common_prefix, problems_without_best, render_best, render_for_terminal
+from ckprof.report.run_table import render_table
+from ckprof.report.table import Terminal
+
+WIDE = Terminal(width=300)
+
+
+def table_of(text: str) -> list[str]:
+    """Return the lines of the first table, from its headers to its last row."""
+    lines = text.split("\n")[2:]
+    return lines[: next(n for n, line in enumerate(lines) if line == "" or line.startswith(("(", "[")))]
+
+
+def rejected_thrice(results: RunResults) -> RunResults:
+    """Return the run with two instances rejected by one condition and one by another."""
+    conditions = iter(["vector-c", "vector-c", "layout"])
+    changed = [
+        dataclasses.replace(
+            outcome,
+            status=Status.UNSUPPORTED,
+            reason="not met",
+            unmet_requirements=(UnmetRequirement(rule=next(conditions), message="not met"),),
+        )
+        if outcome.key in ("k4", "k5", "k6")
+        else outcome
+        for outcome in results.outcomes
+    ]
+    return dataclasses.replace(results, outcomes=tuple(changed))
+
+
+def test_unsupported_instances_are_counted_by_reason(results: RunResults) -> None:
+    run = rejected_thrice(results)
+    unsupported = sum(one.status is Status.UNSUPPORTED for one in run.outcomes)
+    text = render_for_terminal(run, WIDE)
+    assert len(table_of(text)) == 2 + len(run.outcomes) - unsupported
+    assert f"{unsupported} unsupported, by the first condition" in text and "--all" in text
+    assert re.search(r"^ +2  vector-c: not met \(instance 4\)$", text, re.MULTILINE)
+    assert re.search(r"^ +1  layout: not met \(instance 6\)$", text, re.MULTILINE)
+    full = render_for_terminal(run, WIDE, all_rows=True)
+    assert len(table_of(full)) == 2 + len(run.outcomes)
+    assert "--all" not in full
+
+
+@pytest.mark.parametrize("width", [70, 80, 100, 120])
+def test_columns_are_dropped_until_the_table_fits(results: RunResults, width: int) -> None:
+    text = render_for_terminal(results, Terminal(width=width), all_rows=True)
+    table = table_of(text)
+    assert max(map(len, table)) <= width
+    for title in ("rank", "instance", "status", "time [ms]"):
+        assert title in table[0]
+    missing = [title for title in ("GFLOP/s", "GB/s", "max error", "reason") if title not in table[0]]
+    assert ("no room for" in text) == bool(missing)
+    assert all(title in text.partition("(no room for ")[2].partition(";")[0] for title in missing)
+    # why something failed is never lost
+    assert "because of run_error" in text
+
+
+def test_ties_are_said_even_without_room_for_the_column(results: RunResults) -> None:
+    best = next(one.measurement for one in results.outcomes if one.key == "k2")
+    assert best is not None
+    same = dataclasses.replace(best, samples=best.samples + 1)
+    tied = [
+        dataclasses.replace(one, measurement=same) if one.key == "k1" else one for one in results.outcomes
+    ]
+    run = dataclasses.replace(results, outcomes=tuple(tied))
+    (row,) = [line for line in table_of(render_for_terminal(run, WIDE)) if "tied with the best" in line]
+    assert "[2]" in row
+    narrow = render_for_terminal(run, Terminal(width=60))
+    assert "reason" in narrow.partition("(no room for ")[2]
+    assert "\ntied with the best: [2]\n" in narrow
+
+
+def test_the_common_beginning_of_names_is_said_once(results: RunResults) -> None:
+    named = tuple(
+        dataclasses.replace(one, name=f"grouped_conv_fwd_fp16_{one.index}") for one in results.instances
+    )
+    text = render_for_terminal(dataclasses.replace(results, instances=named), WIDE)
+    assert text.count("grouped_conv_fwd_fp16_") == 1
+    assert "[2] 2 " in text
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["grouped_conv_a", "grouped_conv_b"], "grouped_conv_"),
+        (["grouped_conv_ab", "grouped_conv_ac"], "grouped_conv_"),
+        (["grouped_conv_a"], ""),
+        (["a_b", "a_c"], ""),
+        (["one", "two"], ""),
+        ([], ""),
+    ],
+)
+def test_common_prefix(names: list[str], expected: str) -> None:
+    assert common_prefix(names) == expected
+
+
+def test_colours_mark_the_best_and_failures_and_change_nothing_else(results: RunResults) -> None:
+    plain = render_for_terminal(results, WIDE, all_rows=True)
+    coloured = render_for_terminal(results, Terminal(width=300, colour=True), all_rows=True)
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+    green = [line for line in coloured.split("\n") if line.startswith("\x1b[32m")]
+    assert len(green) == 1 and "kernel_2" in green[0]
+    failures = sum(one.status.is_failure for one in results.outcomes)
+    assert sum(line.startswith("\x1b[31m") for line in coloured.split("\n")) == failures
+    assert "\x1b" not in plain
+
+
+class _Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_terminal_of_a_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "91")
+    assert Console(out=_Tty()).terminal == Terminal(width=91, colour=True)
+    assert Console(out=io.StringIO()).terminal is None
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert Console(out=_Tty()).terminal == Terminal(width=91, colour=False)
+
+
+def test_the_best_of_each_problem(results: RunResults) -> None:
+    text = results.problems[0].describe()
+    (row,) = csv.DictReader(io.StringIO(render_best(results, "csv", 1)))
+    assert (row["problem_text"], row["rank"], row["name"]) == (text, "1", "kernel_2")
+    assert [one["name"] for one in csv.DictReader(io.StringIO(render_best(results, "csv", 5)))] == [
+        "kernel_2",
+        "kernel_1",
+    ]
+    (line,) = render_best(results, "table", 1).splitlines()[2:]
+    assert text in line and "[2] kernel_2" in line
+    assert render_best(results, "md", 2).count("\n|") == 3
+    assert problems_without_best(results) == []
+
+
+def test_problems_without_a_best_are_named(results: RunResults) -> None:
+    text = results.problems[0].describe()
+    unsupported = tuple(one for one in results.outcomes if one.status is Status.UNSUPPORTED)
+    none = dataclasses.replace(results, outcomes=unsupported)
+    assert problems_without_best(none) == [f"no instance supports problem 0: {text}"]
+    reason = unsupported[0].reason.splitlines()[0]
+    (line,) = render_best(none, "table", 1).splitlines()[2:]
+    assert text in line and f"none: {reason}" in line and "kernel_" not in line
+    assert f" none: {reason} " in render_best(none, "md", 1)
+    (row,) = csv.DictReader(io.StringIO(render_best(none, "csv", 1)))
+    assert (row["problem"], row["problem_text"], row["name"]) == ("0", text, "none")
+    assert (row["median_ms"], row["reason"]) == ("", reason)
+    failed = dataclasses.replace(results, outcomes=results.outcomes[:1])
+    assert problems_without_best(failed) == [f"no verified result for problem 0: {text}"]
+
+
+@pytest.mark.parametrize("stopped_by", ["max-time", "timeout", "stdrel"])
+def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults, stopped_by: str) -> None:
+    changed = [
+        dataclasses.replace(
+            one,
+            measurement=dataclasses.replace(one.measurement, stopped_by=stopped_by, spread_ms=spread_ms),
+        )
+        if one.measurement and one.key in ("k1", "k2")
+        else one
+        for spread_ms, one in zip(range(len(results.outcomes)), results.outcomes, strict=True)
+    ]
+    run = dataclasses.replace(results, outcomes=tuple(changed))
+    for text in (render_table(run), render_for_terminal(run, WIDE)):
+        assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
+        assert "2 of 4 times are noisy: their spread is more than 5% of the median" in text
+    assert "noisy" not in render_table(results) and "cut off" not in render_table(results)
+
+
+def test_kernels_in_place_of_instances_are_named(results) -> None:
+    few, other = (
+        Substitution(problem_index=index, kernel=f"kernel {index}", instances=(0, 1, 2, 3))
+        for index in (0, 1)
+    )
+    told = replace(results, why=True, substitutions=(few, other))
+    text = render_table(told)
+    # those that ran
+    assert "instances 1-3: this problem is computed by kernel 0 here, whatever" in text
+    assert "kernel 1" not in text.replace("kernel_1", "")
+    assert as_json(told)["problems"][0]["substitutions"] == [
+        {"kernel": "kernel 0", "instances": [0, 1, 2, 3]}
+    ]
+    single = replace(few, instances=(0, 3))
+    assert "instance 3: this problem" in render_table(replace(told, substitutions=(single,)))
+    gaps = replace(few, instances=(1, 3))
+    assert "instances 1, 3: this problem" in render_table(replace(told, substitutions=(gaps,)))
+    failed = replace(few, instances=(0, 5))
+    assert "kernel 0 here" not in render_table(replace(told, substitutions=(failed,)))

@@ -1,0 +1,109 @@
+"""Engines of plugins are found by their id, and what is none is reported."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.errors import PluginError, UsageError
+from ckprof.kernels.requests import BuildOptions
+from ckprof.option import options_of
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.protocols.engines import Pool
+from ckprof.plugin.registry import Registry
+from ckprof.session import Session
+from ckprof.settings import Settings
+from ckprof.sweep.engine_sweep import choose_engine
+from ckprof.sweep.requests import SweepOptions
+
+
+class Nowhere:
+    id = "nowhere"
+    label = "no worker at all"
+
+    def pools(self, request):
+        return {Pool.RUN: 0}
+
+    def open(self, request):
+        raise NotImplementedError
+
+
+def manager_with(*added):
+    class Plugin:
+        @hookimpl
+        def ckprof_register_engines(self):
+            return list(added)
+
+    manager = PluginManager()
+    manager.load_all()
+    manager.register(Plugin(), "extra")
+    return manager
+
+
+def test_engines_are_found_by_their_id():
+    engines = Registry(manager_with(Nowhere())).engines
+    assert engines.ids == ("local", "nowhere", "parsl")
+    assert engines.find("nowhere").label == "no worker at all"
+    with pytest.raises(UsageError, match=r"unknown engine 'nowher'.*nowhere"):
+        engines.find("nowher")
+
+
+def test_what_is_no_engine_is_reported():
+    with pytest.raises(PluginError, match=r"plugin extra: .* type object, which has no id"):
+        _ = Registry(manager_with(object())).engines
+    with pytest.raises(
+        PluginError, match=r"plugin extra: engine 'half': lacks label, pools\(request\), open"
+    ):
+        _ = Registry(manager_with(SimpleNamespace(id="half"))).engines
+    other = Nowhere()
+    other.id = "local"
+    with pytest.raises(PluginError, match=r"two plugins provide the engine 'local': .* and extra"):
+        _ = Registry(manager_with(other)).engines
+
+
+def choose(tmp_path, manager=None, **options):
+    used = manager or manager_with(Nowhere())
+    session = Session(settings=Settings(), manager=used, tell=lambda event: None)
+    request = SimpleNamespace(build=BuildOptions())
+    options.setdefault("store", tmp_path / "r.db")
+    return choose_engine(session, request, SweepOptions(**options))
+
+
+def test_options_and_settings_name_the_engine(tmp_path):
+    chosen = choose(tmp_path, devices=(0, 1))
+    assert (chosen.engine.id, chosen.request.devices, chosen.request.embedded) == ("local", (0, 1), True)
+    assert chosen.request.folder == tmp_path / "r.db.sweep"
+    settings = tmp_path / "c.toml"
+    settings.write_text('engine = "nowhere"\n[transport]\nkind = "folder"\npath = "/shared"\n')
+    chosen = choose(tmp_path, cluster=settings)
+    assert chosen.engine.id == "nowhere"
+    assert str(chosen.request.folder).startswith("/shared/r-")
+    assert choose(tmp_path, cluster=settings, engine="local").engine.id == "local"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"devices": (0, 1, 0)}, "--devices: 0 is named more than once"),
+        ({"engine": "dask"}, "unknown engine 'dask'"),
+        ({"engine": "local", "store": "shards/"}, "an engine merges the shards of its workers itself"),
+    ],
+)
+def test_wrong_options(tmp_path, options, message):
+    with pytest.raises(UsageError, match=message):
+        choose(tmp_path, **options)
+
+
+def test_devices_are_numbers_and_ranges():
+    parse_devices = dict((field.name, option.parse) for field, option in options_of(SweepOptions))["devices"]
+    assert [parse_devices(text) for text in ("0", "0,1", "0-3", "4, 6-7")] == [
+        (0,),
+        (0, 1),
+        (0, 1, 2, 3),
+        (4, 6, 7),
+    ]
+    for wrong in ("", "a", "1-", "-1", "0,,1", "0-x"):
+        with pytest.raises(UsageError, match="or several such as 3,7-9"):
+            parse_devices(wrong)

@@ -1,0 +1,118 @@
+"""Kernels are divided among the workers of a build pool; what they cannot compile is left over."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.errors import Interrupted
+from ckprof.kernels.build.entries import PackedEntry
+from ckprof.kernels.events import BuildProgress
+from ckprof.plugin.protocols.engines import Pool, WorkerLost
+from ckprof.sweep.cluster.folder import SweepFolder
+from ckprof.sweep.cluster.messages import (
+    BuildReply,
+    BuildTask,
+    KernelText,
+    decode_build_task,
+    encode,
+)
+from ckprof.sweep.events import SweepWarning
+from ckprof.sweep.pool_build import PoolBuild, combined
+
+
+def make_task(number):
+    text = KernelText(
+        instance=f"i{number}",
+        object_key=f"k{number}",
+        name=f"kernel_{number}",
+        symbol=f"s{number}",
+        weight=1,
+        header=(f"kernels/{number}.hpp", "// header"),
+        entry=(f"kernels/{number}.cpp", "// entry"),
+    )
+    return BuildTask(
+        target="cpu", arch="gfx942", api_level="2026-06", library_name="x", kernels=(text,), timeout_s=1.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernels", "slots", "sizes"), [(4, 2, [1] * 4), (100, 4, [7] * 14 + [2]), (3000, 8, [32] * 93 + [24])]
+)
+def test_every_worker_gets_some_tasks_and_none_is_large(kernels, slots, sizes):
+    tasks = combined([make_task(number) for number in range(kernels)], slots)
+    assert [len(task.kernels) for task in tasks] == sizes
+    assert [one.instance for task in tasks for one in task.kernels] == [f"i{n}" for n in range(kernels)]
+
+
+class Pools:
+    """Build workers that do what a test says."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.tasks = []
+
+    def slots(self, pool):
+        return 2 if pool is Pool.BUILD else 0
+
+    def submit(self, pool, payload):
+        assert pool is Pool.BUILD
+        future = Future()
+        task = decode_build_task(payload)
+        self.tasks.append(task)
+        try:
+            future.set_result(encode(self.answer(task)))
+        except WorkerLost as exc:
+            future.set_exception(exc)
+        return future
+
+
+def build_with(tmp_path, monkeypatch, folder=None):
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
+    events = []
+    build = PoolBuild(SimpleNamespace(tell=events.append), SimpleNamespace(), folder)
+    return build, events
+
+
+def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
+    build, events = build_with(tmp_path, monkeypatch)
+
+    def answer(task):
+        name = task.kernels[0].name
+        if name == "kernel_0" and len(pools.tasks) == 1:
+            raise WorkerLost("gone")
+        if name == "kernel_3":
+            return BuildReply(message="node7: another compiler")
+        return BuildReply()
+
+    pools = Pools(answer)
+    build.run([make_task(number) for number in range(4)], pools, lambda: False)
+    names = [task.kernels[0].name for task in pools.tasks]
+    assert [names.count(f"kernel_{number}") for number in range(4)] == [2, 1, 1, 3]
+    assert [event.done for event in events if isinstance(event, BuildProgress)] == [1, 2, 3]
+    (warning,) = [event.text for event in events if isinstance(event, SweepWarning)]
+    assert warning == "1 kernels are left to this machine: node7: another compiler"
+
+
+def test_objects_come_through_the_shared_folder(tmp_path, monkeypatch):
+    folder = SweepFolder(root=tmp_path / "shared")
+    build, _ = build_with(tmp_path, monkeypatch, folder)
+    entry = PackedEntry(key="abcd", object=b"object", record=b'{"key": "abcd"}')
+    kept = []
+
+    def answer(task):
+        kept.append(folder.objects.put(encode(entry)))
+        return BuildReply(kept=tuple(kept))
+
+    unpacked = []
+    monkeypatch.setattr("ckprof.sweep.pool_build.unpack", lambda cache, entries: unpacked.extend(entries))
+    build.run([make_task(0)], Pools(answer), lambda: False)
+    assert unpacked == [entry]
+
+
+def test_a_stop_ends_the_build(tmp_path, monkeypatch):
+    build, _ = build_with(tmp_path, monkeypatch)
+    with pytest.raises(Interrupted):
+        build.run([make_task(0)], Pools(lambda task: BuildReply()), lambda: True)

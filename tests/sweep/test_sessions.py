@@ -1,0 +1,141 @@
+"""Rounds are spread over worker processes, and the store knows which measured what."""
+
+from __future__ import annotations
+
+import random
+from argparse import Namespace
+from collections import Counter, defaultdict
+
+import pytest
+
+from ckprof.cli.fields import chosen
+from ckprof.errors import UsageError
+from ckprof.measure.processes import ProcessShares
+from ckprof.measure.rounds import RoundOptions
+from ckprof.model.outcome import Status
+from ckprof.store.attempt import PROCESS, Mark
+from ckprof.store.store import Store
+from ckprof.sweep.requests import RoundRunOptions
+from ckprof.sweep.sweep import Stop, Watch
+
+from .bench import SimulatedBench, make_kernels, make_problems
+from .test_sweep import sweep
+
+
+@pytest.mark.parametrize(
+    ("processes", "rounds", "taken"),
+    [
+        (4, 12, [3, 3, 3, 3]),
+        (4, 10, [3, 2, 3, 2]),
+        (2, 5, [3, 2]),
+        (3, 3, [1, 1, 1]),
+        (1, 4, [4]),
+    ],
+)
+def test_rounds_are_dealt_evenly(processes, rounds, taken):
+    shares = ProcessShares(processes=processes, rounds=rounds)
+    found = [0]
+    for index in range(rounds):
+        if shares.begins(index):
+            found.append(0)
+        found[-1] += 1
+    assert found == taken
+    assert shares.begins(rounds), "what goes on goes on in further processes"
+
+
+def test_the_leaders_get_as_many_rounds_as_there_are_processes():
+    assert RoundOptions(sessions=5).least_rounds == 5
+    assert RoundOptions(sessions=2).least_rounds == 3
+    assert RoundOptions(sessions=2, exhaustive=True).least_rounds == 10
+    assert RoundOptions().shares is None
+    with pytest.raises(UsageError, match=r"sessions is 5, expected 1 to the 4 of max_rounds"):
+        RoundOptions(sessions=5, max_rounds=4)
+
+
+def rounds_of_processes(path):
+    """Return problem -> worker process -> rounds that it took."""
+    found = defaultdict(lambda: defaultdict(set))
+    with Store(path) as store:
+        for one in store:
+            process = (one.session.uid, one.conditions.extra[PROCESS])
+            assert one.round_time is None or one.round_time.process == "{}/{}".format(*process)
+            found[one.key.problem][process].add(one.conditions.round)
+    return found
+
+
+def test_every_problem_is_measured_in_so_many_processes(tmp_path):
+    path = tmp_path / "results.db"
+    rounds = RoundOptions(sessions=4, max_rounds=12, exhaustive=True, max_repeats=0)
+    bench = SimulatedBench()
+    _, summary = sweep(path, bench, make_kernels(5), make_problems(2), rounds=rounds)
+    for taken in rounds_of_processes(path).values():
+        assert [len(rounds) for rounds in taken.values()] == [3, 3, 3, 3]
+    assert summary.replaced == 6 and bench.processes == 7
+    with Store(path) as store:
+        numbers = [one.conditions.extra[PROCESS] for one in store]
+    assert numbers == sorted(numbers) and set(numbers) == set(range(7))
+
+
+def test_leaders_have_enough_processes_however_soon_their_order_is_known(tmp_path):
+    path = tmp_path / "results.db"
+    sweep(
+        path, SimulatedBench(noise=1e-4), make_kernels(8), make_problems(3), rounds=RoundOptions(sessions=5)
+    )
+    assert all(len(taken) >= 5 for taken in rounds_of_processes(path).values())
+
+
+def processes_of_leaders(path):
+    """Return problem -> processes of its best kernel, in rounds that count."""
+    with Store(path) as store:
+        best = {one.key.problem: one.key.kernel.instance for one in store.best()}
+        found = defaultdict(set)
+        for one in store:
+            if best[one.key.problem] == one.key.kernel.instance and Mark.DRIFT not in one.marks:
+                found[one.key.problem].add((one.session.uid, one.conditions.extra[PROCESS]))
+    return found
+
+
+@pytest.mark.parametrize("rounds", [{}, {"max_rounds": 3}, {"max_rounds": 4, "exhaustive": True}])
+def test_what_one_process_measured_is_measured_in_others(tmp_path, rounds):
+    path, kernels, problems = tmp_path / "results.db", make_kernels(6), make_problems(2)
+    sweep(path, SimulatedBench(), kernels, problems, rounds=RoundOptions(**rounds))
+    assert all(len(taken) == 1 for taken in rounds_of_processes(path).values())
+    spread = RoundOptions(**rounds, sessions=3)
+    _, summary = sweep(path, SimulatedBench(), kernels, problems, session=1, rounds=spread)
+    assert summary.rounds - summary.drifted_rounds == 4, "two more processes for each problem, a round each"
+    assert all(len(processes) >= 3 for processes in processes_of_leaders(path).values())
+    _, summary = sweep(path, SimulatedBench(), kernels, problems, session=2, rounds=spread)
+    assert summary.attempts == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stopped_sweeps_go_on_in_new_processes(tmp_path, seed):
+    path, kernels, problems = tmp_path / "results.db", make_kernels(6), make_problems(2)
+    chance, rounds = random.Random(seed), RoundOptions(sessions=4)
+    for session in range(200):
+        limit, count = chance.randrange(1, 25), iter(range(1000))
+        watch = Watch(should_stop=lambda count=count, limit=limit: next(count) >= limit)
+        bench = SimulatedBench(seed=session)
+        _, summary = sweep(path, bench, kernels, problems, session=session, watch=watch, rounds=rounds)
+        if summary.stop is Stop.DONE:
+            break
+    assert summary.stop is Stop.DONE
+    assert all(len(processes) >= 4 for processes in processes_of_leaders(path).values())
+
+
+def test_what_cannot_be_ranked_takes_no_process(tmp_path):
+    path, kernels = tmp_path / "results.db", make_kernels(2)
+    failing = {one.name: Status.RUN_ERROR for one in kernels}
+    bench = SimulatedBench(failing=failing)
+    sweep(path, bench, kernels, make_problems(1), rounds=RoundOptions(sessions=3))
+    _, summary = sweep(path, bench, kernels, make_problems(1), session=1, rounds=RoundOptions(sessions=3))
+    assert bench.processes == 1 and summary.attempts == 0
+    with Store(tmp_path / "results.db") as store:
+        assert Counter(one.status for one in store) == {Status.RUN_ERROR: 2}
+
+
+def test_the_processes_of_a_sweep_are_bounded_by_its_own_rounds() -> None:
+    assert chosen(Namespace(sessions=8, max_rounds=12), RoundOptions).sessions == 8
+    chosen(Namespace(sessions=8, max_rounds=12), RoundRunOptions)
+    with pytest.raises(UsageError, match="of max_rounds"):
+        chosen(Namespace(sessions=20), RoundOptions)

@@ -1,0 +1,60 @@
+"""What the texts of options are read as."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.errors import UsageError
+from ckprof.option import duration, numbers, percent, positive, seconds, share
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (positive, "3", 3),
+        (seconds, "0.5", 0.5),
+        (duration, "90", 90),
+        (duration, "1h30m", 5400),
+        (duration, "2min", 120),
+        (share, "0.25", 0.25),
+        (share, "25%", 0.25),
+        (numbers, "0", (0,)),
+        (numbers, "3,7-9", (3, 7, 8, 9)),
+    ],
+)
+def test_texts_are_read(read, text, value):
+    assert read(text) == value
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", ""])
+def test_what_is_not_positive_is_refused(text):
+    with pytest.raises(ValueError):
+        positive(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "inf", "nan"])
+def test_what_is_no_time_limit_is_refused(text):
+    with pytest.raises(ValueError):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (duration, "", "such as 90s, 30m or 2h, got ''"),
+        (duration, "2d", "such as 90s, 30m or 2h, got '2d'"),
+        (share, "much", "such as 0.25 or 25%, got 'much'"),
+        (numbers, "a", "several such as 3,7-9, got 'a'"),
+        (numbers, "1,", "several such as 3,7-9, got '1,'"),
+        (numbers, "1-²", "several such as 3,7-9"),
+        (numbers, "12345678", "several such as 3,7-9"),
+        (numbers, "3-1", "the range 3-1 is empty"),
+    ],
+)
+def test_messages_say_what_is_expected(read, text, message):
+    with pytest.raises(UsageError, match=message):
+        read(text)
+
+
+def test_a_share_is_shown_as_it_can_be_typed():
+    assert share(percent(0.02)) == 0.02

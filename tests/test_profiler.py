@@ -1,0 +1,191 @@
+"""The library does what the commands do."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import pydoc
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ckprof
+import ckprof.profiler
+import ckprof_plugins.directions._convolution.noted_problem
+from ckprof.errors import InputError, UsageError
+from ckprof.measure.options import CacheMode
+from ckprof.parity.request import ParityRequest
+
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+LIST = "forward/tests/nhwgc_fp16"
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def profiler():
+    return ckprof.Profiler()
+
+
+def test_help_shows_the_names():
+    text = pydoc.render_doc(ckprof, renderer=pydoc.plaintext)
+    for name in set(ckprof.__all__) - {"__version__"}:
+        assert re.search(rf"\b(class )?{name}\b", text), name
+        assert getattr(ckprof, name).__doc__
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    code = "import sys, ckprof; print(sorted({'numpy', 'jinja2', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [ckprof.profiler, ckprof_plugins.directions._convolution.noted_problem],
+    ids=lambda m: m.__name__,
+)
+def test_examples_in_docstrings(module):
+    found = doctest.testmod(module, globs={"ckprof": ckprof, "Problem": ckprof.Problem})
+    assert found.attempted > 0 and found.failed == 0
+
+
+def test_lists_are_read(profiler):
+    conversion = profiler.read(LIST, direction="fwd")
+    assert sum(len(catalog.records) for catalog in conversion.catalogs) == 58
+    with pytest.raises(InputError, match="expected bwd_data"):
+        profiler.read(LIST, direction="bwd_data")
+    with pytest.raises(InputError, match="no such file"):
+        profiler.read("nowhere.conf")
+
+
+def test_events_tell_what_is_read():
+    told = []
+    ckprof.Profiler(on_event=told.append).instances(ckprof.InstanceQuery(conf=LIST))
+    assert [type(event).__name__ for event in told] == ["ListRead"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (ckprof.InstanceQuery(), "no instances"),
+        (ckprof.InstanceQuery(conf=LIST, rule_set="tiny"), "contradict"),
+        (ckprof.InstanceQuery(conf=LIST, directions=("fwd", "bwd_data")), "one direction"),
+        (ckprof.InstanceQuery(rule_set="tiny", directions=("fwd", "forward")), "named twice"),
+        (ckprof.InstanceQuery(conf=LIST, ndims=(2,)), "--ndim"),
+        (ckprof.InstanceQuery(conf=LIST, pipelines="nothing"), "nothing"),
+        (ckprof.InstanceQuery(conf=LIST, filters="tile_m >= "), "filter"),
+    ],
+)
+def test_contradictory_queries(profiler, query, message):
+    with pytest.raises(UsageError, match=message):
+        profiler.instances(query)
+
+
+def test_several_directions_have_no_single_one(profiler):
+    selection = profiler.instances(ckprof.InstanceQuery(rule_set="tiny", arch="gfx942"))
+    with pytest.raises(UsageError, match="expected those of one direction"):
+        _ = selection.direction
+
+
+@pytest.mark.parametrize(
+    ("line", "direction"),
+    [
+        ("conv -n 4 -c 64 -H 28 -W 28 -k 32 -y 3 -x 3 -p 1 -q 1 -F 1", "fwd"),
+        ("conv -n 4 -c 64 -H 28 -W 28 -k 32 -y 3 -x 3 -p 1 -q 1 -F 2", "bwd_data"),
+        ("2 1 4 32 64 3 3 28 28 1 1 1 1 1 1 1 1", "fwd"),
+    ],
+)
+def test_problems_of_any_line(line, direction):
+    problem = ckprof.Problem.parse(line)
+    assert (problem.direction, problem.batch, problem.out_channels, problem.in_channels) == (
+        direction, 4, 32, 64,
+    )  # fmt: skip
+    assert problem.output == (28, 28)
+    assert problem.convolution == ckprof.Problem.parse(line).convolution
+    assert type(problem.convolution) is ckprof.ConvProblem
+
+
+def test_wrong_lines():
+    with pytest.raises(InputError, match="is missing"):
+        ckprof.Problem.parse("2 1 4 x")
+    with pytest.raises(UsageError, match="sideways"):
+        ckprof.Problem.parse("2 1 4 32", direction="sideways")
+
+
+def test_one_line_is_explained(profiler):
+    assert profiler.explain(f"{LIST}:3").explained.record
+
+
+def test_parity_of_a_list(profiler):
+    report = profiler.parity(ParityRequest(direction="fwd", conf=(LIST,)))
+    assert report.passed and report.comparisons[0].compared
+    assert profiler.diff(LIST, LIST).passed
+
+
+def test_targets_report_what_they_find(profiler):
+    assert {target for target, _ in profiler.doctor()} == set(profiler.registry.targets.ids)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    if COMPILER is None:
+        pytest.skip("no C++ compiler found")
+    os.environ["CKPROF_WORK_DIR"] = str(tmp_path_factory.mktemp("work"))
+    try:
+        profiler = ckprof.Profiler()
+    finally:
+        del os.environ["CKPROF_WORK_DIR"]
+    query = ckprof.InstanceQuery(
+        rule_set="tiny",
+        directions="fwd",
+        arch="gfx942",
+        filters='tile_m <= 64 and dtype == "fp16" and ndim == 2',
+    )
+    lines = ["2 1 1 16 16 1 1 6 5 1 1 1 1 0 0 0 0", "2 1 1 16 3 1 1 6 5 1 1 1 1 0 0 0 0"]
+    return profiler.profile(
+        query,
+        [lines[0], ckprof.Problem.parse(lines[1], direction="fwd")],
+        run=ckprof.RunOptions(cache=CacheMode.WARM, max_time_s=0.02),
+    )
+
+
+@pytest.mark.compiler
+def test_iteration_is_by_problem_best_first(results):
+    rows = list(results)
+    assert len(rows) == len(results) == 2 * len(results.data.instances)
+    assert [row.problem_index for row in rows] == sorted(row.problem_index for row in rows)
+    ranked = [row for row in rows if row.problem_index == 0 and row.rank]
+    # those that are tied with the fastest share its rank
+    tied = sum(row.rank == 1 for row in ranked)
+    assert [row.rank for row in ranked] == [1] * tied + list(range(tied + 1, len(ranked) + 1)) and tied
+    for group in (ranked[:tied], ranked[tied:]):
+        assert [row.time_ms for row in group] == sorted(row.time_ms for row in group)
+
+
+@pytest.mark.compiler
+def test_best_and_filter(results):
+    best = results.best()
+    assert best.rank == 1 and best.status.value == "ok" and best.gflops > 0
+    assert results.best(best.problem).name == best.name
+    chosen = results.filter(lambda one: one.name == best.name, status="ok")
+    assert {one.name for one in chosen} == {best.name}
+    with pytest.raises(ValueError, match="not in"):
+        results.best(ckprof.Problem.parse("2 1 9 16 16 1 1 6 5 1 1 1 1 0 0 0 0"))
+
+
+@pytest.mark.compiler
+def test_dictionaries_have_the_columns_of_the_csv_report(results):
+    rows = results.to_dicts()
+    header = results.render(ckprof.Profiler().registry.formats.find("csv")).splitlines()[0]
+    assert ",".join(rows[0]) == header and len(rows) == len(results)
+
+
+@pytest.mark.compiler
+def test_pandas_only_when_asked(results):
+    pandas = pytest.importorskip("pandas")
+    frame = results.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and len(frame) == len(results)
