@@ -67,8 +67,9 @@ def location(times: Sequence[float]) -> float:
 def _undisturbed(times: Sequence[float]) -> list[float]:
     ordered = sorted(times)
     middle = median(ordered)
-    limit = middle + _DISTURBED * (middle - fmean(ordered[: len(ordered) // 2]))
-    return [time for time in ordered if time <= limit]
+    # the mean of equal times can be rounded above them
+    below = max(0.0, middle - fmean(ordered[: len(ordered) // 2]))
+    return [time for time in ordered if time <= middle + _DISTURBED * below]
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -198,6 +198,13 @@ def test_a_disturbed_round_moves_the_location_by_what_the_others_vary(
     assert moved <= 2 * spread + 1e-9
 
 
+@given(st.floats(1e-9, 1e9), st.integers(1, 30), st.integers(0, 3))
+def test_equal_times_are_where_they_are(time: float, count: int, disturbed: int) -> None:
+    """Timers have a resolution; the mean of equal numbers is at times rounded above them."""
+    times = [math.log(time)] * count + [math.log(time) + 1] * min(disturbed, (count - 1) // 2)
+    assert location(times) == pytest.approx(math.log(time), rel=1e-12)
+
+
 def test_the_processes_asked_for_settle_most_rows() -> None:
     def rows(processes: int) -> list[RowTimes]:
         shape = Shape(processes=processes, rounds=3)
