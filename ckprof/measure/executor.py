@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
 from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
-from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest, Measured, Verified
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest, Measured, Verified, not_met
 from ckprof.measure.sampling_settings import cache_bytes, timing_settings
 from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.worker import messages
@@ -17,7 +17,7 @@ from ckprof.measure.worker.guards import read_tensor
 from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
 from ckprof.measure.worker_replacement import ReplacedWorker
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.requirement import DEVICE_MEMORY, UnmetRequirement
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
 
@@ -322,13 +322,7 @@ class Executor:
             return self._prepare_worker()
         hint = "; --reference host needs less of the device's" if problem.on_device else ""
         reason = f"not enough memory: {rejected}{hint}"
-        self._blocking_failure = Measured(
-            status=Status.UNSUPPORTED,
-            reason=reason,
-            unmet_requirements=(
-                UnmetRequirement(rule=DEVICE_MEMORY if reply.of_device else "memory", message=reason),
-            ),
-        )
+        self._blocking_failure = not_met(UnmetRequirement(rule=reply.rule, message=reason), reason=reason)
         return self._blocking_failure
 
     def _current_problem(self) -> PreparedProblem:

@@ -25,7 +25,7 @@ from ckprof.measure.worker.remote import RequestFailed
 from ckprof.model.noise import quantile
 from ckprof.model.outcome import TIMEOUT, KernelResult, Status
 from ckprof.model.ranking import summarise
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import MEMORY_IN_USE, UnmetRequirement
 from ckprof.model.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class KernelMeasurement:
         if support.status is AbiStatus.FAILED:
             measured = Measured(status=Status.RUN_ERROR, reason=f"in the support test: {reason}")
         else:
-            measured = Measured(status=Status.UNSUPPORTED, reason=reason, unmet_requirements=unmet)
+            measured = not_met(*unmet, reason=reason)
         return replace(measured, split_k=support.split_k)
 
     def _run(self, support: messages.Support) -> Measured:
@@ -328,6 +328,17 @@ def implausible(sampling: messages.Sampling, elapsed_s: float, least_ms: float) 
     return ""
 
 
+def not_met(*unmet: UnmetRequirement, reason: str) -> Measured:
+    """Return what becomes of a kernel whose requirements are not met: unsupported, unless that may pass."""
+    if any(requirement.rule == MEMORY_IN_USE for requirement in unmet):
+        return Measured(
+            status=Status.RUN_ERROR,
+            reason=f"not launched: {reason}; others use the device's memory now",
+            launched=False,
+        )
+    return Measured(status=Status.UNSUPPORTED, reason=reason, unmet_requirements=unmet)
+
+
 def _not_run(ran: messages.Ran) -> Measured:
     if ran.status is AbiStatus.REJECTED:
         named = _NAMED_CONDITION.fullmatch(ran.reason)
@@ -336,7 +347,7 @@ def _not_run(ran: messages.Ran) -> Measured:
             if named
             else UnmetRequirement(rule="run", message=ran.reason or "the kernel gave no reason")
         )
-        return Measured(status=Status.UNSUPPORTED, reason=rejection.message, unmet_requirements=(rejection,))
+        return not_met(rejection, reason=rejection.message)
     # An error may stay with the device, and the next kernel would be blamed for it.
     reason = ran.reason or "the run failed without a reason"
     return Measured(status=Status.RUN_ERROR, reason=reason, tainted=True)

@@ -7,6 +7,8 @@ from typing import Final
 
 #: id of the requirement that a device has enough memory of its own
 DEVICE_MEMORY: Final = "device-memory"
+#: and that memory is free which it has: what is not met now may be met later
+MEMORY_IN_USE: Final = "memory-in-use"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -586,6 +586,16 @@ ckprof_status flush_cache(size_t bytes)
 
 uint64_t available_bytes() { return uint64_t{2} << 30; }
 
+// with memory of its own, in GiB, if that is asked for
+ckprof_status identify_device(ckprof_device* device)
+{
+    const char* memory = std::getenv("FAKE_MEMORY_GIB");
+    if(!memory) return CKPROF_FAILED;
+    std::snprintf(device->model, sizeof device->model, "fake device");
+    device->memory_bytes = uint64_t(std::atoi(memory)) << 30;
+    return CKPROF_OK;
+}
+
 const ckprof_target target = {"fake",
                               select_device,
                               set_cpu_threads,
@@ -595,7 +605,9 @@ const ckprof_target target = {"fake",
                               copy,
                               copy,
                               flush_cache,
-                              available_bytes};
+                              available_bytes,
+                              nullptr,
+                              identify_device};
 
 } // namespace
 

@@ -400,8 +400,18 @@ def test_a_reference_that_is_not_finite_is_reported(tmp_path):
             prepared.loaded(messages.ProblemLoaded(reference=made))
 
 
-@pytest.mark.parametrize(("memory_bytes", "of_device"), [(0, False), (2**30, True)])
-def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memory_bytes, of_device):
+@pytest.mark.parametrize(
+    ("memory_bytes", "available", "rule"),
+    [
+        (0, None, "memory"),
+        (2**30, None, "device-memory"),
+        # nobody else holds much of it; others do; it is too small for the problem
+        (2**30, 0.95 * 2**30, "device-memory"),
+        (2**30, 2**20, "memory-in-use"),
+        (2**10, 0, "device-memory"),
+    ],
+)
+def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memory_bytes, available, rule):
     worker = CheckedWorker(checks)
 
     def allocate(self, size_bytes):
@@ -410,6 +420,7 @@ def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memor
     identity = DeviceIdentity(model="one", memory_bytes=memory_bytes)
     monkeypatch.setattr(HostTarget, "allocate", allocate)
     monkeypatch.setattr(HostTarget, "identify_device", lambda self: identity)
+    monkeypatch.setattr(HostTarget, "available_bytes", lambda self: available)
     prepared = prepare_problem(
         ProblemTensors.of(Forward(), SCALE, find_layout("nhwgc"), DataType.FP32),
         ON_DEVICE,
@@ -417,7 +428,7 @@ def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memor
         can_check=True,
     )
     reply = worker.remote.load(prepared.request, 1.0)
-    assert reply == messages.ProblemRejected(reason="none left", of_device=of_device)
+    assert reply == messages.ProblemRejected(reason="none left", rule=rule)
 
 
 def spec(name, axes, shape):

@@ -163,6 +163,15 @@ def test_a_workspace_that_does_not_fit_is_unsupported(run):
     assert outcome.reason == ("the kernel needs a workspace of 3.0 GiB, 2.0 GiB of memory are available")
 
 
+@pytest.mark.parametrize(("whole", "launched"), [("3", True), ("16", False)])
+def test_a_workspace_that_others_have_taken_is_no_property_of_the_kernel(run, monkeypatch, whole, launched):
+    monkeypatch.setenv("FAKE_MEMORY_GIB", whole)
+    (outcome,), _, _ = run(["wants_workspace"])
+    assert outcome.launched is launched
+    assert outcome.status is (Status.UNSUPPORTED if launched else Status.RUN_ERROR)
+    assert ("others use the device's memory now" in outcome.reason) is not launched
+
+
 def test_too_large_for_memory(run, monkeypatch):
     monkeypatch.setattr(prepare.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     outcomes, _, direction = run(["ok", "ok"])

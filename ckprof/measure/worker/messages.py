@@ -290,8 +290,8 @@ class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
     """The problem does not fit into target memory."""
 
     reason: str
-    #: whether that is memory of the device's own
-    of_device: bool = False
+    #: which requirement that is: memory of the host's or the device's, or what others hold of it
+    rule: str = "memory"
 
 
 class SupportAnswers(Message, frozen=True, tag="support_answers"):

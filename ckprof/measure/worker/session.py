@@ -18,7 +18,7 @@ from ckprof.measure.worker.abi import CProblem, Library, LibraryError
 from ckprof.measure.worker.device_checks import CheckProvider
 from ckprof.measure.worker.device_reference import DeviceReference, ProblemTooLargeError, fill_operands
 from ckprof.measure.worker.kernel_provider import RoofProvider
-from ckprof.measure.worker.memory import DeviceTensors
+from ckprof.measure.worker.memory import DeviceTensors, memory_rule
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.requirement import UnmetRequirement
@@ -110,9 +110,8 @@ class KernelSession:
             facts = self._made_on_device(request, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
             self._release()
-            identity = self._library.target.identify_device()
-            of_device = identity is not None and identity.memory_bytes > 0
-            return messages.ProblemRejected(reason=str(exc), of_device=of_device)
+            rule = memory_rule(self._library.target, wanted=sum(sizes.values()), usual="memory")
+            return messages.ProblemRejected(reason=str(exc), rule=rule)
         if facts is None:
             for file in request.operands:
                 tensors[file.name].upload(StoredFile.open(Path(file.path)))
@@ -172,7 +171,9 @@ class KernelSession:
             f"the kernel needs a workspace of {support.workspace_bytes / 2**30:.1f} GiB, "
             f"{available / 2**30:.1f} GiB of memory are available"
         )
-        unmet = UnmetRequirement(rule="workspace", message=message)
+        held = self._tensors.size_bytes if self._tensors is not None else 0
+        rule = memory_rule(target, wanted=held + support.workspace_bytes, held=held, usual="workspace")
+        unmet = UnmetRequirement(rule=rule, message=message)
         return msgspec.structs.replace(support, status=AbiStatus.REJECTED, unmet_requirements=(unmet,))
 
     def _run(self, request: messages.RunOnce) -> messages.Reply:
